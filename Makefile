@@ -1,0 +1,71 @@
+# Every target makes the environment it needs, one for each version of Python:
+#     make test                      with python3
+#     make test PYTHON=python3.13    with another interpreter
+
+PYTHON ?= python3
+ARGS ?=
+
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+VENV := .venv-$(VERSION)
+RUN := $(VENV)/bin/python
+INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.ready-docs
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format typecheck docs bench clean
+
+help:
+	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
+	@echo "make test    run the tests; ARGS='-k rows' is passed on to pytest"
+	@echo "make lint    check style and types"
+	@echo "make format  put the style right"
+	@echo "make docs    build the site into docs/_build/html"
+	@echo "make bench   measure the time and memory of a draw"
+	@echo "make clean   remove environments, caches and everything that was built"
+	@echo
+	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."
+
+demo: $(READY)
+	$(RUN) examples/quickstart.py $(ARGS)
+
+test: $(READY)
+	$(RUN) -m pytest -n 2 $(ARGS)
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(READY)
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+docs: $(DOCS_READY)
+	$(RUN) -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
+
+bench: $(READY)
+	$(RUN) -m benchmarks $(ARGS)
+
+clean:
+	rm -rf .venv-* .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api/generated examples/output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps are as old as the last installation; a change of either file installs again.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Python 3.11 or later is needed, and '$(PYTHON)' is not one: name one with make PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "'$(PYTHON)' cannot make virtual environments: install its venv module (python3-venv)." >&2; exit 1; }
+	@command -v g++ >/dev/null || command -v clang++ >/dev/null || \
+		echo "No C++ compiler (g++) was found: PyMC will be slow where it uses its C backend." >&2
+	@test -x $(RUN) || { echo "Making $(VENV), once ..."; $(PYTHON) -m venv $(VENV); }
+	@echo "Installing into $(VENV) ..."
+	@$(INSTALL) --editable '.[dev]'
+	@touch $@
+
+$(DOCS_READY): $(READY)
+	@echo "Installing what the site needs into $(VENV) ..."
+	@$(INSTALL) --editable '.[docs]'
+	@touch $@
