@@ -1,0 +1,135 @@
+"""Imports run downward, and private names of PyMC and PyTensor are imported in one file."""
+
+import ast
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "pymc_austerity"
+
+# Every part of the package and the other parts that it may import.
+MAY_IMPORT = {
+    "_version": set(),
+    "errors": set(),
+    "_pymc": {"errors"},
+    "sequential": {"errors"},
+    "proposals": {"errors"},
+    "rows": {"errors"},
+    "likelihood": {"errors", "_pymc"},
+    "design": {"errors", "sequential"},
+    "step_methods": {
+        "errors", "_pymc", "_version", "sequential", "proposals", "rows", "likelihood", "design",
+    },
+    "diagnostics": {"errors", "sequential", "design"},
+    "plots": {"errors", "diagnostics"},
+}  # fmt: skip
+
+# The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
+KNOW_PYMC = {"_pymc", "likelihood", "step_methods"}
+PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
+
+
+def imported_modules(source: str, package: str) -> set[str]:
+    """Return the absolute names of the modules that a module of `package` imports.
+
+    ``from a import b`` counts as ``a.b``: whether b is a module or a name in one, a is not enough
+    to tell what was meant.
+    """
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join(parents if node.level else []) + ("." if node.level else "")
+            base = (base + (node.module or "")).strip(".")
+            names |= {f"{base}.{alias.name}" for alias in node.names}
+    return names
+
+
+def parts_imported(modules: set[str]) -> set[str]:
+    """Return the parts of this package among modules."""
+    return {m.split(".")[1] for m in modules if m.startswith("pymc_austerity.")}
+
+
+def foreign_imports(modules: set[str]) -> set[str]:
+    """Return what is imported from PyMC and PyTensor."""
+    return {m for m in modules if m.split(".")[0] in {"pymc", "pytensor"}}
+
+
+def is_public(module: str) -> bool:
+    """Tell whether module is a public package, or a public name, not a module, right inside one."""
+    parent, _, name = module.rpartition(".")
+    if module in PUBLIC:
+        return True
+    return parent in PUBLIC and not name.startswith("_") and find_spec(module) is None
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def modules_of_package() -> list[Path]:
+    return sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
+
+
+def imports_of(path: Path) -> set[str]:
+    package = ".".join(path.relative_to(PACKAGE.parent).parts[:-1])
+    return imported_modules(path.read_text(), package)
+
+
+@pytest.mark.parametrize("path", modules_of_package(), ids=lambda p: str(p.relative_to(PACKAGE)))
+class TestEveryModule:
+    def test_imports_only_parts_below_it(self, path):
+        part = part_of(path)
+        assert part in MAY_IMPORT, f"say in MAY_IMPORT what {part} may import"
+        assert parts_imported(imports_of(path)) <= MAY_IMPORT[part] | {part}
+
+    def test_knows_pymc_only_where_it_may(self, path):
+        if part_of(path) not in KNOW_PYMC:
+            assert not foreign_imports(imports_of(path))
+
+    def test_leaves_private_names_to_one_file(self, path):
+        if part_of(path) != "_pymc":
+            assert {m for m in foreign_imports(imports_of(path)) if not is_public(m)} == set()
+
+
+def test_nothing_imports_upward():
+    """The table itself has no cycle: some order of the parts has all imports pointing back."""
+    below: set[str] = set()
+    while rest := {part for part in MAY_IMPORT if part not in below}:
+        ready = {part for part in rest if MAY_IMPORT[part] <= below}
+        assert ready, f"a cycle among {sorted(rest)}"
+        below |= ready
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import pymc as pm", {"pymc"}),
+        ("from pymc.step_methods import metropolis", {"pymc.step_methods.metropolis"}),
+        ("from . import moments", {"pymc_austerity.rows.moments"}),
+        ("from ..sequential import decide", {"pymc_austerity.sequential.decide"}),
+        ("from ..sequential.t import decide", {"pymc_austerity.sequential.t.decide"}),
+        ("def f():\n    import pymc_austerity.rows", {"pymc_austerity.rows"}),
+    ],
+)
+def test_imports_are_found_wherever_they_are_written(source, expected):
+    assert imported_modules(source, "pymc_austerity.rows") == expected
+
+
+@pytest.mark.parametrize(
+    ("module", "public"),
+    [
+        ("pymc", True),
+        ("pytensor.tensor", True),
+        ("pymc.Model", True),
+        ("pymc._private", False),
+        ("pytensor.graph", False),
+        ("pymc.pytensorf.rewrite_pregrad", False),
+        ("pytensor.graph.basic.Apply", False),
+    ],
+)
+def test_private_names_are_told_from_public_ones(module, public):
+    assert is_public(module) is public

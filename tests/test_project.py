@@ -1,0 +1,139 @@
+"""Facts are kept in one place, what the documents show works, and the files travel."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import pymc_austerity
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def tracked_files() -> list[Path]:
+    """Return the text files under version control."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    names = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True).split("\0")
+    files = [ROOT / name for name in names if name and not name.endswith((".png", ".npz"))]
+    return [path for path in files if path.is_file()]
+
+
+def public_objects() -> dict[str, object]:
+    """Return what the package and its parts offer, by dotted name."""
+    modules = [pymc_austerity] + [
+        importlib.import_module(info.name)
+        for info in pkgutil.iter_modules(pymc_austerity.__path__, "pymc_austerity.")
+        if not info.name.split(".")[1].startswith("_")
+    ]
+    return {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in modules
+        for name in getattr(module, "__all__", [])
+    }
+
+
+class TestVersion:
+    def test_the_installed_version_is_the_one_written_in_the_package(self):
+        assert version("pymc-austerity") == pymc_austerity.__version__
+
+    def test_it_is_written_once(self):
+        history = {"CHANGELOG.md", "constraints.txt"}
+        written = f'"{pymc_austerity.__version__}"'
+        places = [p for p in tracked_files() if p.name not in history and written in p.read_text()]
+        assert [p.name for p in places] == ["_version.py"]
+
+
+class TestReadme:
+    def test_begins_with_the_two_commands(self):
+        commands = [re.findall(r"^make (\w+)", block, re.M) for block in README.split("```")[1::2]]
+        assert commands[0] == ["demo", "test"]
+
+    def test_its_usage_works_as_pasted(self, tmp_path):
+        (usage,) = re.findall(r"```python\n(.*?)```", README, re.S)
+        script = tmp_path / "usage.py"
+        script.write_text(usage)
+        run = subprocess.run(
+            [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert run.returncode == 0, run.stderr
+        assert re.search(r"rows read per decision: \d+%", run.stdout)
+
+    def test_its_links_lead_somewhere(self):
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+        assert targets
+        assert [t for t in targets if not (ROOT / t).exists()] == []
+
+
+class TestDocumentation:
+    @pytest.mark.parametrize("name", [n for n in public_objects() if not n.endswith("__version__")])
+    def test_public_names_are_explained(self, name):
+        obj = public_objects()[name]
+        if not (inspect.isclass(obj) or inspect.isroutine(obj)):
+            pytest.skip("a constant is explained where it is defined")
+        assert inspect.getdoc(obj), f"{name} has no docstring"
+
+    @pytest.mark.parametrize("name", [n for n in pymc_austerity.__all__ if n != "__version__"])
+    def test_top_level_names_are_in_the_api_reference(self, name):
+        reference = (ROOT / "docs" / "api" / "index.md").read_text()
+        assert re.search(rf"^{re.escape(name)}$", reference, re.M)
+
+    def test_the_statistics_page_lists_the_statistics(self):
+        declared = set(pymc_austerity.AusterityMH.stats_dtypes_shapes)
+        page = (ROOT / "docs" / "howto" / "statistics.md").read_text()
+        documented = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+        assert declared - documented == set()
+
+
+class TestDependencies:
+    @pytest.mark.parametrize("python", ["3.11", "3.13"])
+    def test_every_one_is_pinned_for_both_generations(self, python):
+        from packaging.requirements import Requirement
+
+        project = PYPROJECT["project"]
+        wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+        lines = [x for x in (ROOT / "constraints.txt").read_text().splitlines() if x[:1].isalnum()]
+        pins = {}
+        for pin in map(Requirement, lines):
+            if pin.marker is None or pin.marker.evaluate({"python_version": python}):
+                pins[pin.name.lower()] = next(iter(pin.specifier)).version
+        for requirement in map(Requirement, wanted):
+            if requirement.name != "pymc-austerity":
+                assert requirement.specifier.contains(pins[requirement.name.lower()])
+
+
+class TestFilesTravel:
+    # Written in pieces, lest this file be found by its own search.
+    FOREIGN = re.compile(
+        r"(?<![\w.:/~}])/(?:" + "|".join(["root", "home", "Users", "work", "opt", "mnt"]) + r")/\w"
+        r"|" + "|".join(["pythonhosted" + r"\.org", "pypi" + r"\.org", "index" + "-url"])
+    )
+
+    def test_no_file_names_a_place_on_one_machine_or_a_package_registry(self):
+        found = {
+            str(path.relative_to(ROOT)): match.group()
+            for path in tracked_files()
+            if (match := self.FOREIGN.search(path.read_text()))
+        }
+        assert found == {}
+
+    @pytest.mark.parametrize(
+        ("text", "foreign"),
+        [
+            ("see /" + "home/ann/data", True),
+            ("--index" + "-url", True),
+            ("../shared/data", False),
+            ("https://example.com/" + "home/page", False),
+        ],
+    )
+    def test_the_search_finds_what_it_should(self, text, foreign):
+        assert bool(self.FOREIGN.search(text)) is foreign
