@@ -1,0 +1,27 @@
+"""Markov chain Monte Carlo on mini-batches for PyMC models, with a known error of every decision."""
+
+from pymc_austerity._version import __version__
+from pymc_austerity.errors import (
+    AusterityWarning,
+    DataError,
+    NotRowwiseError,
+    SettingError,
+    SettingTypeError,
+    StaleDataError,
+)
+from pymc_austerity.proposals import RandomWalk
+from pymc_austerity.sequential import StudentT
+from pymc_austerity.step_methods import AusterityMH
+
+__all__ = [
+    "AusterityMH",
+    "AusterityWarning",
+    "DataError",
+    "NotRowwiseError",
+    "RandomWalk",
+    "SettingError",
+    "SettingTypeError",
+    "StaleDataError",
+    "StudentT",
+    "__version__",
+]

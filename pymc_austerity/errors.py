@@ -1,0 +1,34 @@
+"""What goes wrong, said in one sentence that names the thing, the reason and the remedy."""
+
+__all__ = [
+    "AusterityWarning",
+    "DataError",
+    "NotRowwiseError",
+    "SettingError",
+    "SettingTypeError",
+    "StaleDataError",
+]
+
+
+class NotRowwiseError(ValueError):
+    """The log-likelihood of one row needs other rows, so it cannot be evaluated on a mini-batch."""
+
+
+class SettingError(ValueError):
+    """An argument has a value that cannot be used."""
+
+
+class SettingTypeError(TypeError):
+    """An argument has a type that cannot be used."""
+
+
+class DataError(ValueError):
+    """The observed data, or the log-density they imply, cannot be used."""
+
+
+class StaleDataError(ValueError):
+    """The model's data were changed after the step method had read them."""
+
+
+class AusterityWarning(UserWarning):
+    """Something works, but costs more or means less than the user may think."""

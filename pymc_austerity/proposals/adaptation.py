@@ -1,0 +1,66 @@
+"""Learning the scale and the covariance of a proposal while a chain is tuning."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["covariance_estimate", "learning_rate", "optimal_scaling", "usual_acceptance"]
+
+
+def usual_acceptance(n_entries: int) -> float:
+    """Acceptance rate to aim for: 0.44 in one dimension, falling to 0.234 from five on.
+
+    Source: Gelman, Roberts and Gilks (1996), Efficient Metropolis jumping rules, table 1.
+    """
+    return 0.234 + 0.206 * max(0.0, (5 - n_entries) / 4)
+
+
+def optimal_scaling(n_entries: int) -> float:
+    """Standard deviation of an efficient random walk in posterior standard deviations.
+
+    ``2.38 / sqrt(d)``; source: Gelman, Roberts and Gilks (1996).
+    """
+    return 2.38 / math.sqrt(n_entries)
+
+
+def learning_rate(n_steps: int) -> float:
+    """Gain of the Robbins-Monro recursion on the log-scale at its ``n_steps``-th step.
+
+    Decreases as ``n**-0.6``: slowly enough to get anywhere, fast enough to settle (Andrieu and
+    Thoms 2008, section 5.1).
+    """
+    return 2.0 / n_steps**0.6
+
+
+def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:
+    """Covariance of a stretch of a chain, shrunk towards its diagonal as far as it is short.
+
+    A random walk in d dimensions needs about d steps for an independent point, so the
+    correlations of n points are worth those of ``n / d``: they get the weight ``n / (n + 5 d)``.
+
+    Parameters
+    ----------
+    points : float array, shape (n, d)
+        Successive points of the chain.
+    full : bool
+        Whether correlations are wanted at all.
+
+    Returns
+    -------
+    float array, shape (d, d) or (d,)
+        Positive definite covariance, or the variances if not `full`; None where the chain has
+        not moved. An entry that has not moved while others have is given the variance 1: it is an
+        integer, whose moves are rounded.
+    """
+    variances = points.var(axis=0, ddof=1)
+    if not np.any(variances > 0.0):
+        return None
+    variances = np.where(variances > 0.0, variances, 1.0)
+    if not full:
+        return variances
+    n_points, n_entries = points.shape
+    weight = n_points / (n_points + 5.0 * n_entries)
+    covariance = weight * np.atleast_2d(np.cov(points, rowvar=False))
+    covariance[np.diag_indices(n_entries)] = variances
+    return covariance

@@ -1,0 +1,83 @@
+"""Count, mean and spread of differences that arrive in blocks."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Moments"]
+
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+
+
+class Moments:
+    """Running count, mean and centred sum of squares.
+
+    Blocks are centred before they are squared and merged by the update of Chan, Golub and
+    LeVeque (1983), so that a mean far from zero does not drown the spread in rounding.
+
+    Attributes
+    ----------
+    count : int
+        Number of values so far.
+    mean : float
+        Their mean; NaN or infinite as soon as one value is.
+    centred_squares : float
+        Sum of squared deviations from the mean.
+
+    References
+    ----------
+    Chan, T. F., Golub, G. H. and LeVeque, R. J. (1983). Algorithms for computing the sample
+    variance. The American Statistician 37(3), 242-247.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> moments = Moments()
+    >>> moments.add(np.array([1.0, 2.0]))
+    >>> moments.add(np.array([3.0]))
+    >>> moments.count, moments.mean, moments.variance
+    (3, 2.0, 1.0)
+    """
+
+    __slots__ = ("centred_squares", "count", "mean")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.mean = 0.0
+        self.centred_squares = 0.0
+
+    def add(self, values: NDArray) -> None:
+        """Take in a block of values.
+
+        Parameters
+        ----------
+        values : float64 array, shape (n,)
+            At least one value.
+        """
+        n_new = values.size
+        # np.add.reduce and dot are what sum() and var() call, without their Python wrappers
+        mean_new = float(np.add.reduce(values)) / n_new
+        if not math.isfinite(mean_new):
+            self.count += n_new
+            self.mean = mean_new
+            return
+        centred = values - mean_new
+        squares_new = float(centred.dot(centred))
+        if self.count == 0:
+            self.count, self.mean, self.centred_squares = n_new, mean_new, squares_new
+            return
+        count = self.count + n_new
+        shift = mean_new - self.mean
+        self.centred_squares += squares_new + shift * shift * self.count * n_new / count
+        self.mean += shift * n_new / count
+        self.count = count
+
+    @property
+    def variance(self) -> float:
+        """Sample variance (ddof 1), 0 when the spread is not larger than rounding error."""
+        if self.count < 2:
+            return 0.0
+        variance = self.centred_squares / (self.count - 1)
+        rounding = _ROUNDING * self.mean
+        return variance if variance > rounding * rounding else 0.0

@@ -1,0 +1,64 @@
+"""The sequential t-test of Korattikara, Chen and Welling (2014)."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy.special import stdtr, stdtrit
+
+from pymc_austerity.sequential.protocols import Evidence
+
+__all__ = ["StudentT"]
+
+
+@lru_cache(maxsize=65_536)
+def _quantile(degrees_of_freedom: float, epsilon: float) -> float:
+    if epsilon == 0.0:
+        return float("inf")
+    return float(stdtrit(degrees_of_freedom, 1.0 - epsilon))
+
+
+@dataclass(frozen=True)
+class StudentT:
+    r"""Stop as soon as the tail probability of Student's t falls below a threshold.
+
+    With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
+    :math:`s` the standard error of the mean under sampling without replacement,
+
+    .. math:: \delta = 1 - F_{n-1}\left(|\bar l - \mu_0| / s\right) < \epsilon
+
+    stops the test. The boundary is the same at every look (a Pocock boundary), and `epsilon`
+    bounds the error of ONE look: the whole test errs more often, up to several times as often
+    when the mean lies close to the threshold.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest tail probability at which the test stops, in [0, 0.5]. At 0 it never stops before
+        all rows are seen; at 0.5 it stops at the first look.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Evidence, StudentT
+    >>> rule = StudentT(epsilon=0.05)
+    >>> rule.stops(Evidence(0.2, 0.1, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    True
+    >>> rule.stops(Evidence(-0.1, 0.1, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    False
+    """
+
+    epsilon: float
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""
+        quantile = _quantile(evidence.degrees_of_freedom, self.epsilon)
+        return abs(evidence.mean_difference) > quantile * evidence.standard_error
+
+    def error(self, evidence: Evidence) -> float:
+        """Tail probability of Student's t beyond the observed statistic."""
+        statistic = abs(evidence.mean_difference) / evidence.standard_error
+        return float(stdtr(evidence.degrees_of_freedom, -statistic))

@@ -1,0 +1,397 @@
+"""Metropolis-Hastings whose decisions read only as many rows as they need."""
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, Literal
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    ArrayStepShared,
+    Competence,
+    RaveledVars,
+    StepMethodState,
+    dataclass_state,
+    get_random_generator,
+    make_shared_replacements,
+)
+from pymc_austerity.errors import SettingError, StaleDataError
+from pymc_austerity.likelihood import explain
+from pymc_austerity.proposals import Proposal, ProposalFunction
+from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
+from pymc_austerity.sequential import Decision, StudentT, decide
+from pymc_austerity.step_methods import progress
+from pymc_austerity.step_methods.assembly import PreparedModel, compile_for, prepare
+from pymc_austerity.step_methods.checks import (
+    checked_batch_size,
+    checked_fraction,
+    checked_proposal,
+    checked_variables,
+)
+from pymc_austerity.step_methods.differences import RowDifferences
+from pymc_austerity.step_methods.starting import disperse, layout_of
+from pymc_austerity.step_methods.statistics import STATISTICS, StatisticsTypes
+
+__all__ = ["AusterityMH"]
+
+_log = logging.getLogger("pymc.austerity")
+
+@dataclass_state
+class AusterityState(StepMethodState):
+    """All that changes while a chain runs, and what must not have changed when it goes on."""
+
+    tune: bool
+    at_start: bool
+    proposal_state: Any
+    epsilon: float = field(metadata={"frozen": True})
+    batch_size: int = field(metadata={"frozen": True})
+    n_rows: int = field(metadata={"frozen": True})
+
+
+class AusterityMH(ArrayStepShared):
+    r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
+
+    Takes the place of other step methods in ``pm.sample(step=AusterityMH())`` for models whose
+    likelihood is a product over rows; the model stays as it is. A proposal :math:`\theta'` is
+    accepted iff the mean of the log-likelihood differences
+    :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds a threshold; a t-test on a
+    growing sample of rows finds out on which side it lies, and with all rows seen it is exact.
+
+    Parameters
+    ----------
+    vars : sequence of variables or names, optional
+        Free variables to sample; all by default. What is left over PyMC gives to NUTS or other
+        step methods, on all the data.
+    epsilon : float
+        Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
+        the whole test errs more often. 0 is plain Metropolis-Hastings on all rows.
+    batch_size : int
+        Rows added at every look.
+    likelihood : sequence of str, optional
+        Names of the observed variables or potentials to subsample. By default the observed
+        variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
+    axis : int
+        Axis of the rows in their log-likelihood.
+    rows : {"windows", "fresh"}
+        Read consecutive rows of a random order from a random start (fast), or draw every row
+        anew at random as in the paper. Both have the same error rate.
+    proposal : RandomWalk or callable, optional
+        Where to go next; by default ``RandomWalk()``. A function ``(point, rng) -> (new point,
+        log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
+    audit : float
+        Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
+        the statistics only.
+    tune : bool
+        Adapt the proposal in the tuning phase.
+    model : pymc.Model, optional
+        By default the model on the context stack.
+    rng : int or numpy.random.Generator, optional
+        Source of the order in which the rows are stored, and of draws outside of ``pm.sample``,
+        which brings its own. By default a fixed order.
+    initial_point : dict, optional
+        Point at which shapes are read and the model is verified.
+    blocked : bool
+        Update all variables together; else one step method for each variable, on shared rows.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile``; the mode is NUMBA by default.
+
+    Raises
+    ------
+    NotRowwiseError
+        The likelihood of one row needs other rows.
+    DataError
+        No observed data, or data or log-density that are not finite at the start.
+    SettingError, SettingTypeError
+        An argument cannot be used, or a variable has one entry per row.
+
+    Notes
+    -----
+    Statistics of every step, in ``sample_stats``, each of shape (chain, draw):
+
+    ================== ======= ====================================================================
+    name               type    meaning
+    ================== ======= ====================================================================
+    accepted           float64 1 if the proposal was accepted, else 0
+    n_rows_used        int64   rows whose likelihood was evaluated for the decision
+    data_fraction      float64 the same as a share of all rows
+    n_looks            int64   looks of the sequential test; 0 if the prior alone decided
+    decision_error     float64 tail probability at the decision; 0 when it is exact
+    standardized_mean  float64 estimated distance of the mean from the threshold (mu_std); NaN where
+                               it is not defined
+    used_all_rows      bool    whether the decision is exact because all rows were seen
+    audited            bool    whether the decision was checked on all rows
+    audit_agrees       bool    whether all rows agreed (True where not audited)
+    scaling            float64 size of the proposal
+    ================== ======= ====================================================================
+
+    Constants of the run (``n_rows``, ``epsilon``, ``batch_size``, ``setup_seconds``, ...) are
+    attributes of ``sample_stats``.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML. arXiv:1304.5299.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity import AusterityMH
+    >>> y = np.random.default_rng(1).normal(2.0, 1.0, size=5_000)
+    >>> with pm.Model():
+    ...     mu = pm.Normal("mu", 0.0, 10.0)
+    ...     _ = pm.Normal("y", mu, 1.0, observed=y)
+    ...     step = AusterityMH(epsilon=0.05, batch_size=100)
+    ...     idata = pm.sample(
+    ...         draws=500, step=step, chains=2, cores=1, random_seed=1, progressbar=False
+    ...     )
+    >>> abs(float(idata.posterior["mu"].mean()) - y.mean()) < 0.01
+    True
+    """
+
+    name = "austerity_mh"
+    default_blocked = True
+    default_tune_steps = 1_000
+    stats_dtypes_shapes = STATISTICS
+    _state_class = AusterityState
+
+    def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
+        """Check the variables before PyMC does, and share one copy of the rows among blocks."""
+        model = pm.modelcontext(kwargs.get("model"))
+        variables = checked_variables(vars, model)
+        if kwargs.get("blocked") is False and len(variables) > 1:
+            names = ("likelihood", "axis", "rng", "initial_point")
+            settings = {name: kwargs[name] for name in names if name in kwargs}
+            kwargs["_prepared"] = prepare(model, **settings)
+        return super().__new__(cls, variables, **kwargs)
+
+    def __init__(
+        self,
+        vars: Sequence | None = None,
+        *,
+        epsilon: float = 0.05,
+        batch_size: int = 500,
+        likelihood: Sequence[str] | None = None,
+        axis: int = 0,
+        rows: Literal["windows", "fresh"] = "windows",
+        proposal: Proposal | ProposalFunction | None = None,
+        audit: float = 0.0,
+        tune: bool = True,
+        model: pm.Model | None = None,
+        rng: Any = None,
+        initial_point: dict[str, NDArray] | None = None,
+        blocked: bool = True,
+        compile_kwargs: dict[str, Any] | None = None,
+        _prepared: PreparedModel | None = None,
+    ) -> None:
+        self.epsilon = checked_fraction(
+            "epsilon", epsilon, 0.5, "the tail probability at which the test stops"
+        )
+        self.batch_size = checked_batch_size(batch_size)
+        self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
+        self.proposal = checked_proposal(proposal)
+        self.rule = StudentT(self.epsilon)
+        self.adapts = bool(tune)
+        model = pm.modelcontext(model)
+        variables = checked_variables(vars, model)
+        point = initial_point or model.initial_point()
+        prepared = _prepared or prepare(
+            model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point
+        )
+        shared = make_shared_replacements(point, variables, model)
+        function, self.exact_difference = compile_for(
+            prepared, variables, shared, point, compile_kwargs
+        )
+        super().__init__(variables, shared, blocked=blocked, rng=rng)
+        self.n_rows = prepared.likelihood.n_rows
+        self.subsampled = prepared.likelihood.subsampled
+        self.setup_seconds = prepared.seconds
+        self.differences = RowDifferences(function, self._draw(rows, prepared.rows))
+        self.all_differences = RowDifferences(function, AllRows(prepared.rows))
+        self.layout = layout_of(variables, model, point)
+        self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
+        self.at_start = False
+        self.reset_tuning()
+        self.stats_dtypes = [StatisticsTypes(self.stats_dtypes[0], self.constants)]
+        self._replaced_data = prepared.likelihood.stale
+        self._explanation = explain(prepared.likelihood, variables)
+        _log.info(self._summary())
+
+    def _draw(self, rows: str, source: RowSource) -> RowDraw:
+        if rows not in ("windows", "fresh"):
+            raise SettingError(f"rows={rows!r} is not a way to draw them: use 'windows' or 'fresh'.")
+        if self._always_exact:
+            return AllRows(source)
+        return Windows(source) if rows == "windows" else FreshRows(source)
+
+    @property
+    def _always_exact(self) -> bool:
+        return self.epsilon == 0.0 or self.batch_size >= self.n_rows
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        return {
+            "n_rows": self.n_rows,
+            "epsilon": self.epsilon,
+            "batch_size": min(self.batch_size, self.n_rows),
+            "test": type(self.rule).__name__,
+            "proposal": type(self.proposal).__name__,
+            "rows": type(self.differences.draw).__name__,
+            "audit": self.audit,
+            "subsampled": ", ".join(self.subsampled),
+            "setup_seconds": round(self.setup_seconds, 3),
+        }
+
+    # ------------------------------------------------------------------ one step
+
+    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
+        """Propose, decide, and record what it took."""
+        current = apoint.data
+        if self.at_start:
+            self.at_start = False
+            current = self._dispersed(current)
+        proposed, log_ratio = self.proposal.propose(self.proposal_state, current, self.rng)
+        decision = self._decide(proposed, current, log_ratio)
+        following = proposed if decision.accept else current
+        statistics = self._statistics(decision)
+        if self.tune and self.adapts:
+            self.proposal_state = self.proposal.tune(
+                self.proposal_state, following, decision.accept
+            )
+        return RaveledVars(following, apoint.point_map_info), [statistics]
+
+    def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
+        log_exact_ratio = float(self.exact_difference(proposed, current)) + log_ratio
+        if not math.isfinite(log_exact_ratio):
+            return Decision(False, 0, 0, 0.0, math.nan, True)
+        uniform = self.rng.random()
+        log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
+        audit = self.audit > 0.0 and self.rng.random() < self.audit
+        return decide(
+            self.differences.begin(proposed, current, self.rng),
+            log_uniform - log_exact_ratio,
+            n_rows=self.n_rows,
+            batch_size=self.n_rows if self._always_exact else self.batch_size,
+            rule=self.rule,
+            audit=audit,
+        )
+
+    def _statistics(self, decision: Decision) -> dict[str, Any]:
+        audited = decision.exact_accept is not None
+        return {
+            "accepted": float(decision.accept),
+            "n_rows_used": decision.n_rows_used,
+            "data_fraction": decision.n_rows_used / self.n_rows,
+            "n_looks": decision.n_looks,
+            "decision_error": decision.decision_error,
+            "standardized_mean": decision.standardized_mean,
+            "used_all_rows": decision.n_rows_used == self.n_rows,
+            "audited": audited,
+            "audit_agrees": not audited or decision.exact_accept == decision.accept,
+            "scaling": self.proposal.current_scaling(self.proposal_state),
+        }
+
+    # ------------------------------------------------------------------ a chain
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Begin a chain (PyMC 6)."""
+        self.set_rng(rng)
+
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain (PyMC 5): workers of parallel runs call nothing else before they step."""
+        self._refuse_stale_data()
+        self.rng = get_random_generator(rng, copy=False)
+        self.at_start = True
+        self.reset_tuning()
+
+    def reset_tuning(self) -> None:
+        """Forget what was learnt."""
+        self.tune = True
+        self.proposal_state = self.proposal.init(self.layout)
+
+    def stop_tuning(self) -> None:
+        """Freeze the proposal."""
+        if self.tune and self.adapts:
+            self.proposal_state = self.proposal.freeze(self.proposal_state)
+        self.tune = False
+
+    def _dispersed(self, current: NDArray) -> NDArray:
+        if not np.array_equal(current, self.start):  # the user chose where this chain starts
+            return current
+        return disperse(current, self.layout, self._is_possible, self.rng)
+
+    def _is_possible(self, candidate: NDArray) -> bool:
+        start = self.start.astype(candidate.dtype)
+        if not math.isfinite(float(self.exact_difference(candidate, start))):
+            return False
+        blocks = self.all_differences.begin(candidate, start, self.rng).read(self.n_rows)
+        return all(np.isfinite(differences).all() for differences in blocks)
+
+    def _refuse_stale_data(self) -> None:
+        replaced = self._replaced_data()
+        if replaced:
+            raise StaleDataError(
+                f"{', '.join(map(repr, replaced))} was changed with pm.set_data after this "
+                "AusterityMH had read it: construct a new AusterityMH for the new data."
+            )
+
+    # ------------------------------------------------------------------ words
+
+    def explain(self) -> str:
+        """What is subsampled, what is evaluated in full, and why, in plain words.
+
+        Returns
+        -------
+        str
+            Some lines of text.
+        """
+        return f"{self._summary()}\n{self._explanation}"
+
+    def _summary(self) -> str:
+        names = ", ".join(self.subsampled)
+        if self._always_exact:
+            reason = "epsilon=0" if self.epsilon == 0.0 else f"batch_size={self.batch_size:,}"
+            how = f"exact, all {self.n_rows:,} rows at every step ({reason})"
+        else:
+            how = (
+                f"{type(self.rule).__name__} test with epsilon={self.epsilon} on "
+                f"{self.n_rows:,} rows, {self.batch_size:,} at a look"
+            )
+        return f"AusterityMH on {names}: {how}; {type(self.proposal).__name__} proposal."
+
+    # ------------------------------------------------------------------ PyMC's contract
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        """Pickle what was built, not how: rows travel as a path, the model stays at home."""
+        self._refuse_stale_data()
+        return _rebuild, (type(self), self.__getstate__())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_BlockedStep__newargs", None)
+        state["_replaced_data"] = list  # nobody can change the data of another process
+        return state
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool = False) -> Competence:
+        """Never chosen automatically: the user asks for it."""
+        return Competence.INCOMPATIBLE
+
+    @staticmethod
+    def _progressbar_config(n_chains: int = 1) -> tuple:
+        return progress.columns(n_chains)
+
+    @staticmethod
+    def _make_progressbar_update_functions() -> tuple:
+        return (progress.running_averages(),)
+
+
+def _rebuild(cls: type, state: dict[str, Any]) -> Any:
+    step = object.__new__(cls)
+    step.__dict__.update(state)
+    return step

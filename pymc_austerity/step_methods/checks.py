@@ -1,0 +1,106 @@
+"""Arguments of the step methods, checked when they are given."""
+
+import difflib
+from collections.abc import Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import pymc as pm
+
+from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.proposals import Proposal, RandomWalk, UserProposal
+
+__all__ = [
+    "checked_batch_size",
+    "checked_fraction",
+    "checked_proposal",
+    "checked_variables",
+]
+
+
+def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> float:
+    """A number between 0 and `largest`, or one sentence about what it should be."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise SettingTypeError(
+            f"{name}={value!r} is not a number: it is {meaning}, between 0 and {largest}."
+        )
+    if not 0.0 <= value <= largest:  # also refuses NaN
+        raise SettingError(
+            f"{name}={value!r} is out of range: it is {meaning}; give a number between 0 and "
+            f"{largest}."
+        )
+    return float(value)
+
+
+def checked_batch_size(value: Any) -> int:
+    """At least two rows, because a spread is estimated from them."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise SettingTypeError(
+            f"batch_size={value!r} is not a number of rows: give an integer of at least 2."
+        )
+    if value < 2:
+        raise SettingError(
+            f"batch_size={value} is too small: the spread of the differences is estimated from "
+            "the first batch; give at least 2, and some hundreds for a test that holds."
+        )
+    return int(value)
+
+
+def checked_proposal(value: Any) -> Proposal:
+    """A proposal, the default one, or a user's function behind the same contract."""
+    if value is None:
+        return RandomWalk()
+    if isinstance(value, type):
+        raise SettingTypeError(
+            f"proposal={value.__name__} is a class: give an instance, {value.__name__}()."
+        )
+    if all(hasattr(value, name) for name in ("init", "propose", "tune", "freeze")):
+        return value
+    if callable(value):
+        return UserProposal(value)
+    raise SettingTypeError(
+        f"proposal of type {type(value).__name__} cannot propose: give a RandomWalk() or a "
+        "function (point, rng) -> (new point, log-ratio)."
+    )
+
+
+def checked_variables(variables: Any, model: pm.Model) -> list:
+    """The value variables of the variables, or names of variables, that a user gives."""
+    if not model.free_RVs:
+        raise SettingError(
+            "the model has no free variables, so there is nothing to sample: add a prior for "
+            "each unknown, e.g. pm.Normal('beta')."
+        )
+    if variables is None:
+        return list(model.value_vars)
+    if isinstance(variables, str) or not isinstance(variables, Sequence):
+        variables = [variables]
+    if not variables:
+        raise SettingError(
+            "vars=[] names no variable to sample: leave it out for all of them, or name some."
+        )
+    return [_value_variable(variable, model) for variable in variables]
+
+
+def _value_variable(variable: Any, model: pm.Model) -> Any:
+    name = variable if isinstance(variable, str) else getattr(variable, "name", None)
+    for random_variable in model.free_RVs:
+        value = model.rvs_to_values[random_variable]
+        if variable is random_variable or variable is value or name in (random_variable.name,):
+            return value
+    names = [random_variable.name for random_variable in model.free_RVs]
+    raise SettingError(
+        f"vars= names {name or variable!r}, which is not a free variable of the model: choose from "
+        f"{_listed(names)}{_guess(name, names)}."
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _guess(name: str | None, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name or "", names, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+

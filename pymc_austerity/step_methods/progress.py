@@ -1,0 +1,36 @@
+"""Columns of PyMC's progress display."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.progress import TextColumn
+from rich.table import Column
+
+__all__ = ["columns", "running_averages"]
+
+_MEMORY = 100
+"""The columns show averages over about this many draws of all the chains."""
+
+
+def columns(n_chains: int) -> tuple[list[TextColumn], dict[str, list[float]]]:
+    """Columns for the acceptance rate and the share of data, and their first values."""
+    texts = [
+        TextColumn("{task.fields[acceptance]:.2f}", table_column=Column("Acceptance", ratio=1)),
+        TextColumn("{task.fields[data]:.1%}", table_column=Column("Data read", ratio=1)),
+    ]
+    return texts, {"acceptance": [0.0] * n_chains, "data": [0.0] * n_chains}
+
+
+def running_averages() -> Callable[[dict[str, Any]], dict[str, float]]:
+    """Function from the statistics of a step to the values of the columns."""
+    n_seen, acceptance, data = 0, 0.0, 0.0
+
+    def update(statistics: dict[str, Any]) -> dict[str, float]:
+        nonlocal n_seen, acceptance, data
+        n_seen += 1
+        weight = 1.0 / min(n_seen, _MEMORY)
+        acceptance += weight * (statistics["accepted"] - acceptance)
+        data += weight * (statistics["data_fraction"] - data)
+        return {"acceptance": acceptance, "data": data}
+
+    return update

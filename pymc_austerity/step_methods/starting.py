@@ -1,0 +1,76 @@
+"""What is known of the variables before the first step: their kinds and where chains start."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import BernoulliRV, CategoricalRV, discrete_types
+from pymc_austerity.proposals import Layout
+
+__all__ = ["disperse", "layout_of"]
+
+_RETRIES = 10
+
+
+def layout_of(
+    variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]
+) -> Layout:
+    """Kinds of the entries of the raveled variables."""
+    kinds = [
+        np.full(np.size(point[variable.name]), _n_categories(variable, model, point))
+        for variable in variables
+    ]
+    return Layout(np.concatenate(kinds).astype(np.int64))
+
+
+def _n_categories(variable: pm.Model, model: pm.Model, point: Mapping[str, NDArray]) -> int:
+    if variable.dtype not in discrete_types:
+        return 0
+    random_variable = model.values_to_rvs[variable]
+    distribution = random_variable.owner.op
+    if isinstance(distribution, BernoulliRV):
+        return 2
+    if isinstance(distribution, CategoricalRV):
+        # the last input of a categorical variable is its vector of probabilities
+        (length,) = model.replace_rvs_by_values([random_variable.owner.inputs[-1].shape[-1]])
+        evaluate = model.compile_fn(length, inputs=model.value_vars, on_unused_input="ignore")
+        return int(evaluate(point))
+    return 1
+
+
+def disperse(
+    point: NDArray,
+    layout: Layout,
+    is_possible: Callable[[NDArray], bool],
+    rng: np.random.Generator,
+) -> NDArray:
+    """Overdispersed start: real entries moved uniformly within (-1, 1), as PyMC's NUTS does it.
+
+    Parameters
+    ----------
+    point : array, shape (d,)
+        Common starting point of the chains, in unconstrained space.
+    layout : Layout
+        Kinds of its entries; only real ones are moved.
+    is_possible : callable
+        Whether the log-density at a point is finite.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    array, shape (d,)
+        The first possible one of ten candidates, each half as far away as the one before; the
+        point itself if there is none.
+    """
+    real = layout.n_categories == 0
+    radius = 1.0
+    for _ in range(_RETRIES):
+        moves = np.where(real, rng.uniform(-radius, radius, size=point.size), 0.0)
+        candidate = (point + moves).astype(point.dtype)
+        if is_possible(candidate):
+            return candidate
+        radius /= 2.0
+    return point

@@ -1,0 +1,41 @@
+"""Slow, obviously right versions of what the package does."""
+
+import math
+
+import numpy as np
+from scipy import stats
+
+
+def sequential_t_test(differences, order, log_threshold, epsilon, batch_size):
+    """Algorithm 1 of Korattikara, Chen and Welling (2014), line by line.
+
+    Returns (accept, rows used, looks, tail probability at the decision).
+    """
+    n_rows = len(differences)
+    mu_0 = log_threshold / n_rows
+    n_seen, n_looks = 0, 0
+    while True:
+        n_seen = min(n_seen + batch_size, n_rows)
+        n_looks += 1
+        seen = differences[order[:n_seen]]
+        mean = seen.mean()
+        if n_seen == n_rows:
+            return bool(mean > mu_0), n_seen, n_looks, 0.0
+        s = seen.std(ddof=1) / math.sqrt(n_seen) * math.sqrt(1 - (n_seen - 1) / (n_rows - 1))
+        if s == 0:
+            continue
+        delta = 1 - stats.t.cdf(abs((mean - mu_0) / s), df=n_seen - 1)
+        if delta < epsilon:
+            return bool(mean > mu_0), n_seen, n_looks, delta
+
+
+def metropolis(log_density, proposal, start, n_steps, rng):
+    """Random-walk Metropolis on the full log-density, in its plainest form."""
+    chain = [np.asarray(start, dtype=float)]
+    for _ in range(n_steps):
+        current = chain[-1]
+        proposed = proposal(current, rng)
+        log_ratio = log_density(proposed) - log_density(current)
+        accept = math.log(rng.random()) < log_ratio
+        chain.append(proposed if accept else current)
+    return np.array(chain[1:])

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymc_austerity.rows import AllRows, FreshRows, Windows
+
+
+class Positions:
+    """A source whose rows are their own positions; counts what it hands out."""
+
+    def __init__(self, n_rows):
+        self.n_rows = n_rows
+
+    def window(self, start, stop):
+        assert 0 <= start < stop <= self.n_rows
+        return (np.arange(start, stop),)
+
+    def take(self, indices):
+        return (np.asarray(indices),)
+
+
+def read(stream, n_rows):
+    return np.concatenate([block[0] for block in stream.read(n_rows)])
+
+
+@pytest.mark.parametrize("draw", [Windows, FreshRows, AllRows])
+@pytest.mark.parametrize("n_rows", [5, 1_000, 30_000])
+@pytest.mark.parametrize("sizes", [(0.01,) * 5, (0.3, 0.3), (0.6,), (1.0,), (0.45, 0.1, 0.3)])
+def test_every_row_at_most_once_and_all_in_the_end(draw, n_rows, sizes, rng):
+    stream = draw(Positions(n_rows)).begin(rng)
+    counts = [max(1, int(size * n_rows)) for size in sizes]
+    counts.append(n_rows - sum(counts))
+    pieces = [read(stream, count) for count in counts if count > 0]
+    assert [piece.size for piece in pieces] == [count for count in counts if count > 0]
+    assert sorted(np.concatenate(pieces)) == list(range(n_rows))
+
+
+@pytest.mark.parametrize("draw", [Windows, FreshRows])
+@pytest.mark.parametrize("look", [0, 1, 2])
+def test_every_row_is_as_likely_at_every_look(draw, look, rng):
+    n_rows, n_repeats, size = 20, 4_000, 5
+    counts = np.zeros(n_rows)
+    for _ in range(n_repeats):
+        stream = draw(Positions(n_rows)).begin(rng)
+        for _ in range(look):
+            read(stream, size)
+        counts[read(stream, size)] += 1
+    expected = n_repeats * size / n_rows
+    # without replacement: each row's count is binomial with probability 1/4
+    statistic = ((counts - expected) ** 2 / (expected * (1 - size / n_rows))).sum()
+    assert stats.chi2.sf(statistic, df=n_rows - 1) > 1e-4
+
+
+def test_fresh_rows_pair_every_two_rows_as_often(rng):
+    n_rows, n_repeats = 8, 6_000
+    pairs = np.zeros((n_rows, n_rows))
+    for _ in range(n_repeats):
+        stream = FreshRows(Positions(n_rows)).begin(rng)
+        first, second = read(stream, 1)[0], read(stream, 1)[0]
+        pairs[first, second] += 1
+    assert not pairs.diagonal().any()
+    observed = pairs[~np.eye(n_rows, dtype=bool)]
+    assert stats.chisquare(observed).pvalue > 1e-4
+
+
+def test_windows_wrap_around(rng):
+    stream = Windows(Positions(10)).begin(rng)
+    rows = read(stream, 10)
+    assert list(np.diff(rows) % 10) == [1] * 9
+
+
+def test_all_rows_use_no_random_number():
+    rng = np.random.default_rng(3)
+    AllRows(Positions(10)).begin(rng)
+    assert rng.random() == np.random.default_rng(3).random()
+
+
+def test_large_reads_come_in_blocks_that_fit_the_cache(rng):
+    for draw in (Windows, FreshRows, AllRows):
+        blocks = list(draw(Positions(50_000)).begin(rng).read(50_000))
+        assert max(block[0].size for block in blocks) <= 8_192

@@ -1,0 +1,135 @@
+import math
+
+import numpy as np
+import pytest
+
+from pymc_austerity.sequential import StudentT, decide
+from tests.references import sequential_t_test
+
+
+class Stream:
+    """Given differences in a given order, in blocks of at most `block` rows."""
+
+    def __init__(self, differences, order, block=10**9):
+        self.differences, self.order, self.block, self.n_read = differences, order, block, 0
+
+    def read(self, n_rows):
+        chosen = self.differences[self.order[self.n_read : self.n_read + n_rows]]
+        self.n_read += n_rows
+        for start in range(0, n_rows, self.block):
+            yield chosen[start : start + self.block]
+
+
+def run(differences, log_threshold=0.0, *, epsilon=0.05, batch_size=50, order=None, **kwargs):
+    order = np.arange(len(differences)) if order is None else order
+    stream = Stream(differences, order, kwargs.pop("block", 10**9))
+    rule = StudentT(epsilon)
+    decision = decide(
+        stream,
+        log_threshold,
+        n_rows=len(differences),
+        batch_size=batch_size,
+        rule=rule,
+        **kwargs,
+    )
+    return decision, stream
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.2, 0.5])
+@pytest.mark.parametrize("batch_size", [2, 50, 333, 1_000, 5_000])
+@pytest.mark.parametrize("block", [10**9, 17])
+def test_agrees_with_the_paper_line_by_line(epsilon, batch_size, block, rng):
+    outcomes = set()
+    for mean in (-0.2, -0.01, 0.0, 0.03, 0.2):
+        differences = rng.normal(mean, 1.0, size=1_000)
+        order = rng.permutation(1_000)
+        log_threshold = rng.normal()
+        decision, _ = run(
+            differences,
+            log_threshold,
+            epsilon=epsilon,
+            batch_size=batch_size,
+            order=order,
+            block=block,
+        )
+        expected = sequential_t_test(differences, order, log_threshold, epsilon, batch_size)
+        assert decision[:3] == expected[:3]
+        assert decision.decision_error == pytest.approx(expected[3], abs=1e-12)
+        assert decision.exact == (decision.n_rows_used == 1_000)
+        outcomes.add(decision.accept)
+    assert outcomes == {True, False}
+
+
+def test_all_rows_give_the_exact_decision(rng):
+    for _ in range(100):
+        differences = rng.normal(size=200)
+        log_threshold = rng.normal(0.0, 14.0)
+        decision, _ = run(differences, log_threshold, epsilon=0.0)
+        assert decision.accept == (differences.sum() > log_threshold)
+        assert decision.decision_error == 0.0
+        assert decision.exact
+
+
+def test_standardized_mean(rng):
+    differences = rng.normal(0.1, 2.0, size=400)
+    decision, _ = run(differences, 3.0, epsilon=0.0)
+    mu_std = (differences.mean() - 3.0 / 400) * math.sqrt(399) / differences.std(ddof=1)
+    assert decision.standardized_mean == pytest.approx(mu_std)
+
+
+def test_a_sample_without_spread_is_no_evidence(rng):
+    differences = np.ones(1_000)
+    differences[600:] = -5.0
+    decision, _ = run(differences, 0.0, epsilon=0.05, batch_size=100)
+    assert decision.n_rows_used > 600  # the first six looks saw nothing but ones
+
+
+def test_differences_that_are_all_equal_are_decided_exactly():
+    for value in (-0.25, 0.25):
+        decision, _ = run(np.full(1_000, value), 0.0)
+        assert decision.accept == (value > 0)
+        assert decision.n_rows_used == 1_000
+        assert math.isnan(decision.standardized_mean)
+
+
+@pytest.mark.parametrize("bad", [[np.nan], [-np.inf], [np.inf], [np.inf, -np.inf]])
+def test_a_difference_that_is_not_finite_rejects_at_once(bad):
+    differences = np.full(1_000, 5.0)
+    differences[10 : 10 + len(bad)] = bad
+    decision, stream = run(differences, -1e9, block=25)
+    assert not decision.accept
+    assert decision.n_rows_used == 25
+    assert decision.exact
+
+
+def test_audit_reads_the_rest_and_leaves_the_decision_alone(rng):
+    n_wrong = 0
+    for _ in range(200):
+        differences = rng.normal(0.0, 1.0, size=1_000)
+        plain, _ = run(differences, epsilon=0.3)
+        audited, stream = run(differences, epsilon=0.3, audit=True)
+        assert audited[:-1] == plain[:-1]
+        assert plain.exact_accept is None
+        assert audited.exact_accept == (differences.mean() > 0)
+        assert stream.n_read == 1_000
+        n_wrong += audited.accept != audited.exact_accept
+    assert n_wrong > 0
+
+
+def test_one_look_errs_as_often_as_epsilon_says(rng):
+    """With two looks possible and the mean at the threshold, half of epsilon on each side."""
+    epsilon, n_rows = 0.1, 2_000
+    differences = rng.normal(size=n_rows)
+    differences -= differences.mean()
+    n_decided, n_repeats = 0, 4_000
+    for _ in range(n_repeats):
+        decision, _ = run(
+            differences,
+            0.0,
+            epsilon=epsilon,
+            batch_size=n_rows // 2,
+            order=rng.permutation(n_rows),
+        )
+        n_decided += not decision.exact
+    share, sd = 2 * epsilon, math.sqrt(2 * epsilon * (1 - 2 * epsilon) / n_repeats)
+    assert abs(n_decided / n_repeats - share) < 4 * sd
