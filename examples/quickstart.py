@@ -140,7 +140,7 @@ def plot_data_usage(minibatches, path):
     over_draws.plot(running_mean, color="black", label="running mean, all chains")
     over_draws.set(xlabel="draw", ylabel="rows read by the decision, %", ylim=(0, 105))
     over_draws.legend(loc="upper right")
-    histogram.hist(share.ravel(), np.arange(0, 102.5, 2.5), orientation="horizontal")
+    histogram.hist(share.ravel(), np.arange(0, 105, 5), orientation="horizontal")
     histogram.set(xlabel="number of decisions")
     figure.savefig(path, dpi=120)
 
