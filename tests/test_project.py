@@ -1,5 +1,6 @@
 """Facts are kept in one place, what the documents show works, and the files travel."""
 
+import doctest
 import importlib
 import inspect
 import pkgutil
@@ -85,13 +86,23 @@ class TestDocumentation:
     @pytest.mark.parametrize("name", [n for n in pymc_austerity.__all__ if n != "__version__"])
     def test_top_level_names_are_in_the_api_reference(self, name):
         reference = (ROOT / "docs" / "api" / "index.md").read_text()
-        assert re.search(rf"^{re.escape(name)}$", reference, re.M)
+        assert re.search(rf"^ +{re.escape(name)}$", reference, re.M)
 
     def test_the_statistics_page_lists_the_statistics(self):
         declared = set(pymc_austerity.AusterityMH.stats_dtypes_shapes)
         page = (ROOT / "docs" / "howto" / "statistics.md").read_text()
         documented = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
         assert declared - documented == set()
+
+
+class TestPages:
+    PAGES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in p.read_text()]
+
+    @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+    def test_the_examples_of_the_site_give_what_they_show(self, page):
+        result = doctest.testfile(str(page), module_relative=False)
+        assert result.attempted
+        assert not result.failed
 
 
 class TestDependencies:
