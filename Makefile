@@ -29,6 +29,10 @@ help:
 demo: $(READY)
 	$(RUN) examples/quickstart.py $(ARGS)
 
+# Two workers with all the threads of a linear algebra library get in each other's way.
+test: export OMP_NUM_THREADS ?= 1
+test: export OPENBLAS_NUM_THREADS ?= 1
+test: export MPLBACKEND ?= agg
 test: $(READY)
 	$(RUN) -m pytest -n 2 $(ARGS)
 

@@ -45,8 +45,8 @@ def load_visits():
 def build_model(visits, covariates):
     """Negative binomial regression: the counts vary far more than Poisson counts would.
 
-    The variance of a count with mean ``mu`` is ``mu + dispersion * mu**2``. A slope is the change in
-    log mean visits when its covariate grows by one standard deviation.
+    The variance of a count with mean ``mu`` is ``mu + dispersion * mu**2``. A slope is the change
+    in log mean visits when its covariate grows by one standard deviation.
     """
     with pm.Model(coords={"covariate": list(covariates)}) as model:
         intercept = pm.Normal("intercept", mu=0, sigma=2)
@@ -74,13 +74,13 @@ def sample_on_all_rows(model, draws):
 def compare(minibatches, all_rows):
     """Return the two summaries side by side, one row for each parameter."""
     columns = ["mean", "sd", "mcse_mean", "ess_bulk", "r_hat"]
-    both = {"AusterityMH": minibatches, "NUTS": all_rows}
+    both = {"Austerity": minibatches, "NUTS": all_rows}
     tables = {
         name: az.summary(idata, round_to="none")[columns].astype(float)
         for name, idata in both.items()
     }
     table = pd.concat(tables, axis=1).swaplevel(axis=1)[columns]
-    difference = (table["mean", "AusterityMH"] - table["mean", "NUTS"]) / table["sd", "NUTS"]
+    difference = (table["mean", "Austerity"] - table["mean", "NUTS"]) / table["sd", "NUTS"]
     table["difference", "in sd"] = difference
     return table
 
@@ -95,10 +95,12 @@ def report(minibatches, all_rows):
 
     stats = minibatches.sample_stats
     share = stats["data_fraction"].to_numpy()
+    accepted = stats["accepted"].to_numpy().mean()
+    all_read = stats["used_all_rows"].to_numpy().mean()
     print(
-        f"\nOf {share.size:,} decisions, {stats['accepted'].to_numpy().mean():.0%} accepted the "
-        f"proposal. A decision read {share.mean():.0%} of the rows on average, half of them at most "
-        f"{np.median(share):.0%}; {stats['used_all_rows'].to_numpy().mean():.0%} read every row."
+        f"\nOf {share.size:,} decisions, {accepted:.0%} accepted the proposal.\n"
+        f"A decision read {share.mean():.0%} of the rows on average; half of them read at most "
+        f"{np.median(share):.0%}, and {all_read:.0%} read every row."
     )
 
 
@@ -148,6 +150,7 @@ def plot_data_usage(minibatches, path):
 
 
 def main():
+    """Sample twice, report, draw."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a few draws, to see that it runs")
     quick = parser.parse_args().quick

@@ -1,12 +1,6 @@
 """What all tests share."""
 
 import os
-
-# One thread for each worker of pytest-xdist: two workers with all the threads get in each other's way.
-for library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(library, "1")
-os.environ.setdefault("MPLBACKEND", "agg")
-
 from pathlib import Path
 
 import numpy as np

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import tomllib
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import pymc_austerity
 
@@ -108,10 +110,8 @@ class TestPages:
 class TestDependencies:
     @pytest.mark.parametrize("python", ["3.11", "3.13"])
     def test_every_one_is_pinned_for_both_generations(self, python):
-        from packaging.requirements import Requirement
-
         project = PYPROJECT["project"]
-        wanted = [*project["dependencies"], *sum(project["optional-dependencies"].values(), [])]
+        wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
         lines = [x for x in (ROOT / "constraints.txt").read_text().splitlines() if x[:1].isalnum()]
         pins = {}
         for pin in map(Requirement, lines):
