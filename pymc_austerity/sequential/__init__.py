@@ -5,17 +5,23 @@ from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import (
     Decision,
     DifferenceStream,
+    Estimate,
     Evidence,
     StoppingRule,
+    Survey,
 )
 from pymc_austerity.sequential.student_t import StudentT
+from pymc_austerity.sequential.uniform import UniformSurvey
 
 __all__ = [
     "Decision",
     "DifferenceStream",
+    "Estimate",
     "Evidence",
     "Moments",
     "StoppingRule",
     "StudentT",
+    "Survey",
+    "UniformSurvey",
     "decide",
 ]

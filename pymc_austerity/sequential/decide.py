@@ -4,45 +4,29 @@ import math
 
 import numpy as np
 
-from pymc_austerity.sequential.moments import Moments
-from pymc_austerity.sequential.protocols import (
-    Decision,
-    DifferenceStream,
-    Evidence,
-    StoppingRule,
-)
+from pymc_austerity.sequential.protocols import Decision, Evidence, StoppingRule, Survey
 
 __all__ = ["decide"]
 
 
 def decide(
-    stream: DifferenceStream,
-    log_threshold: float,
-    *,
-    n_rows: int,
-    batch_size: int,
-    rule: StoppingRule,
-    audit: bool = False,
+    survey: Survey, log_threshold: float, *, rule: StoppingRule, audit: bool = False
 ) -> Decision:
     r"""Decide whether the sum of all differences exceeds a threshold, from as few as suffice.
 
-    Metropolis-Hastings accepts iff :math:`\sum_{i=1}^N l_i > \psi`, that is iff the mean
-    difference exceeds :math:`\mu_0 = \psi / N` (Korattikara, Chen and Welling 2014, section 4).
+    Metropolis-Hastings accepts iff :math:`\sum_{i=1}^N l_i > \psi` (Korattikara, Chen and Welling
+    2014, section 4, where both sides are divided by :math:`N`).
 
     Parameters
     ----------
-    stream : DifferenceStream
-        Gives the differences of rows drawn without replacement.
+    survey : Survey
+        A sample of rows that has not seen any yet.
     log_threshold : float
         :math:`\psi`, nats.
-    n_rows : int
-        Number of rows there are, :math:`N`.
-    batch_size : int
-        Rows added at every look, :math:`m`.
     rule : StoppingRule
         When to stop.
     audit : bool
-        Read the remaining rows after the decision, to record what all rows say. The decision
+        See the remaining rows after the decision, to record what all rows say. The decision
         itself is not touched.
 
     Returns
@@ -50,10 +34,16 @@ def decide(
     Decision
         A rejection as soon as a difference is not finite; exact when all rows were seen.
 
+    Notes
+    -----
+    ``standardized_mean`` is the distance of the estimated sum from :math:`\psi` in units of the
+    estimate's spread. For uniform samples that is the paper's
+    :math:`\mu_{std} = (\mu - \mu_0) \sqrt{N - 1} / \sigma_l`.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.sequential import StudentT, decide
+    >>> from pymc_austerity.sequential import StudentT, UniformSurvey, decide
     >>> class Stream:
     ...     def __init__(self, values):
     ...         self.values, self.n_seen = values, 0
@@ -61,71 +51,38 @@ def decide(
     ...         self.n_seen += n_rows
     ...         yield self.values[self.n_seen - n_rows : self.n_seen]
     >>> differences = np.random.default_rng(1).normal(0.5, 1.0, size=10_000)
-    >>> decision = decide(
-    ...     Stream(differences), 0.0, n_rows=10_000, batch_size=500, rule=StudentT(0.05)
-    ... )
+    >>> survey = UniformSurvey(Stream(differences), n_rows=10_000, batch_size=500)
+    >>> decision = decide(survey, 0.0, rule=StudentT(epsilon=0.05))
     >>> decision.accept, decision.n_rows_used, decision.exact
     (True, 500, False)
     """
     with np.errstate(invalid="ignore", over="ignore"):  # differences that are not finite reject
-        return _decide(stream, log_threshold / n_rows, n_rows, batch_size, rule, audit)
+        return _decide(survey, log_threshold, rule, audit)
 
 
-def _decide(
-    stream: DifferenceStream,
-    threshold: float,
-    n_rows: int,
-    batch_size: int,
-    rule: StoppingRule,
-    audit: bool,
-) -> Decision:
-    moments = Moments()
-    n_looks = 0
+def _decide(survey: Survey, log_threshold: float, rule: StoppingRule, audit: bool) -> Decision:
+    n_rows, n_looks = survey.n_rows, 0
     while True:
-        _look(stream, moments, min(batch_size, n_rows - moments.count))
+        total, variance, degrees_of_freedom, n_seen, spread = survey.look()
         n_looks += 1
-        n_seen, variance = moments.count, moments.variance
-        if not math.isfinite(moments.mean):
+        if not math.isfinite(total):
             return Decision(False, n_seen, n_looks, 0.0, math.nan, True, False if audit else None)
-        distance = moments.mean - threshold
+        distance = total - log_threshold
+        accept = distance > 0.0
+        standardized = distance / spread if spread > 0.0 else math.nan
         if n_seen >= n_rows:
-            accept = distance > 0.0
-            standardized = _standardized_mean(distance, variance, n_rows)
-            return Decision(
-                accept, n_seen, n_looks, 0.0, standardized, True, accept if audit else None
-            )
-        if variance == 0.0:  # a sample without spread says nothing about the error of its mean
+            said = accept if audit else None
+            return Decision(accept, n_seen, n_looks, 0.0, standardized, True, said)
+        if variance == 0.0:
             continue
-        share_left = 1.0 - (n_seen - 1) / (n_rows - 1)
-        standard_error = math.sqrt(variance / n_seen * share_left)
-        evidence = Evidence(distance, standard_error, n_seen - 1, n_seen, n_rows, n_looks)
+        standard_error = math.sqrt(variance)
+        evidence = Evidence(distance, standard_error, degrees_of_freedom, n_seen, n_rows, n_looks)
         if rule.stops(evidence):
-            return Decision(
-                distance > 0.0,
-                n_seen,
-                n_looks,
-                rule.error(evidence),
-                _standardized_mean(distance, variance, n_rows),
-                False,
-                _on_all_rows(stream, moments, threshold, n_rows) if audit else None,
-            )
+            error = rule.error(evidence)
+            said = _exact(survey, log_threshold) if audit else None
+            return Decision(accept, n_seen, n_looks, error, standardized, False, said)
 
 
-def _look(stream: DifferenceStream, moments: Moments, n_rows: int) -> None:
-    for differences in stream.read(n_rows):
-        moments.add(differences)
-        if not math.isfinite(moments.mean):  # one impossible row decides
-            return
-
-
-def _standardized_mean(distance: float, variance: float, n_rows: int) -> float:
-    if variance == 0.0:
-        return math.nan
-    return distance * math.sqrt((n_rows - 1) / variance)
-
-
-def _on_all_rows(
-    stream: DifferenceStream, moments: Moments, threshold: float, n_rows: int
-) -> bool:
-    _look(stream, moments, n_rows - moments.count)
-    return math.isfinite(moments.mean) and moments.mean > threshold
+def _exact(survey: Survey, log_threshold: float) -> bool:
+    total = survey.finish().total
+    return math.isfinite(total) and total > log_threshold

@@ -5,19 +5,73 @@ from typing import NamedTuple, Protocol
 
 from numpy.typing import NDArray
 
-__all__ = ["Decision", "DifferenceStream", "Evidence", "StoppingRule"]
+__all__ = ["Decision", "DifferenceStream", "Estimate", "Evidence", "StoppingRule", "Survey"]
 
 
-class Evidence(NamedTuple):
-    """What is known after a look, about the side of the threshold on which the mean lies.
+class DifferenceStream(Protocol):
+    """Log-likelihood differences of rows that were not seen before in this decision."""
+
+    def read(self, n_rows: int) -> Iterable[NDArray]:
+        """Differences of the next ``n_rows`` rows, in blocks of float64 arrays, nats."""
+        ...
+
+
+class Estimate(NamedTuple):
+    """What a sample of rows says about the sum of the differences of all rows.
 
     Attributes
     ----------
-    mean_difference : float
-        Mean of the differences seen so far, minus the threshold of the mean, nats per row.
+    total : float
+        Estimated sum over all rows, nats; not finite as soon as one difference is not.
+    variance : float
+        Estimated variance of `total` under sampling without replacement, nats squared. 0 where
+        all rows were seen, or where the sample has no spread and says nothing about its error.
+    degrees_of_freedom : float
+        Degrees of freedom of `variance`.
+    n_seen : int
+        Rows seen so far.
+    spread : float
+        Estimated unit, in nats, of distances that do not depend on the rows seen: for uniform
+        samples ``N sigma_l / sqrt(N - 1)``. 0 where the sample has no spread.
+    """
+
+    total: float
+    variance: float
+    degrees_of_freedom: float
+    n_seen: int
+    spread: float
+
+
+class Survey(Protocol):
+    """A sample of rows that grows from look to look.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows there are.
+    """
+
+    n_rows: int
+
+    def look(self) -> Estimate:
+        """See more rows, at least one."""
+        ...
+
+    def finish(self) -> Estimate:
+        """See all that is left."""
+        ...
+
+
+class Evidence(NamedTuple):
+    """What is known after a look, about the side of the threshold on which the sum lies.
+
+    Attributes
+    ----------
+    distance : float
+        Estimated sum of the differences minus the threshold, nats.
     standard_error : float
-        Estimated standard error of that mean under sampling without replacement, nats per row.
-        Always positive: a sample without spread is not evidence.
+        Its estimated standard error, nats. Always positive: a sample without spread is no
+        evidence.
     degrees_of_freedom : float
         Degrees of freedom of the estimated standard error.
     n_seen, n_rows : int
@@ -26,7 +80,7 @@ class Evidence(NamedTuple):
         Looks taken so far, this one included.
     """
 
-    mean_difference: float
+    distance: float
     standard_error: float
     degrees_of_freedom: float
     n_seen: int
@@ -46,21 +100,13 @@ class StoppingRule(Protocol):
         ...
 
 
-class DifferenceStream(Protocol):
-    """Log-likelihood differences of rows that were not seen before in this decision."""
-
-    def read(self, n_rows: int) -> Iterable[NDArray]:
-        """Differences of the next ``n_rows`` rows, in blocks of float64 arrays, nats."""
-        ...
-
-
 class Decision(NamedTuple):
     """An accept or reject decision and what it cost.
 
     Attributes
     ----------
     accept : bool
-        Whether the mean difference was judged to exceed the threshold.
+        Whether the sum of the differences was judged to exceed the threshold.
     n_rows_used : int
         Rows whose difference was evaluated to decide.
     n_looks : int
@@ -68,8 +114,8 @@ class Decision(NamedTuple):
     decision_error : float
         The stopping rule's error of this decision, a probability; 0 when all rows were seen.
     standardized_mean : float
-        Estimate of ``mu_std``: distance of the mean from the threshold, in standard errors of
-        a sample of one row, times the root of the number of rows. NaN when it is not defined.
+        Estimate of ``mu_std``: distance from the threshold in units of the `Estimate.spread`. NaN
+        where that is 0.
     exact : bool
         Whether the decision is the one that all rows give.
     exact_accept : bool or None

@@ -45,9 +45,9 @@ class StudentT:
     --------
     >>> from pymc_austerity.sequential import Evidence, StudentT
     >>> rule = StudentT(epsilon=0.05)
-    >>> rule.stops(Evidence(0.2, 0.1, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    >>> rule.stops(Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     True
-    >>> rule.stops(Evidence(-0.1, 0.1, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    >>> rule.stops(Evidence(-10.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     False
     """
 
@@ -56,9 +56,9 @@ class StudentT:
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""
         quantile = _quantile(evidence.degrees_of_freedom, self.epsilon)
-        return abs(evidence.mean_difference) > quantile * evidence.standard_error
+        return abs(evidence.distance) > quantile * evidence.standard_error
 
     def error(self, evidence: Evidence) -> float:
         """Tail probability of Student's t beyond the observed statistic."""
-        statistic = abs(evidence.mean_difference) / evidence.standard_error
+        statistic = abs(evidence.distance) / evidence.standard_error
         return float(stdtr(evidence.degrees_of_freedom, -statistic))

@@ -27,6 +27,7 @@ _ORDER_OF_ROWS = 20_140_621
 """Seed of the order in which rows are stored where no ``rng`` is given: the results of
 ``pm.sample`` then depend on its ``random_seed`` alone."""
 
+
 @dataclass(frozen=True)
 class PreparedModel:
     """A model that was split, verified and stored; several step methods can share it.
@@ -83,9 +84,7 @@ def compile_for(
     local = [variable for variable in variables if variable in prepared.likelihood.local_variables]
     if local:
         rvs = [prepared.likelihood.model.values_to_rvs[variable].name for variable in local]
-        others = [
-            rv.name for rv in prepared.likelihood.model.free_RVs if rv.name not in rvs
-        ]
+        others = [rv.name for rv in prepared.likelihood.model.free_RVs if rv.name not in rvs]
         raise SettingError(
             f"{', '.join(map(repr, rvs))} has one entry per row, so that a step on it cannot be "
             f"made cheap by reading fewer rows: leave it to another step method with "

@@ -23,7 +23,7 @@ from pymc_austerity.errors import SettingError, StaleDataError
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
-from pymc_austerity.sequential import Decision, StudentT, decide
+from pymc_austerity.sequential import Decision, StudentT, UniformSurvey, decide
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.assembly import PreparedModel, compile_for, prepare
 from pymc_austerity.step_methods.checks import (
@@ -33,12 +33,14 @@ from pymc_austerity.step_methods.checks import (
     checked_variables,
 )
 from pymc_austerity.step_methods.differences import RowDifferences
+from pymc_austerity.step_methods.run_constants import StatisticsTypes
 from pymc_austerity.step_methods.starting import disperse, layout_of
-from pymc_austerity.step_methods.statistics import STATISTICS, StatisticsTypes
+from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityMH"]
 
 _log = logging.getLogger("pymc.austerity")
+
 
 @dataclass_state
 class AusterityState(StepMethodState):
@@ -223,7 +225,9 @@ class AusterityMH(ArrayStepShared):
 
     def _draw(self, rows: str, source: RowSource) -> RowDraw:
         if rows not in ("windows", "fresh"):
-            raise SettingError(f"rows={rows!r} is not a way to draw them: use 'windows' or 'fresh'.")
+            raise SettingError(
+                f"rows={rows!r} is not a way to draw them: use 'windows' or 'fresh'."
+            )
         if self._always_exact:
             return AllRows(source)
         return Windows(source) if rows == "windows" else FreshRows(source)
@@ -272,14 +276,12 @@ class AusterityMH(ArrayStepShared):
         uniform = self.rng.random()
         log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
         audit = self.audit > 0.0 and self.rng.random() < self.audit
-        return decide(
+        survey = UniformSurvey(
             self.differences.begin(proposed, current, self.rng),
-            log_uniform - log_exact_ratio,
             n_rows=self.n_rows,
             batch_size=self.n_rows if self._always_exact else self.batch_size,
-            rule=self.rule,
-            audit=audit,
         )
+        return decide(survey, log_uniform - log_exact_ratio, rule=self.rule, audit=audit)
 
     def _statistics(self, decision: Decision) -> dict[str, Any]:
         audited = decision.exact_accept is not None

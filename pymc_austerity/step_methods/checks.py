@@ -102,5 +102,3 @@ def _listed(names: Iterable[str]) -> str:
 def _guess(name: str | None, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(name or "", names, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
-
-

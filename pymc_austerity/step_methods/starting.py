@@ -14,9 +14,7 @@ __all__ = ["disperse", "layout_of"]
 _RETRIES = 10
 
 
-def layout_of(
-    variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]
-) -> Layout:
+def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]) -> Layout:
     """Kinds of the entries of the raveled variables."""
     kinds = [
         np.full(np.size(point[variable.name]), _n_categories(variable, model, point))

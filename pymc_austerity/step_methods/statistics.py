@@ -1,10 +1,8 @@
-"""What every step records, and what is constant over the run."""
-
-from typing import Any
+"""What every step records."""
 
 import numpy as np
 
-__all__ = ["STATISTICS", "StatisticsTypes"]
+__all__ = ["STATISTICS"]
 
 STATISTICS: dict[str, tuple[type, list]] = {
     "accepted": (np.float64, []),
@@ -20,22 +18,3 @@ STATISTICS: dict[str, tuple[type, list]] = {
 }
 """Name, type and shape of the statistics of a step; their meaning is in `AusterityMH`."""
 
-
-class StatisticsTypes(dict):
-    """Types of the statistics, with the constants of the run travelling along.
-
-    PyMC hands this dictionary unchanged from the step method to the trace. That is how the
-    constants reach the attributes of ``sample_stats`` without PyMC knowing of them.
-
-    Attributes
-    ----------
-    constants : dict
-        Names and values (numbers or strings) of what is constant over the run.
-    """
-
-    def __init__(self, types: dict[str, type], constants: dict[str, Any]) -> None:
-        super().__init__(types)
-        self.constants = constants
-
-    def __reduce__(self) -> tuple:
-        return type(self), (dict(self), self.constants)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.sequential import StudentT, decide
+from pymc_austerity.sequential import StudentT, UniformSurvey, decide
 from tests.references import sequential_t_test
 
 
@@ -23,15 +23,8 @@ class Stream:
 def run(differences, log_threshold=0.0, *, epsilon=0.05, batch_size=50, order=None, **kwargs):
     order = np.arange(len(differences)) if order is None else order
     stream = Stream(differences, order, kwargs.pop("block", 10**9))
-    rule = StudentT(epsilon)
-    decision = decide(
-        stream,
-        log_threshold,
-        n_rows=len(differences),
-        batch_size=batch_size,
-        rule=rule,
-        **kwargs,
-    )
+    survey = UniformSurvey(stream, n_rows=len(differences), batch_size=batch_size)
+    decision = decide(survey, log_threshold, rule=StudentT(epsilon), **kwargs)
     return decision, stream
 
 
@@ -77,7 +70,7 @@ def test_standardized_mean(rng):
     assert decision.standardized_mean == pytest.approx(mu_std)
 
 
-def test_a_sample_without_spread_is_no_evidence(rng):
+def test_a_sample_without_spread_is_no_evidence():
     differences = np.ones(1_000)
     differences[600:] = -5.0
     decision, _ = run(differences, 0.0, epsilon=0.05, batch_size=100)
@@ -96,7 +89,7 @@ def test_differences_that_are_all_equal_are_decided_exactly():
 def test_a_difference_that_is_not_finite_rejects_at_once(bad):
     differences = np.full(1_000, 5.0)
     differences[10 : 10 + len(bad)] = bad
-    decision, stream = run(differences, -1e9, block=25)
+    decision, _ = run(differences, -1e9, block=25)
     assert not decision.accept
     assert decision.n_rows_used == 25
     assert decision.exact

@@ -1,0 +1,63 @@
+"""A sample in which every row is as likely as any other: the paper's."""
+
+import math
+
+from pymc_austerity.sequential.moments import Moments
+from pymc_austerity.sequential.protocols import DifferenceStream, Estimate
+
+__all__ = ["UniformSurvey"]
+
+
+class UniformSurvey:
+    r"""Uniform sampling without replacement, the same number of rows at every look.
+
+    With :math:`n` of :math:`N` rows seen, :math:`\bar l` and :math:`s_l` the mean and standard
+    deviation of their differences,
+
+    .. math:: T = N \bar l, \qquad V = N^2 \frac{s_l^2}{n} \left(1 - \frac{n-1}{N-1}\right)
+
+    Parameters
+    ----------
+    stream : DifferenceStream
+        Gives the differences of rows in random order.
+    n_rows : int
+        Rows there are, :math:`N`.
+    batch_size : int
+        Rows added at every look, :math:`m`.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, section 4.
+    """
+
+    __slots__ = ("batch_size", "moments", "n_rows", "stream")
+
+    def __init__(self, stream: DifferenceStream, *, n_rows: int, batch_size: int) -> None:
+        self.stream = stream
+        self.n_rows = n_rows
+        self.batch_size = batch_size
+        self.moments = Moments()
+
+    def look(self) -> Estimate:
+        """See the next batch."""
+        return self._see(min(self.batch_size, self.n_rows - self.moments.count))
+
+    def finish(self) -> Estimate:
+        """See all that is left."""
+        return self._see(self.n_rows - self.moments.count)
+
+    def _see(self, n_rows: int) -> Estimate:
+        moments, total_rows = self.moments, self.n_rows
+        for differences in self.stream.read(n_rows):
+            moments.add(differences)
+            if not math.isfinite(moments.mean):  # one impossible row decides
+                break
+        n_seen, sample_variance = moments.count, moments.variance
+        total = total_rows * moments.mean
+        spread = total_rows * math.sqrt(sample_variance / (total_rows - 1)) if n_seen > 1 else 0.0
+        if n_seen >= total_rows:
+            return Estimate(total, 0.0, math.inf, n_seen, spread)
+        share_left = 1.0 - (n_seen - 1) / (total_rows - 1)
+        variance = total_rows * total_rows * sample_variance / n_seen * share_left
+        return Estimate(total, variance, n_seen - 1, n_seen, spread)

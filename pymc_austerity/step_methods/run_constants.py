@@ -1,0 +1,48 @@
+"""The constants of a run, on their way to the attributes of what ``pm.sample`` returns."""
+
+from collections.abc import Iterable
+from typing import Any
+
+__all__ = ["StatisticsTypes", "merged_constants"]
+
+
+class StatisticsTypes(dict):
+    """Types of the statistics of a step method, with the constants of the run travelling along.
+
+    PyMC hands this dictionary unchanged from the step method to the trace, from where
+    `pymc_austerity._pymc.annotate_conversion` writes the constants to the attributes of
+    ``sample_stats``.
+
+    Attributes
+    ----------
+    constants : dict
+        Names and values (numbers or strings) of what is constant over the run.
+    """
+
+    def __init__(self, types: dict[str, type], constants: dict[str, Any]) -> None:
+        super().__init__(types)
+        self.constants = constants
+
+    def __reduce__(self) -> tuple:
+        return type(self), (dict(self), self.constants)
+
+
+def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
+    """Constants of all the step methods of a run; lists where they differ.
+
+    Parameters
+    ----------
+    statistics_types : iterable of dict
+        Types of the statistics of each step method; those of other packages are passed over.
+
+    Examples
+    --------
+    >>> merged_constants([StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10}), {"tree_depth": int}])
+    {'epsilon': 0.05, 'n_rows': 10}
+    """
+    runs = [types.constants for types in statistics_types if isinstance(types, StatisticsTypes)]
+    merged: dict[str, Any] = {}
+    for name in runs[0] if runs else ():
+        values = [constants[name] for constants in runs]
+        merged[name] = values[0] if all(value == values[0] for value in values) else values
+    return merged

@@ -1,0 +1,62 @@
+"""Small models that the tests of the step methods share."""
+
+import numpy as np
+import pymc as pm
+
+N_ROWS = 2_000
+
+
+def normal_mean(n_rows=N_ROWS, seed=1):
+    """One unknown: a normal mean, whose posterior is known."""
+    y = np.random.default_rng(seed).normal(1.0, 2.0, size=n_rows)
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 10.0)
+        pm.Normal("y", mu, 2.0, observed=y)
+    return model
+
+
+def normal_regression(n_rows=N_ROWS, seed=2):
+    """Three coefficients and an unknown noise scale."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, 3))
+    y = x @ [0.5, -0.3, 0.2] + rng.normal(size=n_rows)
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=3)
+        sigma = pm.HalfNormal("sigma", 1.0)
+        pm.Normal("y", x @ beta, sigma, observed=y)
+    return model
+
+
+def changing_data(n_rows=N_ROWS, seed=3):
+    """A regression on pm.Data, which can be set anew."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    with pm.Model() as model:
+        data = pm.Data("x", x)
+        beta = pm.Normal("beta")
+        pm.Normal("y", beta * data, 1.0, observed=2.0 * x + rng.normal(size=n_rows))
+    return model
+
+
+def switch_point(n_rows=N_ROWS, seed=4):
+    """An integer and a binary unknown beside a real one."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(n_rows)
+    y = rng.normal(np.where(t < n_rows // 4, 0.0, 1.0), 1.0)
+    with pm.Model() as model:
+        tau = pm.DiscreteUniform("tau", 0, n_rows)
+        flip = pm.Bernoulli("flip", 0.5)
+        level = pm.Normal("level")
+        pm.Normal("y", pm.math.where(t < tau, 0.0, level) + 0.01 * flip, 1.0, observed=y)
+    return model
+
+
+def groups(n_rows=N_ROWS, seed=5):
+    """A hierarchical model."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 5, size=n_rows)
+    with pm.Model() as model:
+        spread = pm.HalfNormal("spread", 1.0)
+        effect = pm.Normal("effect", 0.0, spread, shape=5)
+        pm.Normal("y", effect[group], 1.0, observed=rng.normal(np.linspace(-1, 1, 5)[group]))
+    return model

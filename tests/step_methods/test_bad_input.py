@@ -1,0 +1,186 @@
+"""Bad input gets one sentence that names the thing, the reason and the remedy."""
+
+import logging
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import (
+    AusterityMH,
+    AusterityWarning,
+    DataError,
+    NotRowwiseError,
+    RandomWalk,
+    SettingError,
+    SettingTypeError,
+)
+from tests.step_methods.models import normal_mean, normal_regression
+
+
+def refused(error, *words, model=None, **arguments):
+    with model or normal_mean(), pytest.raises(error) as caught:
+        AusterityMH(**arguments)
+    message = str(caught.value)
+    for word in words:
+        assert word in message
+    assert "\n" not in message.strip()
+    assert message.rstrip().endswith(".")
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, 0.6, np.nan, np.inf])
+def test_epsilon_out_of_range(epsilon):
+    refused(SettingError, "epsilon", "between 0 and 0.5", epsilon=epsilon)
+
+
+@pytest.mark.parametrize("epsilon", ["0.05", None, True, [0.05]])
+def test_epsilon_that_is_no_number(epsilon):
+    refused(SettingTypeError, "epsilon", "number", epsilon=epsilon)
+
+
+@pytest.mark.parametrize("batch_size", [1, 0, -5])
+def test_batch_too_small(batch_size):
+    refused(SettingError, "batch_size", "at least 2", batch_size=batch_size)
+
+
+@pytest.mark.parametrize("batch_size", [10.5, "500", None, True])
+def test_batch_size_that_is_no_integer(batch_size):
+    refused(SettingTypeError, "batch_size", "integer", batch_size=batch_size)
+
+
+@pytest.mark.parametrize("audit", [-0.1, 1.5])
+def test_audit_out_of_range(audit):
+    refused(SettingError, "audit", "between 0 and 1", audit=audit)
+
+
+def test_unknown_way_of_drawing_rows():
+    refused(SettingError, "rows='random'", "'windows'", "'fresh'", rows="random")
+
+
+def test_unknown_variable():
+    refused(SettingError, "'sigm'", "not a free variable", "'sigma'", model=normal_regression(), vars=["sigm"])
+
+
+def test_observed_variable_as_variable():
+    refused(SettingError, "'y'", "not a free variable", vars=["y"])
+
+
+def test_no_variable():
+    refused(SettingError, "vars=[]", vars=[])
+
+
+def test_model_without_free_variables():
+    with pm.Model() as model:
+        pm.Normal("y", 0.0, 1.0, observed=np.zeros(100))
+    refused(SettingError, "no free variables", "add a prior", model=model)
+
+
+def test_unknown_likelihood():
+    refused(SettingError, "'z'", "'y'", likelihood=["z"])
+
+
+def test_no_observed_data():
+    with pm.Model() as model:
+        pm.Normal("x")
+    refused(DataError, "observed", model=model)
+
+
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
+def test_data_that_are_not_finite(bad):
+    y = np.random.default_rng(1).normal(size=1_000)
+    y[7] = bad
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 1.0, observed=y)
+    refused(DataError, "y", model=model)
+
+
+def test_covariate_that_is_not_a_number():
+    x = np.random.default_rng(1).normal(size=1_000)
+    x[3] = np.nan
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("b") * x, 1.0, observed=np.zeros(1_000))
+    refused(DataError, "1 row", model=model)
+
+
+def test_start_that_is_impossible():
+    with pm.Model() as model:
+        upper = pm.Uniform("upper", 0.0, 10.0, initval=1.0)
+        pm.Uniform("y", 0.0, upper, observed=np.linspace(0.1, 2.0, 1_000))
+    refused(DataError, "y", model=model)
+
+
+def test_likelihood_that_does_not_split():
+    x = np.random.default_rng(1).normal(size=1_000)
+    with pm.Model() as model:
+        mu = pm.Normal("b") * x
+        pm.Normal("y", mu - mu.mean(), 1.0, observed=x)
+    refused(NotRowwiseError, "y", model=model)
+
+
+def test_one_unknown_per_row():
+    with pm.Model() as model:
+        rate = pm.Exponential("rate", 1.0, shape=500)
+        scale = pm.HalfNormal("scale")
+        pm.Normal("y", rate, scale, observed=np.ones(500))
+    refused(SettingError, "'rate'", "one entry per row", "vars=['scale']", model=model)
+    with model:
+        AusterityMH(vars=["scale"])
+
+
+def test_deterministic_with_one_entry_per_row_is_warned_of():
+    x = np.random.default_rng(1).normal(size=1_000)
+    with pm.Model():
+        mu = pm.Deterministic("mu", pm.Normal("b") * x)
+        pm.Normal("y", mu, 1.0, observed=x)
+        with pytest.warns(AusterityWarning, match=r"'mu' has one entry per row.*var_names"):
+            AusterityMH()
+
+
+def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):
+    model = normal_mean(n_rows=100)
+    with model, caplog.at_level(logging.INFO, logger="pymc"):
+        logging.getLogger("pymc").propagate = True
+        step = AusterityMH(batch_size=500)
+    assert "exact" in step.explain()
+    assert "all 100 rows" in step.explain()
+    assert any("exact" in record.getMessage() for record in caplog.records)
+    _, (stats,) = step.step(model.initial_point())
+    assert stats["used_all_rows"]
+
+
+@pytest.mark.parametrize("proposal", [RandomWalk, 3.0, "random walk"])
+def test_proposals_that_cannot_propose(proposal):
+    refused(SettingTypeError, "proposal", "RandomWalk()", proposal=proposal)
+
+
+def test_covariance_of_another_size():
+    refused(SettingError, "covariance", "1 entries", proposal=RandomWalk(np.eye(2)))
+
+
+def test_proposals_that_are_not_finite_are_rejections():
+    def leaps(point, rng):
+        bad = [np.nan, np.inf, -np.inf, 1e300, point[0] + 0.01][rng.integers(5)]
+        return np.full_like(point, bad), 0.0
+
+    model = normal_mean()
+    with model:
+        step = AusterityMH(proposal=leaps, rng=1, batch_size=100)
+    point, n_accepted = model.initial_point(), 0
+    for _ in range(300):
+        point, (stats,) = step.step(point)
+        assert np.isfinite(point["mu"])
+        n_accepted += stats["accepted"]
+    assert n_accepted > 20
+
+
+def test_parameters_outside_of_the_support_are_rejections():
+    """A scale of the likelihood that a user's model lets become negative."""
+    y = np.random.default_rng(1).normal(size=1_000)
+    with pm.Model() as model:
+        scale = pm.Normal("scale", 1.0, 1.0, initval=1.0)
+        pm.Normal("y", 0.0, scale, observed=y)
+        step = AusterityMH(proposal=RandomWalk([4.0], scaling=1.0), tune=False, rng=2)
+    point = model.initial_point()
+    for _ in range(200):
+        point, _ = step.step(point)
+        assert point["scale"] > 0
