@@ -1,12 +1,20 @@
 """Where to go next: new points and their log-ratios, knowing no likelihood."""
 
+from pymc_austerity.proposals.crank_nicolson import CrankNicolson
+from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Proposal, ProposalFunction
+from pymc_austerity.proposals.mixture import Mixture, MixtureState
+from pymc_austerity.proposals.protocols import Outcome, Proposal, ProposalFunction
 from pymc_austerity.proposals.random_walk import RandomWalk, RandomWalkState
 from pymc_austerity.proposals.user import UserProposal
 
 __all__ = [
+    "CrankNicolson",
+    "GaussianApproximation",
     "Layout",
+    "Mixture",
+    "MixtureState",
+    "Outcome",
     "Proposal",
     "ProposalFunction",
     "RandomWalk",

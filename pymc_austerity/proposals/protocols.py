@@ -1,15 +1,35 @@
 """The contract of a proposal: settings in the object, everything that changes in its state."""
 
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 
-__all__ = ["Proposal", "ProposalFunction"]
+__all__ = ["Outcome", "Proposal", "ProposalFunction"]
 
 State = TypeVar("State")
+
+
+class Outcome(NamedTuple):
+    """What became of a proposal.
+
+    Attributes
+    ----------
+    previous, following : arrays, shape (d,)
+        Where the chain was and where it is now.
+    accepted : bool
+        Whether it moved.
+    n_rows_used : int
+        Rows that the decision read.
+    """
+
+    previous: NDArray
+    following: NDArray
+    accepted: bool
+    n_rows_used: int
 
 
 class ProposalFunction(Protocol):
@@ -33,8 +53,8 @@ class Proposal(Protocol[State]):
     step needs is in a state that the step method keeps, copies and pickles for it.
     """
 
-    def init(self, layout: Layout) -> State:
-        """State of a chain that begins."""
+    def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
+        """State of a chain that begins, given an approximation of the posterior if there is one."""
         ...
 
     def propose(
@@ -43,8 +63,8 @@ class Proposal(Protocol[State]):
         """New point, and ``log q(point | new) - log q(new | point)`` in nats."""
         ...
 
-    def tune(self, state: State, point: NDArray, accepted: bool) -> State:
-        """State after a decision of the tuning phase; `point` is where the chain is now."""
+    def tune(self, state: State, outcome: Outcome) -> State:
+        """State after a decision of the tuning phase."""
         ...
 
     def freeze(self, state: State) -> State:

@@ -14,8 +14,10 @@ from pymc_austerity.proposals.adaptation import (
     optimal_scaling,
     usual_acceptance,
 )
+from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.integers import integer_moves
 from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.protocols import Outcome
 
 __all__ = ["RandomWalk", "RandomWalkState"]
 
@@ -100,12 +102,16 @@ class RandomWalk:
         _check_scaling(self.scaling)
         _check_acceptance(self.target_acceptance)
 
-    def init(self, layout: Layout) -> RandomWalkState:
-        """Unit covariance, or the one that was given."""
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> RandomWalkState:
+        """The covariance that was given, else that of the approximation, else unit covariance."""
         n_entries = layout.n_entries
         scaling = self.scaling or optimal_scaling(n_entries)
         if isinstance(self.covariance, str):
-            root = np.ones(n_entries)
+            root = np.ones(n_entries) if approximation is None else approximation.root
+            if self.covariance == "diagonal" and root.ndim == 2:
+                root = np.linalg.norm(root, axis=1)
         else:
             covariance = np.asarray(self.covariance)
             if covariance.shape[0] != n_entries:
@@ -130,11 +136,12 @@ class RandomWalk:
             moves = integer_moves(moves, scaling * sds, point, state.n_categories, scaling, rng)
         return (point + moves).astype(point.dtype, copy=False), 0.0
 
-    def tune(self, state: RandomWalkState, point: NDArray, accepted: bool) -> RandomWalkState:
+    def tune(self, state: RandomWalkState, outcome: Outcome) -> RandomWalkState:
         """One Robbins-Monro step on the scale; at the end of a window, a new covariance."""
+        point = outcome.following
         target = self.target_acceptance or usual_acceptance(point.size)
         state.n_steps += 1
-        state.log_scale += learning_rate(state.n_steps) * (accepted - target)
+        state.log_scale += learning_rate(state.n_steps) * (outcome.accepted - target)
         # weights grow linearly: where the recursion began counts least
         state.mean_log_scale += (state.log_scale - state.mean_log_scale) * 2 / (state.n_steps + 1)
         if not isinstance(self.covariance, str):

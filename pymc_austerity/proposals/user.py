@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import SettingTypeError
+from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import ProposalFunction
+from pymc_austerity.proposals.protocols import Outcome, ProposalFunction
 
 __all__ = ["UserProposal"]
 
@@ -25,7 +26,7 @@ class UserProposal:
 
     function: ProposalFunction
 
-    def init(self, layout: Layout) -> None:
+    def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> None:
         """No state."""
         return None
 
@@ -42,7 +43,7 @@ class UserProposal:
             )
         return new.astype(point.dtype, copy=False), float(log_ratio)
 
-    def tune(self, state: None, point: NDArray, accepted: bool) -> None:
+    def tune(self, state: None, outcome: Outcome) -> None:
         """Nothing to learn."""
         return None
 

@@ -3,6 +3,7 @@
 from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
 from pymc_austerity.rows.protocols import Block, RowDraw, RowSource, RowStream
 from pymc_austerity.rows.shared import SharedRows
+from pymc_austerity.rows.strata import Strata, StratifiedWindows, strata_by_score
 
 __all__ = [
     "AllRows",
@@ -12,5 +13,8 @@ __all__ = [
     "RowSource",
     "RowStream",
     "SharedRows",
+    "Strata",
+    "StratifiedWindows",
     "Windows",
+    "strata_by_score",
 ]

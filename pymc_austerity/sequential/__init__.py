@@ -10,6 +10,7 @@ from pymc_austerity.sequential.protocols import (
     StoppingRule,
     Survey,
 )
+from pymc_austerity.sequential.stratified import StratifiedStream, StratifiedSurvey
 from pymc_austerity.sequential.student_t import StudentT
 from pymc_austerity.sequential.uniform import UniformSurvey
 
@@ -20,6 +21,8 @@ __all__ = [
     "Evidence",
     "Moments",
     "StoppingRule",
+    "StratifiedStream",
+    "StratifiedSurvey",
     "StudentT",
     "Survey",
     "UniformSurvey",

@@ -21,7 +21,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.errors import SettingError, StaleDataError
 from pymc_austerity.likelihood import explain
-from pymc_austerity.proposals import Proposal, ProposalFunction
+from pymc_austerity.proposals import Outcome, Proposal, ProposalFunction
 from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
 from pymc_austerity.sequential import Decision, StudentT, UniformSurvey, decide
 from pymc_austerity.step_methods import progress
@@ -264,9 +264,8 @@ class AusterityMH(ArrayStepShared):
         following = proposed if decision.accept else current
         statistics = self._statistics(decision)
         if self.tune and self.adapts:
-            self.proposal_state = self.proposal.tune(
-                self.proposal_state, following, decision.accept
-            )
+            outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
+            self.proposal_state = self.proposal.tune(self.proposal_state, outcome)
         return RaveledVars(following, apoint.point_map_info), [statistics]
 
     def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Layout, RandomWalk
+from pymc_austerity.proposals import Layout, Outcome, RandomWalk
 
 COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1e-4]])
 
@@ -55,8 +55,8 @@ def chain_on_a_normal(walk, covariance, start, n_steps, rng):
     for _ in range(n_steps):
         proposed, _ = walk.propose(state, point, rng)
         accepted = decide(proposed)
-        point = proposed if accepted else point
-        state = walk.tune(state, point, accepted)
+        previous, point = point, proposed if accepted else point
+        state = walk.tune(state, Outcome(previous, point, accepted, 1))
     state = walk.freeze(state)
     n_accepted = 0
     for _ in range(3_000):
@@ -104,7 +104,7 @@ def test_a_chain_that_never_moves_keeps_its_shape():
     walk, point = RandomWalk(), np.zeros(2)
     state = walk.init(Layout.continuous(2))
     for _ in range(120):
-        state = walk.tune(state, point, False)
+        state = walk.tune(state, Outcome(point, point, False, 1))
     np.testing.assert_array_equal(state.root, np.ones(2))
     assert walk.current_scaling(state) < 1e-3
 

@@ -1,0 +1,77 @@
+"""Preconditioned Crank-Nicolson moves about a normal approximation."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.protocols import Outcome
+
+__all__ = ["CrankNicolson"]
+
+
+@dataclass(frozen=True)
+class CrankNicolson:
+    r"""Moves that would always be accepted if the normal approximation were right.
+
+    .. math::
+        \theta' = \theta^* + \sqrt{1 - b^2} (\theta - \theta^*) + b L \xi, \qquad \xi \sim N(0, I)
+
+    with log-ratio :math:`\log N(\theta; \theta^*, L L') - \log N(\theta'; \theta^*, L L')`. With
+    :math:`b = 1` this is the independence sampler. It moves badly in tails that are heavier than
+    normal: mix it with a `RandomWalk`.
+
+    Parameters
+    ----------
+    b : float
+        Size of the move, in (0, 1].
+
+    References
+    ----------
+    Cotter, S. L., Roberts, G. O., Stuart, A. M. and White, D. (2013). MCMC methods for functions.
+    Statistical Science 28(3), 424-446.
+    """
+
+    b: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.b <= 1.0:
+            raise SettingError(f"b={self.b!r} is not the size of a move: give a number in (0, 1].")
+
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> GaussianApproximation:
+        """The approximation itself, which does not change."""
+        if approximation is None:
+            raise SettingError(
+                "CrankNicolson moves need a normal approximation of the posterior, and there is "
+                "none for this model: use RandomWalk()."
+            )
+        return approximation
+
+    def propose(
+        self, state: GaussianApproximation, point: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, float]:
+        """New point and the log-ratio."""
+        noise = state.root.dot(rng.standard_normal(point.size))
+        kept = math.sqrt(1.0 - self.b * self.b)
+        new = (state.mean + kept * (point - state.mean) + self.b * noise).astype(
+            point.dtype, copy=False
+        )
+        return new, state.log_density(point) - state.log_density(new)
+
+    def tune(self, state: GaussianApproximation, outcome: Outcome) -> GaussianApproximation:
+        """Nothing to learn."""
+        return state
+
+    def freeze(self, state: GaussianApproximation) -> GaussianApproximation:
+        """Nothing to freeze."""
+        return state
+
+    def current_scaling(self, state: GaussianApproximation) -> float:
+        """Size of the move."""
+        return self.b

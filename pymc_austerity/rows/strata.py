@@ -1,0 +1,132 @@
+"""Rows grouped by influence: which stratum each belongs to, and drawing them stratum by stratum."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.rows.protocols import Block, RowSource
+
+__all__ = ["Strata", "StratifiedWindows", "strata_by_score"]
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Strata as stretches of the stored rows.
+
+    Attributes
+    ----------
+    sizes : int array, shape (H,)
+        Rows in each stratum, in storage order.
+    first_counts : int array, shape (H,)
+        Rows of each stratum that a decision looks at first: all of a take-all stratum.
+    """
+
+    sizes: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all strata."""
+        return int(self.sizes.sum())
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Position of the first row of each stratum."""
+        return np.cumsum(self.sizes) - self.sizes
+
+
+def strata_by_score(
+    scores: NDArray[np.float64],
+    *,
+    n_take_all: int,
+    n_strata: int,
+    first_look: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.intp], Strata]:
+    """Order in which to store rows, and the strata this makes, from the influence of each row.
+
+    The rows with the highest scores form the take-all stratum; the others are cut, in the order
+    of their scores, into strata of the same total score and put in random order within each.
+    Strata of the same total score want the same number of rows (Neyman's allocation, as far as
+    the scores are the standard deviations).
+
+    Parameters
+    ----------
+    scores : float array, shape (N,)
+        Influence of each row, not negative. Any scores give a valid test; good ones a cheap one.
+    n_take_all : int
+        Rows that every decision sees. 0 for none.
+    n_strata : int
+        Strata besides the take-all one, at most.
+    first_look : int
+        Rows of the first look besides the take-all ones, about.
+    rng : numpy.random.Generator
+        Source of the order within strata.
+
+    Returns
+    -------
+    order : int array, shape (N,)
+        Rows in the order in which to store them.
+    strata : Strata
+    """
+    n_rows = scores.size
+    ranked = np.argsort(-scores, kind="stable")
+    rest = scores[ranked[n_take_all:]]
+    edges = n_take_all + _equal_total_score(rest, n_strata)
+    bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
+    sizes = np.diff(bounds)
+    order = np.concatenate(
+        [rng.permutation(ranked[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    )
+    per_stratum = max(2, -(-first_look // max(1, sizes.size - (n_take_all > 0))))
+    counts = np.minimum(sizes, per_stratum)
+    if n_take_all > 0:
+        counts[0] = sizes[0]
+    return order, Strata(sizes, counts)
+
+
+def _equal_total_score(scores: NDArray[np.float64], n_strata: int) -> NDArray[np.int64]:
+    total = np.cumsum(scores)
+    if not total.size or not total[-1] > 0.0:
+        return np.empty(0, dtype=np.int64)
+    shares = np.arange(1, n_strata) / n_strata * total[-1]
+    return np.searchsorted(total, shares) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class StratifiedWindows:
+    """Consecutive rows of each stratum from random starts, wrapping around within the stratum.
+
+    Parameters
+    ----------
+    source : RowSource
+        Rows stored stratum by stratum, in random order within each.
+    strata : Strata
+        Where they are.
+    """
+
+    source: RowSource
+    strata: Strata
+
+    def begin(self, rng: np.random.Generator) -> "_StratifiedWindowStream":
+        """Start at a uniformly random row of each stratum."""
+        return _StratifiedWindowStream(self.source, self.strata, rng)
+
+
+class _StratifiedWindowStream:
+    __slots__ = ("positions", "source", "strata")
+
+    def __init__(self, source: RowSource, strata: Strata, rng: np.random.Generator) -> None:
+        self.source = source
+        self.strata = strata
+        self.positions = (rng.random(strata.sizes.size) * strata.sizes).astype(np.int64)
+
+    def read(self, counts: NDArray[np.int64]) -> Block:
+        """The next ``counts[h]`` rows of each stratum, one stratum after another."""
+        sizes, offsets = self.strata.sizes, self.strata.offsets
+        starts = np.cumsum(counts) - counts
+        within = np.arange(int(np.add.reduce(counts))) + np.repeat(self.positions - starts, counts)
+        indices = within % np.repeat(sizes, counts) + np.repeat(offsets, counts)
+        self.positions = (self.positions + counts) % sizes
+        return self.source.take(indices)
