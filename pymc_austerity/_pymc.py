@@ -1,0 +1,117 @@
+"""Every private name of PyMC and PyTensor, and the two generations of PyMC told apart.
+
+PyMC promises stability for its top-level names only. What else is needed of it is imported here and
+nowhere else, so that a new release is met in one file.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pymc as pm
+import pytensor.gradient
+import pytensor.tensor.subtensor
+from pymc.data import MinibatchOp
+from pymc.logprob.utils import CheckParameterValue
+from pymc.model.transform.basic import remove_minibatched_nodes
+from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements, rewrite_pregrad
+from pytensor.compile.builders import OpFromGraph
+from pytensor.compile.mode import Mode
+from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.op import Op
+from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.rewriting.utils import rewrite_graph
+from pytensor.graph.traversal import ancestors, toposort
+from pytensor.raise_op import CheckAndRaise
+from pytensor.scalar.basic import AND as LogicalAnd
+from pytensor.scalar.basic import Add, Cast, Neg, Sub
+from pytensor.scan.op import Scan
+from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.blockwise import Blockwise
+from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.extra_ops import CumOp, SearchsortedOp
+from pytensor.tensor.math import Argmax, Dot
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.reshape import JoinDims, SplitDims
+from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
+from pytensor.tensor.sort import ArgSortOp, SortOp
+from pytensor.tensor.special import LogSoftmax, Softmax
+from pytensor.tensor.subtensor import (
+    AdvancedIncSubtensor,
+    AdvancedSubtensor,
+    IncSubtensor,
+    Subtensor,
+    indices_from_subtensor,
+)
+from pytensor.tensor.type import TensorType
+from pytensor.tensor.type_other import MakeSlice, NoneTypeT, SliceType
+
+PYMC_GENERATION = int(pm.__version__.split(".")[0])
+"""5 (with PyTensor 2) or 6 (with PyTensor 3)."""
+
+
+# ------------------------------------------------------------------ graphs: the two generations
+
+# PyTensor 2 has classes of their own for a single vector of indices; PyTensor 3 has not.
+ADVANCED_SUBTENSOR_OPS: tuple[type, ...] = (
+    AdvancedSubtensor,
+    *filter(None, [getattr(pytensor.tensor.subtensor, "AdvancedSubtensor1", None)]),
+)
+ADVANCED_INC_SUBTENSOR_OPS: tuple[type, ...] = (
+    AdvancedIncSubtensor,
+    *filter(None, [getattr(pytensor.tensor.subtensor, "AdvancedIncSubtensor1", None)]),
+)
+
+# The forward directional derivative was renamed.
+if PYMC_GENERATION >= 6:
+    pushforward = pytensor.gradient.pushforward
+else:
+    pushforward = pytensor.gradient.Rop
+
+
+def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:
+    """Outputs of the inner graph of an Op with its inner inputs replaced.
+
+    The inner graphs of PyTensor 3 are frozen and bind their inputs; those of PyTensor 2 are cloned.
+    """
+    if hasattr(op.fgraph, "bind"):
+        inputs = op.fgraph.inputs
+        return list(op.fgraph.bind({i: replacements.get(i, i) for i in inputs}))
+    return list(clone_replace(list(op.inner_outputs), dict(replacements), rebuild_strict=False))
+
+
+def join_arguments(node: Any) -> tuple[int, list[Variable]]:
+    """Axis and joined variables of a Join; the axis is an input in PyTensor 2, a property in 3."""
+    if hasattr(node.op, "axis"):
+        return int(node.op.axis), list(node.inputs)
+    axis, *joined = node.inputs
+    return int(axis.data), joined
+
+
+def sorted_axis(node: Any) -> int | None:
+    """Axis of a sort; an input in PyTensor 2, a property in 3; None stands for the raveled array."""
+    axis = node.inputs[1].data if len(node.inputs) > 1 else node.op.axis
+    return None if axis is None else int(axis)
+
+
+# ------------------------------------------------------------------ graphs: xtensor (pymc.dims)
+
+
+def lower_xtensor(outputs: Sequence[Variable]) -> list[Variable]:
+    """Express labelled operations by those of PyTensor's tensors.
+
+    Whoever has not imported the experimental module cannot have used it; it warns when imported.
+    """
+    if "pytensor.xtensor" not in sys.modules:
+        return list(outputs)
+    return list(rewrite_graph(list(outputs), include=("lower_xtensor",)))
+
+
+def is_relabelling(op: Any) -> bool:
+    """Tell whether an Op adds or removes the labels of xtensor and nothing else."""
+    if "pytensor.xtensor" not in sys.modules:
+        return False
+    from pytensor.xtensor.basic import XTypeCastOp
+
+    return isinstance(op, XTypeCastOp)
