@@ -17,9 +17,11 @@ MAY_IMPORT = {
     "proposals": {"errors"},
     "rows": {"errors"},
     "likelihood": {"errors", "_pymc"},
+    "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential"},
     "step_methods": {
-        "errors", "_pymc", "_version", "sequential", "proposals", "rows", "likelihood", "design",
+        "errors", "_pymc", "_version", "sequential", "proposals", "rows", "likelihood",
+        "control_variates", "design",
     },
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},
