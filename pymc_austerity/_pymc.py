@@ -4,17 +4,24 @@ PyMC promises stability for its top-level names only. What else is needed of it 
 nowhere else, so that a new release is met in one file.
 """
 
+import functools
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pymc as pm
 import pytensor.gradient
 import pytensor.tensor.subtensor
+from pymc.blocking import RaveledVars
 from pymc.data import MinibatchOp
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements, rewrite_pregrad
+from pymc.step_methods.arraystep import ArrayStepShared
+from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.state import dataclass_state
+from pymc.util import get_random_generator
+from pymc.vartypes import discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
@@ -32,6 +39,7 @@ from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp, SearchsortedOp
 from pytensor.tensor.math import Argmax, Dot
+from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.reshape import JoinDims, SplitDims
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
@@ -115,3 +123,32 @@ def is_relabelling(op: Any) -> bool:
     from pytensor.xtensor.basic import XTypeCastOp
 
     return isinstance(op, XTypeCastOp)
+
+
+# ------------------------------------------------------------------ what pm.sample returns
+
+
+def annotate_conversion(constants_of: Callable[[list[dict]], dict[str, Any]]) -> None:
+    """Write constants of the run to the attributes of ``sample_stats``.
+
+    ``pm.sample`` ends by calling ``pm.to_inference_data`` and offers no place for attributes, so
+    this wraps it; runs without constants pass through untouched.
+
+    Parameters
+    ----------
+    constants_of : callable
+        From the types of the statistics of all step methods to names and values.
+    """
+    convert = pm.to_inference_data
+
+    @functools.wraps(convert)
+    def to_inference_data(trace: Any = None, **kwargs: Any) -> Any:
+        idata = convert(trace, **kwargs)
+        chains = list(getattr(trace, "_straces", {}).values())
+        constants = constants_of(chains[0].sampler_vars or []) if chains else {}
+        for group in ("sample_stats", "warmup_sample_stats") if constants else ():
+            if group in idata:
+                idata[group].attrs.update(constants)
+        return idata
+
+    pm.to_inference_data = to_inference_data

@@ -1,12 +1,14 @@
 """Where rows live and how they are drawn, knowing no model."""
 
 from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
+from pymc_austerity.rows.passes import ArrayRows, blocks_of, sum_over_rows
 from pymc_austerity.rows.protocols import Block, RowDraw, RowSource, RowStream
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.strata import Strata, StratifiedWindows, strata_by_score
 
 __all__ = [
     "AllRows",
+    "ArrayRows",
     "Block",
     "FreshRows",
     "RowDraw",
@@ -16,5 +18,7 @@ __all__ = [
     "Strata",
     "StratifiedWindows",
     "Windows",
+    "blocks_of",
     "strata_by_score",
+    "sum_over_rows",
 ]

@@ -6,13 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.protocols import Block, RowSource
+from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
 __all__ = ["AllRows", "FreshRows", "Windows"]
-
-_LARGEST_BLOCK = 8_192
-"""Rows handed out at once: what is computed from a block should stay in the cache."""
-
 
 @dataclass(frozen=True)
 class Windows:
@@ -63,7 +59,7 @@ class _WindowStream:
         end = self.source.n_rows
         while n_rows > 0:
             start = self.position
-            stop = min(start + min(n_rows, _LARGEST_BLOCK), end)
+            stop = min(start + min(n_rows, LARGEST_BLOCK), end)
             yield self.source.window(start, stop)
             n_rows -= stop - start
             self.position = stop if stop < end else 0
@@ -104,8 +100,8 @@ class _FreshStream:
 
     def read(self, n_rows: int) -> Iterator[Block]:
         indices = self._draw(n_rows)
-        for start in range(0, n_rows, _LARGEST_BLOCK):
-            yield self.source.take(indices[start : start + _LARGEST_BLOCK])
+        for start in range(0, n_rows, LARGEST_BLOCK):
+            yield self.source.take(indices[start : start + LARGEST_BLOCK])
 
     def _draw(self, n_rows: int) -> NDArray[np.intp]:
         total = self.source.n_rows

@@ -6,7 +6,10 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "RowDraw", "RowSource", "RowStream"]
+__all__ = ["LARGEST_BLOCK", "Block", "RowDraw", "RowSource", "RowStream"]
+
+LARGEST_BLOCK = 8_192
+"""Rows handed out at once: what is computed from a block should stay in the cache."""
 
 Block: TypeAlias = tuple[NDArray, ...]
 """Some rows: one array per leaf of the likelihood, rows on axis 0, C-contiguous and writable.

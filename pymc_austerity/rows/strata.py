@@ -1,11 +1,13 @@
 """Rows grouped by influence: which stratum each belongs to, and drawing them stratum by stratum."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.protocols import Block, RowSource
+from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
 __all__ = ["Strata", "StratifiedWindows", "strata_by_score"]
 
@@ -30,7 +32,7 @@ class Strata:
         """Rows in all strata."""
         return int(self.sizes.sum())
 
-    @property
+    @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Position of the first row of each stratum."""
         return np.cumsum(self.sizes) - self.sizes
@@ -41,7 +43,7 @@ def strata_by_score(
     *,
     n_take_all: int,
     n_strata: int,
-    first_look: int,
+    per_stratum: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.intp], Strata]:
     """Order in which to store rows, and the strata this makes, from the influence of each row.
@@ -59,8 +61,8 @@ def strata_by_score(
         Rows that every decision sees. 0 for none.
     n_strata : int
         Strata besides the take-all one, at most.
-    first_look : int
-        Rows of the first look besides the take-all ones, about.
+    per_stratum : int
+        Rows of each of them that the first look sees.
     rng : numpy.random.Generator
         Source of the order within strata.
 
@@ -72,15 +74,13 @@ def strata_by_score(
     """
     n_rows = scores.size
     ranked = np.argsort(-scores, kind="stable")
-    rest = scores[ranked[n_take_all:]]
-    edges = n_take_all + _equal_total_score(rest, n_strata)
+    edges = n_take_all + _equal_total_score(scores[ranked[n_take_all:]], n_strata)
     bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
-    sizes = np.diff(bounds)
     order = np.concatenate(
         [rng.permutation(ranked[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
     )
-    per_stratum = max(2, -(-first_look // max(1, sizes.size - (n_take_all > 0))))
-    counts = np.minimum(sizes, per_stratum)
+    sizes = np.diff(bounds)
+    counts = np.minimum(sizes, max(2, per_stratum))
     if n_take_all > 0:
         counts[0] = sizes[0]
     return order, Strata(sizes, counts)
@@ -122,11 +122,12 @@ class _StratifiedWindowStream:
         self.strata = strata
         self.positions = (rng.random(strata.sizes.size) * strata.sizes).astype(np.int64)
 
-    def read(self, counts: NDArray[np.int64]) -> Block:
-        """The next ``counts[h]`` rows of each stratum, one stratum after another."""
+    def read(self, counts: NDArray[np.int64]) -> Iterator[Block]:
+        """The next ``counts[h]`` rows of each stratum, one stratum after another, in blocks."""
         sizes, offsets = self.strata.sizes, self.strata.offsets
         starts = np.cumsum(counts) - counts
         within = np.arange(int(np.add.reduce(counts))) + np.repeat(self.positions - starts, counts)
         indices = within % np.repeat(sizes, counts) + np.repeat(offsets, counts)
         self.positions = (self.positions + counts) % sizes
-        return self.source.take(indices)
+        for start in range(0, indices.size, LARGEST_BLOCK):
+            yield self.source.take(indices[start : start + LARGEST_BLOCK])

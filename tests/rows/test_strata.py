@@ -15,7 +15,7 @@ class Positions:
 
 def test_strata_are_stretches_of_falling_score(rng):
     scores = rng.pareto(1.5, size=5_000)
-    order, strata = strata_by_score(scores, n_take_all=40, n_strata=8, first_look=200, rng=rng)
+    order, strata = strata_by_score(scores, n_take_all=40, n_strata=8, per_stratum=25, rng=rng)
     assert sorted(order) == list(range(5_000))
     assert strata.n_rows == 5_000
     assert strata.sizes[0] == 40
@@ -29,18 +29,18 @@ def test_strata_are_stretches_of_falling_score(rng):
 
 
 def test_order_within_strata_is_random(rng):
-    _, strata = strata_by_score(np.ones(1_000), n_take_all=0, n_strata=1, first_look=10, rng=rng)
+    _, strata = strata_by_score(np.ones(1_000), n_take_all=0, n_strata=1, per_stratum=10, rng=rng)
     assert list(strata.sizes) == [1_000]
     ranks = np.zeros(20)
     for _ in range(2_000):
-        order, _ = strata_by_score(np.ones(20), n_take_all=0, n_strata=1, first_look=4, rng=rng)
+        order, _ = strata_by_score(np.ones(20), n_take_all=0, n_strata=1, per_stratum=4, rng=rng)
         ranks[order[0]] += 1
     assert stats.chisquare(ranks).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("scores", [np.zeros(50), np.r_[1.0, np.zeros(49)], np.full(50, 3.0)])
 def test_degenerate_scores(scores, rng):
-    order, strata = strata_by_score(scores, n_take_all=2, n_strata=5, first_look=10, rng=rng)
+    order, strata = strata_by_score(scores, n_take_all=2, n_strata=5, per_stratum=2, rng=rng)
     assert sorted(order) == list(range(50))
     assert strata.sizes.sum() == 50
     assert (strata.sizes > 0).all()
@@ -53,7 +53,7 @@ def test_windows_stay_within_their_stratum_and_never_repeat(rng):
         stream = StratifiedWindows(Positions(1_105), strata).begin(rng)
         seen = [np.empty(0, dtype=int)] * 3
         for counts in ([5, 10, 20], [0, 50, 3], [0, 40, 977]):
-            (indices,) = stream.read(np.array(counts))
+            ((indices,),) = stream.read(np.array(counts))
             for h, piece in enumerate(np.split(indices, np.cumsum(counts)[:-1])):
                 assert ((piece >= strata.offsets[h])).all()
                 assert (piece < strata.offsets[h] + strata.sizes[h]).all()

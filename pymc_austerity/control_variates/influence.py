@@ -1,0 +1,49 @@
+"""How badly the expansion fits each row, measured on pilot pairs."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.rows import RowSource, blocks_of
+
+__all__ = ["influence_scores"]
+
+
+def influence_scores(
+    function: Callable[..., NDArray],
+    pairs: Sequence[tuple[NDArray, NDArray]],
+    source: RowSource,
+) -> NDArray[np.float64]:
+    """Root mean square of the differences of each row over pilot pairs of points.
+
+    The differences of a pair are divided by their own root mean square over the rows, so that
+    every pair counts alike, and multiplied by that of the median pair.
+
+    Parameters
+    ----------
+    function : callable
+        Row differences, or their residuals.
+    pairs : sequence of (proposed, current)
+        Pairs as the sampler would meet them.
+    source : RowSource
+        All rows.
+
+    Returns
+    -------
+    float array, shape (n_rows,)
+        Scores, nats; rows that are not finite for some pair get the largest one.
+    """
+    squares, sizes = np.zeros(source.n_rows), []
+    for proposed, current in pairs:
+        residuals = np.concatenate(
+            [function(proposed, current, *block) for block in blocks_of(source)]
+        )
+        finite = residuals[np.isfinite(residuals)]
+        mean_square = float(finite.dot(finite)) / max(1, finite.size)
+        sizes.append(mean_square)
+        if mean_square > 0.0:
+            squares += np.square(residuals) / mean_square
+    scores = np.sqrt(squares / len(pairs) * np.median(sizes))
+    known = np.isfinite(scores)
+    return np.where(known, scores, scores[known].max(initial=0.0))

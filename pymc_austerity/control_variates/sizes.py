@@ -1,0 +1,57 @@
+"""How many rows to look at first, chosen from the influence of the rows."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+__all__ = ["first_look_sizes"]
+
+_OPEN_AFTER_FIRST_LOOK = 0.3
+"""Share of the decisions that may need a second look: about where their cost is least."""
+
+
+def first_look_sizes(
+    scores: NDArray[np.float64],
+    *,
+    epsilon: float,
+    n_strata: int,
+    fewest_per_stratum: int,
+    most: int,
+) -> tuple[int, int]:
+    r"""Rows to take always, and rows of each stratum, for the cheapest decisions.
+
+    A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
+    within :math:`q s` of the threshold, :math:`q` the normal quantile of epsilon. The threshold
+    is spread over about a nat by :math:`\log u`, so this happens to a share of about
+    :math:`2 q s`. With the rows in :math:`A` taken always and the others in strata of the same
+    total score, Neyman's allocation of :math:`n` rows has :math:`s = \sum_{i \notin A} r_i /
+    \sqrt n`. That gives :math:`n(A)`, and the cheapest :math:`A`.
+
+    Parameters
+    ----------
+    scores : float array, shape (N,)
+        Standard deviation of each row's difference over decisions, :math:`r_i`, nats.
+    epsilon : float
+        Of the test.
+    n_strata : int
+        Strata besides the rows taken always.
+    fewest_per_stratum : int
+        Rows that an estimate of the spread within a stratum needs.
+    most : int
+        Rows to look at first at most.
+
+    Returns
+    -------
+    n_take_all, per_stratum : int
+    """
+    falling = np.sort(scores)[::-1]
+    quantile = float(norm.isf(max(epsilon, 1e-6)))
+    candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
+    candidates = candidates[candidates < min(most, scores.size)]
+    left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[candidates]
+    wanted = (2.0 * quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
+    n_sampled = np.clip(wanted, n_strata * fewest_per_stratum, None)
+    best = int(np.argmin(candidates + n_sampled))
+    n_take_all = int(candidates[best])
+    n_first = min(n_sampled[best], max(most - n_take_all, n_strata * fewest_per_stratum))
+    return n_take_all, int(np.ceil(n_first / n_strata))

@@ -1,0 +1,55 @@
+"""Passes over all rows, as sums over blocks."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
+
+__all__ = ["ArrayRows", "blocks_of", "sum_over_rows"]
+
+class ArrayRows:
+    """Rows in arrays that somebody else owns, read in their own order.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays, each of shape (n_rows, ...)
+        One array per leaf of the likelihood.
+    """
+
+    def __init__(self, arrays: Sequence[NDArray]) -> None:
+        self._arrays = list(arrays)
+        self.n_rows = int(self._arrays[0].shape[0])
+
+    def window(self, start: int, stop: int) -> Block:
+        """Copies of consecutive rows, so that all blocks have the same layout and flags."""
+        return tuple([np.array(array[start:stop], order="C") for array in self._arrays])
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        """Copies of the rows at the given positions."""
+        return tuple([np.ascontiguousarray(array.take(indices, 0)) for array in self._arrays])
+
+
+def blocks_of(source: RowSource) -> Iterator[Block]:
+    """All rows, in storage order, in blocks that fit the cache."""
+    for start in range(0, source.n_rows, LARGEST_BLOCK):
+        yield source.window(start, min(start + LARGEST_BLOCK, source.n_rows))
+
+
+def sum_over_rows(
+    function: Callable[[Block], NDArray[np.float64]], source: RowSource
+) -> NDArray[np.float64]:
+    """Sum of what a function makes of each block of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = ArrayRows([np.arange(20_000.0)])
+    >>> float(sum_over_rows(lambda block: block[0].sum(), rows))
+    199990000.0
+    """
+    total: NDArray[np.float64] = np.zeros(())
+    for block in blocks_of(source):
+        total = total + function(block)
+    return total

@@ -1,0 +1,111 @@
+"""How the rows of a decision are sampled and turned into differences."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
+from pymc_austerity.sequential import StratifiedSurvey, Survey, UniformSurvey
+
+__all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
+
+RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
+"""``f(proposed, current, *block)``: differences of the rows in a block, shape (rows,), nats."""
+
+
+class Sampling(Protocol):
+    """Where the sequential test gets its samples from."""
+
+    def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> Survey:
+        """A new sample of the differences between two points."""
+        ...
+
+
+@dataclass(frozen=True)
+class UniformSampling:
+    """Every row is as likely as any other.
+
+    Parameters
+    ----------
+    function : callable
+        Row differences or their residuals.
+    draw : RowDraw
+        Way of drawing rows.
+    n_rows : int
+        Rows there are.
+    batch_size : int
+        Rows of each look.
+    """
+
+    function: RowFunction
+    draw: RowDraw
+    n_rows: int
+    batch_size: int
+
+    def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> UniformSurvey:
+        """A new sample of the differences between two points."""
+        stream = _Differences(self.function, proposed, current, self.draw.begin(rng))
+        return UniformSurvey(stream, n_rows=self.n_rows, batch_size=self.batch_size)
+
+
+class _Differences:
+    __slots__ = ("current", "function", "proposed", "rows")
+
+    def __init__(
+        self, function: RowFunction, proposed: NDArray, current: NDArray, rows: RowStream
+    ) -> None:
+        self.function = function
+        self.proposed = proposed
+        self.current = current
+        self.rows = rows
+
+    def read(self, n_rows: int) -> Iterator[NDArray]:
+        for block in self.rows.read(n_rows):
+            yield self.function(self.proposed, self.current, *block)
+
+
+@dataclass(frozen=True)
+class StratifiedSampling:
+    """Rows are sampled within strata of influence.
+
+    Parameters
+    ----------
+    function : callable
+        Row differences or their residuals.
+    windows : StratifiedWindows
+        Rows stored stratum by stratum.
+    """
+
+    function: RowFunction
+    windows: StratifiedWindows
+
+    def begin(
+        self, proposed: NDArray, current: NDArray, rng: np.random.Generator
+    ) -> StratifiedSurvey:
+        """A new sample of the differences between two points."""
+        strata = self.windows.strata
+        stream = _StratifiedDifferences(self.function, proposed, current, self.windows.begin(rng))
+        return StratifiedSurvey(stream, sizes=strata.sizes, first_counts=strata.first_counts)
+
+
+class _StratifiedRows(Protocol):
+    def read(self, counts: NDArray[np.int64]) -> Iterator[Block]: ...
+
+
+class _StratifiedDifferences:
+    __slots__ = ("current", "function", "proposed", "rows")
+
+    def __init__(
+        self, function: RowFunction, proposed: NDArray, current: NDArray, rows: _StratifiedRows
+    ) -> None:
+        self.function = function
+        self.proposed = proposed
+        self.current = current
+        self.rows = rows
+
+    def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        pieces = [self.function(self.proposed, self.current, *b) for b in self.rows.read(counts)]
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
