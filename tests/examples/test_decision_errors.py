@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pymc_austerity.rows import FreshRows, SharedRows, Windows
-
 N_ROWS, BATCH_SIZE, N_ORDERS, N_QUESTIONS = 4_000, 200, 60, 40
 EPSILON = 0.1
 
@@ -33,7 +31,8 @@ def sampler():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(N_ROWS, 3))
     y = (rng.random(N_ROWS) < 1 / (1 + np.exp(-x @ [0.5, -0.5, 0.2]))).astype("int8")
-    return example.exact_sampler(example.logistic_regression(x, y))
+    with example.logistic_regression(example.with_intercept(x), y):
+        return example.exact_sampler(n_parameters=4)
 
 
 def near_the_mode(rng):
@@ -43,7 +42,7 @@ def near_the_mode(rng):
 
 def questions_at_the_border(sampler, rng):
     """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
-    all_rows = example.row_differences(sampler, "all")
+    all_rows = sampler.all_differences
     for _ in range(N_QUESTIONS):
         question = example.ask(sampler, near_the_mode(rng), rng)
         blocks = all_rows.begin(question.proposed, question.current, rng).read(N_ROWS)
@@ -60,20 +59,17 @@ def error_rates(sampler, ask, rng):
     Windows share the order in which rows are stored, so that their errors are independent between
     orders only: the standard error is taken from the spread over orders.
     """
-    block = sampler.all_differences.draw.source.window(0, N_ROWS)
     rates = []
     for _ in range(N_ORDERS):
-        rows = SharedRows(block, rng.permutation(N_ROWS))
+        all_rows = sampler.all_differences
         questions = list(ask(sampler, rng))
-        all_rows = example.row_differences(sampler, "all")
-        exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng).accept for q in questions]
+        exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
         rates.append([])
-        for draw in (Windows(rows), FreshRows(rows)):
-            differences = replace(all_rows, draw=draw)
+        for rows in (example.on_windows(all_rows, rng), example.on_fresh_rows(all_rows)):
             settings = {"epsilon": EPSILON, "rng": rng, "batch_size": BATCH_SIZE}
-            made = [example.answer(differences, q, **settings).accept for q in questions]
-            rates[-1].append(np.mean(np.not_equal(made, exact)))
-        rows.close()
+            made = [example.answer(rows, q, **settings) for q in questions]
+            wrong, _ = example.judge(made, exact, N_ROWS)
+            rates[-1].append(wrong.mean())
     return np.array(rates)
 
 
@@ -112,6 +108,13 @@ class TestTheory:
 
 
 class TestScript:
+    def test_finds_the_mode(self, rng):
+        design = example.with_intercept(rng.normal(size=(300, 2)))
+        labels = (rng.random(300) < 0.3).astype("uint8")
+        mode = example.posterior_mode(design, labels)
+        residual = labels - 1.0 / (1.0 + np.exp(-design @ mode))
+        np.testing.assert_allclose(design.T @ residual, mode / example.PRIOR_SD**2, atol=1e-8)
+
     def test_says_what_is_missing(self, monkeypatch, tmp_path):
         monkeypatch.delenv("PYMC_AUSTERITY_DATA", raising=False)
         with pytest.raises(SystemExit, match="PYMC_AUSTERITY_DATA=FOLDER"):
@@ -133,20 +136,20 @@ class TestScript:
 def test_digits(data_folder, rng):
     """On real data: both ways of drawing rows err as often as theory says, and read as much."""
     data = np.load(example.find_data(str(data_folder)))
-    covariates = example.principal_components(data["X_train"], example.N_COMPONENTS)
-    model = example.logistic_regression(covariates, data["y_train"])
-    sampler = example.exact_sampler(model)
-    points = example.posterior_points(model, sampler, 400, thin=5, burn_in=200)
+    scores = example.principal_components(data["X_train"], example.N_COMPONENTS)
+    design, labels = example.with_intercept(scores), data["y_train"]
+    mode = example.posterior_mode(design, labels)
+    with example.logistic_regression(design, labels):
+        sampler = example.exact_sampler(mode.size)
+        points = example.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
     questions = [example.ask(sampler, point, rng) for point in points]
-    all_rows = example.row_differences(sampler, "all")
+    all_rows = sampler.all_differences
     exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
     theory = example.Theory.simulate(EPSILON, sampler.n_rows, example.BATCH_SIZE, rng)
     error, share = theory.at(np.array([right.standardized_mean for right in exact]))
-    for rows in ("windows", "fresh"):
-        differences = example.row_differences(sampler, rows)
-        made = [example.answer(differences, q, epsilon=EPSILON, rng=rng) for q in questions]
-        outcome = example.judge(EPSILON, rows, made, exact, sampler.n_rows)
-        noise = np.sqrt(np.sum(error * (1.0 - error))) / error.size
-        assert abs(outcome.error_rate - error.mean()) < 4 * noise
-        noise = np.std(outcome.share - share) / np.sqrt(share.size)
-        assert abs(outcome.share.mean() - share.mean()) < 4 * noise
+    windows, fresh = example.measure(all_rows, questions, exact, epsilon=EPSILON, rng=rng)
+    for outcome in (windows, fresh):
+        low, high = outcome.interval  # 95 %: twice as far is about 4 standard errors
+        assert abs(outcome.error_rate - error.mean()) < high - low
+    noise = np.std(fresh.share - share) / np.sqrt(share.size)
+    assert abs(fresh.share.mean() - share.mean()) < 4 * noise
