@@ -50,7 +50,7 @@ docs: $(DOCS_READY)
 	@echo "The site is in docs/_build/html/index.html"
 
 bench: $(READY)
-	$(RUN) -m benchmarks $(ARGS)
+	$(RUN) -m examples.benchmarks $(ARGS)
 
 clean:
 	rm -rf .venv-* .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api/generated examples/output

@@ -1,0 +1,23 @@
+"""The model of all benchmarks: an ordinary logistic regression."""
+
+import numpy as np
+import pymc as pm
+
+__all__ = ["logistic_data", "logistic_regression"]
+
+
+def logistic_data(n_rows: int, n_columns: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Standard normal covariates (float64) and outcomes (int8)."""
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((n_rows, n_columns))
+    coefficients = rng.normal(scale=0.3, size=n_columns)
+    y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ coefficients))).astype(np.int8)
+    return x, y
+
+
+def logistic_regression(x: np.ndarray, y: np.ndarray) -> pm.Model:
+    """Logistic regression, written as one does."""
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=x.shape[1])
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+    return model
