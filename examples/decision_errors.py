@@ -27,8 +27,8 @@ from scipy.stats import binomtest, norm, sem, t
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalk
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
-from pymc_austerity.sequential import Decision, StudentT, UniformSurvey, decide
-from pymc_austerity.step_methods.differences import RowDifferences
+from pymc_austerity.sequential import Decision, StudentT, decide
+from pymc_austerity.step_methods.sampling import UniformSampling
 
 OUTPUT = Path(__file__).parent / "output"
 SITE = Path(__file__).parents[1] / "docs" / "_generated"
@@ -114,32 +114,25 @@ class Question:
     log_threshold: float
 
 
-def on_fresh_rows(differences: RowDifferences) -> RowDifferences:
-    """The same differences, of rows drawn anew for every decision."""
-    return replace(differences, draw=FreshRows(differences.draw.source))
+def on_fresh_rows(sampling: UniformSampling, batch_size: int = BATCH_SIZE) -> UniformSampling:
+    """Sampling of the same differences, of rows drawn anew for every decision."""
+    return replace(sampling, draw=FreshRows(sampling.draw.source), batch_size=batch_size)
 
 
-def on_windows(differences: RowDifferences, rng: np.random.Generator) -> RowDifferences:
-    """The same differences, of consecutive rows of a new random order."""
-    source = differences.draw.source
-    stored = source.window(0, source.n_rows)
-    return replace(differences, draw=Windows(SharedRows(stored, rng.permutation(source.n_rows))))
+def on_windows(
+    sampling: UniformSampling, rng: np.random.Generator, batch_size: int = BATCH_SIZE
+) -> UniformSampling:
+    """Sampling of the same differences, of consecutive rows in a new random order."""
+    stored = sampling.draw.source.window(0, sampling.n_rows)
+    rows = SharedRows(stored, rng.permutation(sampling.n_rows))
+    return replace(sampling, draw=Windows(rows), batch_size=batch_size)
 
 
 def answer(
-    differences: RowDifferences,
-    question: Question,
-    *,
-    epsilon: float,
-    rng: np.random.Generator,
-    batch_size: int = BATCH_SIZE,
+    sampling: UniformSampling, question: Question, *, epsilon: float, rng: np.random.Generator
 ) -> Decision:
     """Decide by the sequential test."""
-    survey = UniformSurvey(
-        differences.begin(question.proposed, question.current, rng),
-        n_rows=differences.draw.source.n_rows,
-        batch_size=batch_size,
-    )
+    survey = sampling.begin(question.proposed, question.current, rng)
     return decide(survey, question.log_threshold, rule=StudentT(epsilon))
 
 
@@ -233,7 +226,7 @@ def judge(
 
 
 def measure(
-    differences: RowDifferences,
+    sampling: UniformSampling,
     questions: Sequence[Question],
     exact: Sequence[Decision],
     *,
@@ -241,12 +234,12 @@ def measure(
     rng: np.random.Generator,
 ) -> list[Outcome]:
     """Ask every question once for each way of drawing rows; windows in `N_ORDERS` orders."""
-    n_rows = differences.draw.source.n_rows
-    fresh = on_fresh_rows(differences)
+    n_rows = sampling.n_rows
+    fresh = on_fresh_rows(sampling)
     on_fresh = [answer(fresh, question, epsilon=epsilon, rng=rng) for question in questions]
     on_window = []
     for group in np.array_split(np.arange(len(questions)), N_ORDERS):
-        windows = on_windows(differences, rng)
+        windows = on_windows(sampling, rng)
         on_window += [answer(windows, questions[i], epsilon=epsilon, rng=rng) for i in group]
     return [
         Outcome(epsilon, "windows", *judge(on_window, exact, n_rows), n_orders=N_ORDERS),
@@ -255,7 +248,7 @@ def measure(
 
 
 def spread_of_orders(
-    differences: RowDifferences,
+    sampling: UniformSampling,
     questions: Sequence[Question],
     exact: Sequence[Decision],
     *,
@@ -265,9 +258,9 @@ def spread_of_orders(
     """A sentence on how much the error rate depends on the order in which rows are stored."""
     rates = []
     for _ in range(N_ORDERS):
-        windows = on_windows(differences, rng)
+        windows = on_windows(sampling, rng)
         made = [answer(windows, question, epsilon=epsilon, rng=rng) for question in questions]
-        wrong, _ = judge(made, exact, differences.draw.source.n_rows)
+        wrong, _ = judge(made, exact, sampling.n_rows)
         rates.append(wrong.mean())
     mean, sd = np.mean(rates), np.std(rates, ddof=1)
     binomial = np.sqrt(mean * (1.0 - mean) / len(questions))
@@ -409,16 +402,16 @@ def main() -> None:
         sampler = exact_sampler(n_parameters=mode.size)
         points = posterior_points(sampler, mode, n_triples, thin=thin, burn_in=burn_in)
     rng = np.random.default_rng(1)
-    differences = sampler.all_differences
+    sampling = sampler.sampling  # of all rows, at every decision
     questions = [ask(sampler, point, rng) for point in points]
-    exact = [answer(differences, question, epsilon=0.0, rng=rng) for question in questions]
+    exact = [answer(sampling, question, epsilon=0.0, rng=rng) for question in questions]
     mu_std = np.array([right.standardized_mean for right in exact])
     outcomes, theories = [], {}
     for epsilon in EPSILONS:
         theories[epsilon] = Theory.simulate(epsilon, sampler.n_rows, BATCH_SIZE, rng)
-        outcomes += measure(differences, questions, exact, epsilon=epsilon, rng=rng)
+        outcomes += measure(sampling, questions, exact, epsilon=epsilon, rng=rng)
     some = slice(0, n_triples // 4)
-    spread = spread_of_orders(differences, questions[some], exact[some], epsilon=0.05, rng=rng)
+    spread = spread_of_orders(sampling, questions[some], exact[some], epsilon=0.05, rng=rng)
 
     results = table(outcomes, theories, mu_std)
     text = f"{summary(exact, sampler.n_rows)}\n\n{results}\n\n{spread}\n"

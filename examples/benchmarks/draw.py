@@ -5,11 +5,10 @@ from typing import Any
 
 import pymc as pm
 
-from examples.benchmarks.models import logistic_data, logistic_regression
+from examples.benchmarks.models import logistic_data, logistic_regression, papers_algorithm
 from examples.benchmarks.report import Measurement
 from examples.benchmarks.timing import Stopwatch
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import RandomWalk
 
 TITLE = "one draw, 500 of 100,000 x 20 logistic rows"
 BAR = 60.0
@@ -33,7 +32,7 @@ def measure(n_draws: int) -> list[Measurement]:
     0.2 microseconds a part, which is included. Tuning is not.
     """
     with logistic_regression(*logistic_data(100_000)):
-        step = AusterityMH(epsilon=0.5, batch_size=500, proposal=RandomWalk())
+        step = papers_algorithm(epsilon=0.5)
         watch = watched(step)
         pm.sample(
             step=step,
@@ -60,8 +59,8 @@ def watched(step: AusterityMH) -> Stopwatch:
     step.stop_tuning = start_watch
     step.proposal = TimedProposal(step.proposal, watch)
     step.exact_difference = watch.wrap("exact part", step.exact_difference)
-    rows = watch.wrap("compiled rows", step.differences.function)
-    step.differences = replace(step.differences, function=rows)
+    rows = watch.wrap("compiled rows", step.sampling.function)
+    step.sampling = replace(step.sampling, function=rows)
     step._decide = watch.wrap("decision", step._decide)
     step._statistics = watch.wrap("statistics", step._statistics)
     step.step = watch.wrap("step", step.step)

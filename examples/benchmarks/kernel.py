@@ -5,10 +5,9 @@ import math
 import numba
 import numpy as np
 
-from examples.benchmarks.models import logistic_data, logistic_regression
+from examples.benchmarks.models import logistic_data, logistic_regression, papers_algorithm
 from examples.benchmarks.report import Measurement
 from examples.benchmarks.timing import microseconds_each
-from pymc_austerity import AusterityMH
 
 TITLE = "row differences of 500 x 20 logistic rows"
 N_ROWS = 500
@@ -38,16 +37,16 @@ def measure(n_calls: int) -> list[Measurement]:
     """Time of both on the same rows in the cache."""
     x, y = logistic_data(20_000)
     with logistic_regression(x, y):
-        step = AusterityMH()
-    block = step.differences.draw.source.window(0, N_ROWS)
+        step = papers_algorithm()
+    block = step.sampling.draw.source.window(0, N_ROWS)
     rng = np.random.default_rng(1)
     current, proposed = 0.3 * rng.standard_normal((2, 20))
     x, y = block if block[0].ndim == 2 else block[::-1]
     np.testing.assert_allclose(
-        step.differences.function(proposed, current, *block), by_hand(proposed, current, x, y)
+        step.sampling.function(proposed, current, *block), by_hand(proposed, current, x, y)
     )
     functions = {
-        "compiled": lambda: step.differences.function(proposed, current, *block),
+        "compiled": lambda: step.sampling.function(proposed, current, *block),
         "by hand": lambda: by_hand(proposed, current, x, y),
     }
     time = microseconds_each(functions, [()] * n_calls)

@@ -51,18 +51,17 @@ def run(n_draws: int) -> dict[str, float]:
     """Construct and sample; peaks after each stage, above the imported packages."""
     import pymc as pm
 
-    from examples.benchmarks.models import logistic_data, logistic_regression
-    from pymc_austerity import AusterityMH
+    from examples.benchmarks.models import logistic_data, logistic_regression, papers_algorithm
 
     imported = peak_megabytes()
     peaks = {}
     with logistic_regression(*logistic_data(200)):  # the compiler's own memory
-        AusterityMH(batch_size=100)
+        papers_algorithm(batch_size=100)
     peaks["peak of the same on 200 rows (compilation)"] = peak_megabytes() - imported
     x, y = logistic_data(1_000_000)
     peaks["peak with the user's arrays"] = peak_megabytes() - imported
     with logistic_regression(x, y):
-        step = AusterityMH()
+        step = papers_algorithm()
         peaks["peak of construction"] = peak_megabytes() - imported
         pm.sample(
             step=step,

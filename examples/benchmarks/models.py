@@ -1,9 +1,12 @@
-"""The model of all benchmarks: an ordinary logistic regression."""
+"""The model of all benchmarks, an ordinary logistic regression, and what samples it."""
 
 import numpy as np
 import pymc as pm
 
-__all__ = ["logistic_data", "logistic_regression"]
+from pymc_austerity import AusterityMH
+from pymc_austerity.proposals import RandomWalk
+
+__all__ = ["logistic_data", "logistic_regression", "papers_algorithm"]
 
 
 def logistic_data(n_rows: int, n_columns: int = 20) -> tuple[np.ndarray, np.ndarray]:
@@ -11,7 +14,7 @@ def logistic_data(n_rows: int, n_columns: int = 20) -> tuple[np.ndarray, np.ndar
     rng = np.random.default_rng(1)
     x = rng.standard_normal((n_rows, n_columns))
     coefficients = rng.normal(scale=0.3, size=n_columns)
-    y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ coefficients))).astype(np.int8)
+    y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-(x @ coefficients)))).astype(np.int8)
     return x, y
 
 
@@ -21,3 +24,14 @@ def logistic_regression(x: np.ndarray, y: np.ndarray) -> pm.Model:
         beta = pm.Normal("beta", 0.0, 1.0, shape=x.shape[1])
         pm.Bernoulli("y", logit_p=x @ beta, observed=y)
     return model
+
+
+def papers_algorithm(epsilon: float = 0.05, batch_size: int = 500) -> AusterityMH:
+    """The test on uniform mini-batches, for the model on the context stack."""
+    return AusterityMH(
+        epsilon=epsilon,
+        batch_size=batch_size,
+        control_variates=None,
+        strata=None,
+        proposal=RandomWalk(),
+    )

@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from examples.benchmarks.models import logistic_data, logistic_regression
+from examples.benchmarks.models import logistic_data, logistic_regression, papers_algorithm
 from examples.benchmarks.report import Measurement
 from examples.benchmarks.timing import microseconds_each
-from pymc_austerity import AusterityMH
 
 TITLE = "reading 500 of 1,000,000 x 20 rows"
 N_ROWS = 500
@@ -18,8 +17,8 @@ def measure(n_calls: int) -> list[Measurement]:
     """
     x, y = logistic_data(1_000_000)
     with logistic_regression(x, y):
-        step = AusterityMH()
-    function, source = step.differences.function, step.differences.draw.source
+        step = papers_algorithm()
+    function, source = step.sampling.function, step.sampling.draw.source
     del x, y
     rng = np.random.default_rng(1)
     current, proposed = 0.3 * rng.standard_normal((2, 20))

@@ -42,11 +42,10 @@ def near_the_mode(rng):
 
 def questions_at_the_border(sampler, rng):
     """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
-    all_rows = sampler.all_differences
     for _ in range(N_QUESTIONS):
         question = example.ask(sampler, near_the_mode(rng), rng)
-        blocks = all_rows.begin(question.proposed, question.current, rng).read(N_ROWS)
-        yield replace(question, log_threshold=sum(block.sum() for block in blocks) - 1e-9)
+        all_rows = sampler.sampling.begin(question.proposed, question.current, rng).look()
+        yield replace(question, log_threshold=all_rows.total - 1e-9)
 
 
 def questions_of_a_chain(sampler, rng):
@@ -61,13 +60,13 @@ def error_rates(sampler, ask, rng):
     """
     rates = []
     for _ in range(N_ORDERS):
-        all_rows = sampler.all_differences
+        all_rows = sampler.sampling
         questions = list(ask(sampler, rng))
         exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
         rates.append([])
-        for rows in (example.on_windows(all_rows, rng), example.on_fresh_rows(all_rows)):
-            settings = {"epsilon": EPSILON, "rng": rng, "batch_size": BATCH_SIZE}
-            made = [example.answer(rows, q, **settings) for q in questions]
+        windows = example.on_windows(all_rows, rng, BATCH_SIZE)
+        for sampling in (windows, example.on_fresh_rows(all_rows, BATCH_SIZE)):
+            made = [example.answer(sampling, q, epsilon=EPSILON, rng=rng) for q in questions]
             wrong, _ = example.judge(made, exact, N_ROWS)
             rates[-1].append(wrong.mean())
     return np.array(rates)
@@ -143,7 +142,7 @@ def test_digits(data_folder, rng):
         sampler = example.exact_sampler(mode.size)
         points = example.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
     questions = [example.ask(sampler, point, rng) for point in points]
-    all_rows = sampler.all_differences
+    all_rows = sampler.sampling
     exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
     theory = example.Theory.simulate(EPSILON, sampler.n_rows, example.BATCH_SIZE, rng)
     error, share = theory.at(np.array([right.standardized_mean for right in exact]))
