@@ -38,8 +38,6 @@ class Stopwatch:
     ----------
     seconds : Counter
         Time in each part, in the parts inside of it as well.
-    calls : Counter
-        Number of calls.
     first, last : float
         Beginning of the first call and end of the last one, of any part.
     """
@@ -50,7 +48,6 @@ class Stopwatch:
     def reset(self) -> None:
         """Begin anew."""
         self.seconds: Counter[str] = Counter()
-        self.calls: Counter[str] = Counter()
         self.first = float("inf")
         self.last = 0.0
 
@@ -64,7 +61,6 @@ class Stopwatch:
             finally:
                 ended = time.perf_counter()
                 self.seconds[part] += ended - started
-                self.calls[part] += 1
                 self.first = min(self.first, started)
                 self.last = ended
 
