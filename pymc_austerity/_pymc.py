@@ -14,6 +14,7 @@ import pytensor.gradient
 import pytensor.tensor.subtensor
 from pymc.blocking import RaveledVars
 from pymc.data import MinibatchOp
+from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements, rewrite_pregrad
@@ -25,6 +26,7 @@ from pymc.vartypes import discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
+from pytensor.gradient import DisconnectedInputError, NullTypeGradError
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace, vectorize_graph
@@ -37,10 +39,9 @@ from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
-from pytensor.tensor.extra_ops import CumOp, SearchsortedOp
+from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
-from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.reshape import JoinDims, SplitDims
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.sort import ArgSortOp, SortOp
@@ -54,6 +55,9 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import MakeSlice, NoneTypeT, SliceType
+
+underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError)
+"""What PyTensor raises where it has no derivative."""
 
 PYMC_GENERATION = int(pm.__version__.split(".")[0])
 """5 (with PyTensor 2) or 6 (with PyTensor 3)."""
@@ -78,6 +82,15 @@ else:
     pushforward = pytensor.gradient.Rop
 
 
+def stabilized(graph: Variable) -> Variable:
+    """Rewrite ``log(sigmoid)`` and the like into stable forms, before derivatives are taken.
+
+    PyMC's own preparation canonicalizes first, which hides ``log1p(-sigmoid(x))`` from the rule
+    that knows it: its derivative is then NaN for large x.
+    """
+    return rewrite_pregrad(rewrite_graph(graph, include=("stabilize",)))
+
+
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:
     """Outputs of the inner graph of an Op with its inner inputs replaced.
 
@@ -95,6 +108,14 @@ def join_arguments(node: Any) -> tuple[int, list[Variable]]:
         return int(node.op.axis), list(node.inputs)
     axis, *joined = node.inputs
     return int(axis.data), joined
+
+
+def indices_of(node: Any) -> list[Any]:
+    """Indices of a subtensor, or of setting or adding to one: slices, variables or None."""
+    n_operands = 2 if hasattr(node.op, "set_instead_of_inc") else 1
+    return list(
+        indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
+    )
 
 
 def sorted_axis(node: Any) -> int | None:

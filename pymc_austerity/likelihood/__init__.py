@@ -1,0 +1,26 @@
+"""The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
+
+from pymc_austerity.likelihood.compile import CompiledDifferences, compile_differences
+from pymc_austerity.likelihood.explain import explain, row_length_deterministics
+from pymc_austerity.likelihood.row_likelihood import RowLeaf, RowLikelihood
+from pymc_austerity.likelihood.split import split_log_density
+from pymc_austerity.likelihood.taylor import (
+    Derivatives,
+    compile_derivatives,
+    compile_residuals,
+)
+from pymc_austerity.likelihood.verify import verify
+
+__all__ = [
+    "CompiledDifferences",
+    "Derivatives",
+    "RowLeaf",
+    "RowLikelihood",
+    "compile_derivatives",
+    "compile_differences",
+    "compile_residuals",
+    "explain",
+    "row_length_deterministics",
+    "split_log_density",
+    "verify",
+]

@@ -1,0 +1,219 @@
+"""What is known of a graph before any rule is applied: dependence, values, shapes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    Cast,
+    Constant,
+    DimShuffle,
+    Elemwise,
+    Mode,
+    Reshape,
+    Shape,
+    Shape_i,
+    SharedVariable,
+    SpecifyShape,
+    Subtensor,
+    TensorType,
+    Variable,
+    ancestors,
+    clone_replace,
+    is_relabelling,
+)
+
+__all__ = ["Known", "is_cast", "is_view", "static_data"]
+
+# Values are computed without rewrites: intermediate results are then freed as soon as they have
+# been used, where constant folding would keep them all. Shapes do need rewrites: without them the
+# shape of a product is found by computing the product.
+_VALUES = Mode(linker="py", optimizer=None)
+_SHAPES = Mode(linker="py", optimizer="fast_compile")
+
+
+def is_view(variable: Variable) -> bool:
+    """Tell whether a variable is another look at the memory of its first input."""
+    if variable.owner is None:
+        return False
+    op = variable.owner.op
+    return isinstance(op, DimShuffle | Reshape | SpecifyShape | Subtensor) or is_relabelling(op)
+
+
+def is_cast(variable: Variable) -> bool:
+    """Tell whether a variable is its input with another dtype."""
+    node = variable.owner
+    return (
+        node is not None
+        and isinstance(node.op, Elemwise)
+        and isinstance(node.op.scalar_op, Cast)
+    )
+
+
+def static_data(outputs: Sequence[Variable]) -> list[Variable]:
+    """Replace shared variables by twins that have their shape in their type, and the same memory.
+
+    Most shapes of the graph are then known without evaluating anything.
+    """
+    shared = [v for v in ancestors(outputs) if isinstance(v, SharedVariable)]
+    twins = {}
+    for variable in shared:
+        array = variable.get_value(borrow=True)
+        if isinstance(variable.type, TensorType) and isinstance(array, np.ndarray):
+            twins[variable] = pytensor.shared(
+                array, name=variable.name, borrow=True, shape=array.shape
+            )
+    return list(clone_replace(list(outputs), twins, rebuild_strict=False))
+
+
+class Known:
+    """Dependence on the parameters, values of what does not depend on them, and shapes.
+
+    Parameters
+    ----------
+    parameters : sequence of variables
+        Value variables of the model.
+    point : mapping of str to array
+        Their values, by name; shapes are read off it.
+    """
+
+    def __init__(self, parameters: Sequence[Variable], point: Mapping[str, NDArray]) -> None:
+        self.parameters = tuple(parameters)
+        self._parameter_set = frozenset(parameters)
+        self._point = point
+        self._depends: dict[Variable, bool] = {}
+        self._values: dict[Variable, Any] = {}
+        self._shapes: dict[Variable, tuple[int, ...]] = {}
+
+    # ------------------------------------------------------------------ dependence
+
+    def parameter(self, variable: Variable) -> Variable | None:
+        """Return the value variable that a variable is, with or without labels, or None."""
+        if variable in self._parameter_set:
+            return variable
+        if variable.owner is not None and is_relabelling(variable.owner.op):
+            return self.parameter(variable.owner.inputs[0])
+        return None
+
+    def depends(self, variable: Variable) -> bool:
+        """Tell whether a value depends on a parameter; the shape of a parameter does not."""
+        stack = [variable]
+        while stack:
+            top = stack[-1]
+            if top not in self._depends:
+                inputs = [] if top.owner is None else list(top.owner.inputs)
+                if top in self._parameter_set:
+                    self._depends[top] = True
+                elif not inputs or isinstance(top.owner.op, Shape | Shape_i):
+                    self._depends[top] = False
+                elif missing := [i for i in inputs if i not in self._depends]:
+                    stack.extend(missing)
+                    continue
+                else:
+                    self._depends[top] = any(self._depends[i] for i in inputs)
+            stack.pop()
+        return self._depends[variable]
+
+    def dependent(self, outputs: Iterable[Variable]) -> list[Variable]:
+        """All variables that outputs are computed from whose value depends on a parameter."""
+        found: dict[Variable, None] = {}
+        stack = [v for v in outputs if self.depends(v)]
+        while stack:
+            variable = stack.pop()
+            if variable not in found:
+                found[variable] = None
+                if variable.owner is not None:
+                    stack.extend(i for i in variable.owner.inputs if self.depends(i))
+        return list(found)
+
+    # ------------------------------------------------------------------ shapes
+
+    def learn_shapes(self, outputs: Iterable[Variable]) -> None:
+        """Find all shapes that types do not tell, in one function."""
+        unknown = [
+            v
+            for v in self.dependent(outputs)
+            if isinstance(v.type, TensorType) and None in v.type.shape and v not in self._shapes
+        ]
+        if unknown:
+            for variable, shape in zip(
+                unknown, self._evaluate([v.shape for v in unknown], _SHAPES), strict=True
+            ):
+                self._shapes[variable] = tuple(int(length) for length in shape)
+
+    def shape(self, variable: Variable) -> tuple[int, ...]:
+        """Shape of a variable."""
+        if None not in variable.type.shape:
+            return tuple(variable.type.shape)
+        if variable not in self._shapes:
+            if not self.depends(variable):
+                self._shapes[variable] = np.shape(self.value(variable))
+            else:
+                (shape,) = self._evaluate([variable.shape], _SHAPES)
+                self._shapes[variable] = tuple(int(length) for length in shape)
+        return self._shapes[variable]
+
+    # ------------------------------------------------------------------ values
+
+    def learn_values(self, outputs: Iterable[Variable]) -> None:
+        """Evaluate everything parameter-free that parameters are combined with, in one function."""
+        wanted: dict[Variable, None] = {}
+        stack = [
+            i
+            for v in self.dependent(outputs)
+            if v.owner is not None
+            for i in v.owner.inputs
+            if not self.depends(i) and hasattr(i.type, "dtype")
+        ]
+        while stack:
+            variable = stack.pop()
+            if isinstance(variable, Constant | SharedVariable) or variable in self._values:
+                continue
+            if is_view(variable) or is_cast(variable):
+                stack.extend(i for i in variable.owner.inputs if hasattr(i.type, "dtype"))
+            else:
+                wanted[variable] = None
+        if wanted:
+            values = self._evaluate(self._with_known_shapes(list(wanted)), _VALUES)
+            self._values.update(zip(wanted, values, strict=True))
+
+    def value(self, variable: Variable) -> Any:
+        """Value of a variable that does not depend on a parameter; a view of data where it can."""
+        if variable not in self._values:
+            self._values[variable] = self._find_value(variable)
+        return self._values[variable]
+
+    def _find_value(self, variable: Variable) -> Any:
+        if isinstance(variable, Constant):
+            return variable.data
+        if isinstance(variable, SharedVariable):
+            return variable.get_value(borrow=True)
+        if is_view(variable):
+            # by hand, because a compiled function returns a copy
+            node, storage = variable.owner, [[None]]
+            node.op.perform(node, [self.value(i) for i in node.inputs], storage)
+            return storage[0][0]
+        (value,) = self._evaluate(self._with_known_shapes([variable]), _VALUES)
+        return value
+
+    def _with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
+        known = {
+            v: pt.constant(np.array(self.shape(v.owner.inputs[0]), dtype=np.int64))
+            if isinstance(v.owner.op, Shape)
+            else pt.constant(np.array(self.shape(v.owner.inputs[0])[v.owner.op.i], dtype=np.int64))
+            for v in ancestors(outputs)
+            if v.owner is not None
+            and isinstance(v.owner.op, Shape | Shape_i)
+            and self.depends(v.owner.inputs[0])
+        }
+        return list(clone_replace(outputs, known, rebuild_strict=False)) if known else outputs
+
+    def _evaluate(self, outputs: list[Variable], mode: Any) -> list[Any]:
+        function = pytensor.function(
+            list(self.parameters), outputs, mode=mode, on_unused_input="ignore"
+        )
+        return list(function(*[self._point[v.name] for v in self.parameters]))
