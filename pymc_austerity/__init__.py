@@ -9,14 +9,16 @@ from pymc_austerity.errors import (
     SettingTypeError,
     StaleDataError,
 )
-from pymc_austerity.proposals import RandomWalk
+from pymc_austerity.proposals import CrankNicolson, Mixture, RandomWalk
 from pymc_austerity.sequential import StudentT
 from pymc_austerity.step_methods import AusterityMH
 
 __all__ = [
     "AusterityMH",
     "AusterityWarning",
+    "CrankNicolson",
     "DataError",
+    "Mixture",
     "NotRowwiseError",
     "RandomWalk",
     "SettingError",

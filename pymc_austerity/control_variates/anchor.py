@@ -5,14 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg import solve_triangular
 
-from pymc_austerity.control_variates.mode import LogDensity, NoModeError, find_mode
-from pymc_austerity.rows import Block, RowSource, sum_over_rows
+from pymc_austerity.control_variates.influence import influence_scores
+from pymc_austerity.control_variates.mode import NoModeError, approach_mode, trust_region
+from pymc_austerity.control_variates.row_density import RowDensity
+from pymc_austerity.rows import ArrayRows, RowSource
 
 __all__ = ["Anchor", "NoAnchorError", "find_anchor"]
 
-_ROWS_FOR_WARM_START = 10_000
+_SOME_ROWS = 10_000
+"""Rows on which the mode is looked for before all of them are."""
+
+_PILOT_PAIRS = 2
+_MOST_ROUNDS = 5
 
 
 class NoAnchorError(ValueError):
@@ -33,44 +39,59 @@ class Anchor:
         :math:`H = \sum_i H_i`.
     root : float array, shape (d, d)
         Lower Cholesky factor of the inverse of minus the Hessian of the whole log-posterior.
+    order : {1, 2}
+        Order of the expansion.
     """
 
     point: NDArray[np.float64]
     gradient: NDArray[np.float64]
     hessian: NDArray[np.float64]
     root: NDArray[np.float64]
+    order: int = 2
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
-        r"""Second-order expansion of the sum of all differences, nats.
+        r"""Expansion of the sum of all differences, nats.
 
         .. math:: \sum_i c_i = G \cdot d + \tfrac12 d' H s
+
+        with :math:`d = \theta' - \theta` and :math:`s = (\theta' - \theta^*) + (\theta -
+        \theta^*)`; the second term only for order 2.
         """
-        moved = proposed - current
+        moved = (proposed - current).astype(np.float64, copy=False)
+        first = float(self.gradient.dot(moved))
+        if self.order == 1:
+            return first
         about = (proposed - self.point) + (current - self.point)
-        return float(self.gradient.dot(moved) + 0.5 * moved.dot(self.hessian.dot(about)))
+        return first + 0.5 * float(moved.dot(self.hessian.dot(about)))
 
 
 def find_anchor(
-    start: NDArray[np.float64],
+    start: NDArray,
     row_derivatives: Callable[..., list[NDArray]],
     exact_derivatives: Callable[..., list[NDArray]],
+    row_function: Callable[..., NDArray],
     source: RowSource,
     *,
     rng: np.random.Generator,
-    at: NDArray[np.float64] | None = None,
+    order: int = 2,
+    at: NDArray | None = None,
 ) -> Anchor:
     """Posterior mode in unconstrained space, and the sums of the Taylor terms there.
 
     Parameters
     ----------
-    start : float array, shape (d,)
+    start : array, shape (d,)
         Where the search starts.
     row_derivatives, exact_derivatives : callable
         See `pymc_austerity.likelihood.Derivatives`.
+    row_function : callable
+        ``f(proposed, current, *block)``: differences of the rows in a block.
     source : RowSource
         All rows.
     rng : numpy.random.Generator
-        Chooses the rows of the warm start.
+        Chooses the rows on which the search begins.
+    order : {1, 2}
+        Order of the expansion.
     at : float array, shape (d,), optional
         Where the anchor should be instead of at the mode.
 
@@ -79,102 +100,74 @@ def find_anchor(
     NoAnchorError
         There is no mode, or the log-posterior is not concave there.
     """
-    dtype = start.dtype
-    every = _Density(row_derivatives, exact_derivatives, source, dtype)
+    density = RowDensity(row_derivatives, exact_derivatives, [(source, 1.0)], start.dtype)
     try:
-        point = at if at is not None else _mode(start, every, rng)
+        point = _mode(start, density, row_function, source, rng) if at is None else at
+        gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+        root = inverse_root(-(hessian + density.exact_hessian(point)))
     except NoModeError as error:
         raise NoAnchorError(str(error)) from error
-    gradient = every.row_gradient(point)
-    hessian = every.row_hessian(point)
+    return Anchor(point, gradient, hessian, root, order)
+
+
+def inverse_root(precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lower triangular ``R`` with ``R R'`` the inverse of a positive definite matrix.
+
+    Raises
+    ------
+    NoModeError
+        The matrix is not positive definite.
+    """
     try:
-        # L of the inverse: with -H = U'U, inv(-H) = inv(U) inv(U)'
-        precision = -(hessian + every.exact_hessian(point))
-        lower = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]  # upper: P = U U'
-        root = solve_triangular(lower, np.eye(point.size), lower=False).T
-    except (LinAlgError, np.linalg.LinAlgError, ValueError) as error:
-        raise NoAnchorError("the Hessian there is not negative definite") from error
-    return Anchor(point, gradient, hessian, root)
+        upper = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]  # precision = upper upper'
+    except np.linalg.LinAlgError as error:
+        raise NoModeError("the Hessian there is not negative definite") from error
+    return solve_triangular(upper, np.eye(precision.shape[0]), lower=False).T
 
 
-def _mode(start: NDArray, every: "_Density", rng: np.random.Generator) -> NDArray[np.float64]:
-    n_rows = every.source.n_rows
-    if n_rows <= 2 * _ROWS_FOR_WARM_START:
-        some = every
-    else:
-        chosen = rng.choice(n_rows, size=_ROWS_FOR_WARM_START, replace=False, shuffle=False)
-        sample = _Taken(every.source.take(np.sort(chosen)))
-        some = _Density(every.rows, every.exact, sample, every.dtype, n_rows / sample.n_rows)
-    return find_mode(
-        start.astype(np.float64),
-        LogDensity(some.gradient, some.hessian),
-        LogDensity(every.gradient, every.hessian),
-    )
+def _mode(
+    start: NDArray,
+    density: RowDensity,
+    row_function: Callable[..., NDArray],
+    source: RowSource,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Search on some rows first: any, then those that matter where that search ended."""
+    point = start.astype(np.float64)
+    n_rows = source.n_rows
+    if n_rows <= 4 * _SOME_ROWS:
+        return approach_mode(trust_region(point, density), density, density)
+    some = density.on([(_taken(source, rng.choice(n_rows, _SOME_ROWS, replace=False)), 1.0)])
+    some = some.weighted(n_rows / _SOME_ROWS)
+    point = trust_region(point, some)
+    for _ in range(_MOST_ROUNDS):
+        root = inverse_root(-some.hessian(point))
+        some = density.on(_rows_that_matter(point, root, row_function, source, rng))
+        before, point = point, trust_region(point, some)
+        moved = solve_triangular(root, point - before, lower=True)
+        if float(moved.dot(moved)) < point.size:  # within the spread of the posterior
+            break
+    return approach_mode(point, some, density)
 
 
-class _Taken:
-    """Rows that were taken once."""
-
-    def __init__(self, block: Block) -> None:
-        self.block = block
-        self.n_rows = int(block[0].shape[0])
-
-    def window(self, start: int, stop: int) -> Block:
-        return tuple([array[start:stop] for array in self.block])
-
-    def take(self, indices: NDArray[np.intp]) -> Block:
-        return tuple([array.take(indices, 0) for array in self.block])
-
-
-class _Density:
-    """Log-posterior with the rows of a source, each counted `weight` times."""
-
-    def __init__(
-        self,
-        rows: Callable[..., list[NDArray]],
-        exact: Callable[..., list[NDArray]],
-        source: RowSource,
-        dtype: np.dtype,
-        weight: float = 1.0,
-    ) -> None:
-        self.rows, self.exact, self.source = rows, exact, source
-        self.dtype, self.weight = dtype, weight
-
-    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
-        at = point.astype(self.dtype)
-        value, gradient, _ = self.exact(at, np.zeros_like(at))
-        sums = self._row_sums(at)
-        return float(value + self.weight * sums[0]), gradient + self.weight * sums[1:]
-
-    def hessian(self, point: NDArray) -> NDArray[np.float64]:
-        return self.weight * self.row_hessian(point) + self.exact_hessian(point)
-
-    def row_gradient(self, point: NDArray) -> NDArray[np.float64]:
-        return self._row_sums(point.astype(self.dtype))[1:]
-
-    def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
-        direction = np.zeros_like(at)
-
-        def block_sums(block: Block) -> NDArray[np.float64]:
-            value, gradient, _ = self.rows(at, direction, *block)
-            return np.concatenate([np.atleast_1d(value), gradient])
-
-        return sum_over_rows(block_sums, self.source)
-
-    def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
-        at = point.astype(self.dtype)
-        directions = np.eye(at.size, dtype=self.dtype)
-
-        def block_hessian(block: Block) -> NDArray[np.float64]:
-            return np.stack([self.rows(at, direction, *block)[2] for direction in directions])
-
-        return _symmetric(sum_over_rows(block_hessian, self.source))
-
-    def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
-        at = point.astype(self.dtype)
-        directions = np.eye(at.size, dtype=self.dtype)
-        return _symmetric(np.stack([self.exact(at, direction)[2] for direction in directions]))
+def _rows_that_matter(
+    point: NDArray,
+    root: NDArray,
+    row_function: Callable[..., NDArray],
+    source: RowSource,
+    rng: np.random.Generator,
+) -> list[tuple[RowSource, float]]:
+    """The rows with the most influence near a point, and a sample that stands for the others."""
+    dtype = point.dtype
+    pairs = [
+        ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))
+        for _ in range(_PILOT_PAIRS)
+    ]
+    ranked = np.argsort(-influence_scores(row_function, pairs, source), kind="stable")
+    top, others = ranked[:_SOME_ROWS], ranked[_SOME_ROWS:]
+    sample = rng.choice(others, _SOME_ROWS, replace=False)
+    return [(_taken(source, top), 1.0), (_taken(source, sample), others.size / _SOME_ROWS)]
 
 
-def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (matrix + matrix.T) / 2
+def _taken(source: RowSource, indices: NDArray[np.intp]) -> ArrayRows:
+    return ArrayRows(source.take(np.sort(indices)))

@@ -1,14 +1,13 @@
-"""The posterior mode: first on some rows, then on all of them."""
+"""The mode of a log-density: on cheap versions of it first, then on the full one."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-__all__ = ["LogDensity", "NoModeError", "find_mode"]
+__all__ = ["LogDensity", "NoModeError", "approach_mode", "trust_region"]
 
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
@@ -20,71 +19,27 @@ class NoModeError(ValueError):
     """No point was found at which the log-density is concave and its gradient vanishes."""
 
 
-@dataclass(frozen=True)
-class LogDensity:
-    """A log-density with its first two derivatives.
+class LogDensity(Protocol):
+    """A log-density with its first two derivatives."""
 
-    Attributes
-    ----------
-    gradient : callable
-        ``f(point)``: value in nats and gradient, shape (d,).
-    hessian : callable
-        ``f(point)``: Hessian, shape (d, d).
-    """
+    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Value in nats, and gradient, shape (d,)."""
+        ...
 
-    gradient: Callable[[NDArray], tuple[float, NDArray[np.float64]]]
-    hessian: Callable[[NDArray], NDArray[np.float64]]
+    def hessian(self, point: NDArray) -> NDArray[np.float64]:
+        """Hessian, shape (d, d)."""
+        ...
 
 
-def find_mode(
-    start: NDArray[np.float64], some: LogDensity, full: LogDensity
-) -> NDArray[np.float64]:
-    """Mode of a log-density, most of the way on a cheap version of it.
-
-    A trust-region Newton search on the cheap version comes within some standard deviations of the
-    mode. From there steps of the full gradient, preconditioned with the cheap Hessian, close in
-    on it; each reduces the distance by about the relative error of that Hessian.
-
-    Parameters
-    ----------
-    start : float array, shape (d,)
-        Where to start.
-    some : LogDensity
-        Cheap version: on some of the rows, scaled up to all of them.
-    full : LogDensity
-        The one whose mode is wanted.
-
-    Returns
-    -------
-    float array, shape (d,)
+def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.float64]:
+    """Mode of a log-density that is cheap to evaluate, by Newton's method in trust regions.
 
     Raises
     ------
     NoModeError
-        The search failed.
+        The search did not end at a finite point.
     """
-    point = _trust_region(start, some)
-    try:
-        factor = cho_factor(-some.hessian(point))
-    except (LinAlgError, ValueError) as error:
-        raise NoModeError("the Hessian at the mode is not negative definite") from error
-    value, gradient = full.gradient(point)
-    distance = np.inf
-    for _ in range(_MOST_PASSES):
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            raise NoModeError("the log-density near the mode is not finite")
-        step = cho_solve(factor, gradient)
-        before, distance = distance, float(np.sqrt(max(gradient.dot(step), 0.0)))
-        if distance < _CLOSE_ENOUGH:
-            return point
-        if distance > 0.5 * before:  # the cheap Hessian is too far off
-            factor = _factor(full.hessian(point))
-            step = cho_solve(factor, gradient)
-        point, value, gradient = _ascend(full, point, step, value)
-    raise NoModeError("the search for the mode did not converge")
 
-
-def _trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.float64]:
     def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
         value, gradient = density.gradient(point)
         if not np.isfinite(value) or not np.isfinite(gradient).all():
@@ -106,6 +61,51 @@ def _trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np
     if not np.isfinite(result.x).all():
         raise NoModeError("the search for the mode left the real numbers")
     return np.asarray(result.x)
+
+
+def approach_mode(
+    start: NDArray[np.float64], cheap: LogDensity, full: LogDensity
+) -> NDArray[np.float64]:
+    """Mode of a log-density from nearby, with few passes over all rows.
+
+    Steps of the full gradient, preconditioned with the Hessian of a cheap version, close in on the
+    mode; each reduces the distance by about the relative error of that Hessian. Where it does
+    not, the full Hessian takes its place.
+
+    Parameters
+    ----------
+    start : float array, shape (d,)
+        The mode of the cheap version.
+    cheap : LogDensity
+        On some of the rows.
+    full : LogDensity
+        The one whose mode is wanted.
+
+    Returns
+    -------
+    float array, shape (d,)
+
+    Raises
+    ------
+    NoModeError
+        The search failed.
+    """
+    point = start
+    factor = _factor(cheap.hessian(point))
+    value, gradient = full.gradient(point)
+    distance = np.inf
+    for _ in range(_MOST_PASSES):
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            raise NoModeError("the log-density near the mode is not finite")
+        step = cho_solve(factor, gradient)
+        before, distance = distance, float(np.sqrt(max(gradient.dot(step), 0.0)))
+        if distance < _CLOSE_ENOUGH:
+            return point
+        if distance > 0.5 * before:  # the cheap Hessian is too far off
+            factor = _factor(full.hessian(point))
+            step = cho_solve(factor, gradient)
+        point, value, gradient = _ascend(full, point, step, value)
+    raise NoModeError("the search for the mode did not converge")
 
 
 def _factor(hessian: NDArray[np.float64]) -> tuple:

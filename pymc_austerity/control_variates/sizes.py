@@ -6,8 +6,9 @@ from scipy.stats import norm
 
 __all__ = ["first_look_sizes"]
 
-_OPEN_AFTER_FIRST_LOOK = 0.3
-"""Share of the decisions that may need a second look: about where their cost is least."""
+_OPEN_AFTER_FIRST_LOOK = 0.6
+"""Bound on the share of the decisions that need a second look. Those that need many cost the same
+wherever they start, so that a small first look is cheap; a tiny one would not estimate spreads."""
 
 
 def first_look_sizes(

@@ -1,4 +1,4 @@
-"""Several proposals side by side; the one that travels furthest per row read is used most."""
+"""Several proposals side by side; the most efficient one is used most."""
 
 import math
 from collections.abc import Sequence
@@ -24,6 +24,58 @@ _OVERHEAD_ROWS = 300.0
 
 
 @dataclass
+class Score:
+    """How far a component has come, how long it had to wait, and what that cost.
+
+    Attributes
+    ----------
+    n_moves, n_tries : float
+        Accepted and all proposals.
+    travelled : float
+        Sum of squared jump distances, in standard deviations squared.
+    squared_waits : float
+        Sum of the squares of the numbers of tries from move to move.
+    cost : float
+        Rows evaluated, or that could have been in the time.
+    waiting : int
+        Tries since the last move.
+    """
+
+    n_moves: float = 0.0
+    n_tries: float = 0.0
+    travelled: float = 0.0
+    squared_waits: float = 0.0
+    cost: float = 0.0
+    waiting: int = 0
+
+    def tried(self, n_rows_used: int) -> None:
+        """Count a proposal."""
+        self.n_tries += 1
+        self.waiting += 1
+        self.cost += n_rows_used + _OVERHEAD_ROWS
+
+    def moved(self, squared_distance: float) -> None:
+        """Count an accepted one."""
+        self.n_moves += 1
+        self.travelled += squared_distance
+        self.squared_waits += self.waiting**2
+        self.waiting = 0
+
+    def discount(self) -> None:
+        """Let what was learnt on the way to the posterior count less."""
+        for name in ("n_moves", "n_tries", "travelled", "squared_waits", "cost"):
+            setattr(self, name, 0.25 * getattr(self, name))
+
+    @property
+    def efficiency(self) -> float:
+        """Squared distance of a move, per wait for it as a random step sees it, per row."""
+        if self.n_moves == 0 or self.n_tries == 0:
+            return 0.0
+        wait = (self.squared_waits + self.waiting**2) / self.n_tries
+        return self.travelled / self.n_moves / wait / (self.cost / self.n_tries)
+
+
+@dataclass
 class MixtureState:
     """What a mixture has learnt.
 
@@ -35,14 +87,19 @@ class MixtureState:
         Probability of each component.
     chosen : int
         Component that made the last proposal.
-    travelled, cost : float arrays, shape (k,)
-        Squared jump distances in standard deviations, and rows read, discounted sums.
+    scores : list of Score
+        How far each component has come and what that cost.
+    inverse_root : float array, shape (d, d), or None
+        Puts jumps in units of the normal approximation.
+    n_steps, window : int
+        Steps in the current window, and its length.
+    cumulative : list of float
+        Running sum of `shares`.
     """
 
     states: list[Any]
     shares: NDArray[np.float64]
-    travelled: NDArray[np.float64]
-    cost: NDArray[np.float64]
+    scores: list["Score"]
     inverse_root: NDArray[np.float64] | None
     chosen: int = 0
     n_steps: int = 0
@@ -54,9 +111,11 @@ class MixtureState:
 class Mixture:
     """Each step proposes from one of several components, chosen at random.
 
-    While the chain tunes, half of the steps go to the component that has travelled furthest, as
-    squared jump distance in units of the normal approximation per row read, and half to all of
-    them alike. When tuning ends the best one gets everything but `smallest_share`, which goes to
+    While the chain tunes, half of the steps go to the most efficient component and half to all of
+    them alike. Efficiency is the squared distance of its moves, in units of the normal
+    approximation, over the wait for a move and over the rows read. The wait is the one that a
+    randomly chosen step finds itself in, the mean square of the waits over their mean, so that a
+    component that is stuck now and then for long is not mistaken for a fast one. When tuning ends the best one gets everything but `smallest_share`, which goes to
     the last component: the one that works where the others fail.
 
     Parameters
@@ -69,8 +128,8 @@ class Mixture:
     Notes
     -----
     A mixture of kernels that leave the posterior invariant does so too; the choice does not depend
-    on the point. Jump distance per row read: after Pasarica and Gelman (2010), Adaptively scaling
-    the Metropolis algorithm using expected squared jumped distance.
+    on the point. After Pasarica and Gelman (2010), Adaptively scaling the Metropolis algorithm using
+    expected squared jumped distance, whose criterion does not see the waits.
     """
 
     components: Sequence[Proposal] = (
@@ -99,8 +158,7 @@ class Mixture:
         state = MixtureState(
             states=[component.init(layout, approximation) for component in self.components],
             shares=np.full(k, 1.0 / k),
-            travelled=np.zeros(k),
-            cost=np.zeros(k),
+            scores=[Score() for _ in self.components],
             inverse_root=None if approximation is None else approximation.inverse_root,
         )
         return _with_shares(state, state.shares)
@@ -119,12 +177,13 @@ class Mixture:
         """Credit the component that made the proposal; at the end of a window, new shares."""
         chosen = state.chosen
         state.states[chosen] = self.components[chosen].tune(state.states[chosen], outcome)
-        state.cost[chosen] += outcome.n_rows_used + _OVERHEAD_ROWS
+        score = state.scores[chosen]
+        score.tried(outcome.n_rows_used)
         if outcome.accepted:
             jump = outcome.following - outcome.previous
             if state.inverse_root is not None:
                 jump = state.inverse_root.dot(jump)
-            state.travelled[chosen] += float(jump.dot(jump))
+            score.moved(float(jump.dot(jump)))
         state.n_steps += 1
         if state.n_steps < state.window:
             return state
@@ -132,8 +191,8 @@ class Mixture:
         k = len(self.components)
         shares = np.full(k, _SHARE_OF_OTHERS / k)
         shares[self._best(state)] += 1.0 - _SHARE_OF_OTHERS
-        state.travelled *= 0.25  # what was learnt on the way to the posterior counts less
-        state.cost *= 0.25
+        for score in state.scores:
+            score.discount()
         return _with_shares(state, shares)
 
     def freeze(self, state: MixtureState) -> MixtureState:
@@ -152,8 +211,8 @@ class Mixture:
         return self.components[state.chosen].current_scaling(state.states[state.chosen])
 
     def _best(self, state: MixtureState) -> int:
-        efficiency = state.travelled / np.maximum(state.cost, 1.0)
-        return int(np.argmax(efficiency)) if efficiency.any() else len(self.components) - 1
+        efficiency = [score.efficiency for score in state.scores]
+        return int(np.argmax(efficiency)) if any(efficiency) else len(self.components) - 1
 
 
 def _with_shares(state: MixtureState, shares: NDArray[np.float64]) -> MixtureState:

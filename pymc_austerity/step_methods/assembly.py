@@ -1,6 +1,5 @@
-"""From a model to rows in shared memory and compiled functions."""
+"""From a model to compiled functions and stored rows."""
 
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import get_random_generator
+from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.likelihood import (
     RowLikelihood,
@@ -19,32 +19,52 @@ from pymc_austerity.likelihood import (
     split_log_density,
     verify,
 )
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import AllRows, FreshRows, RowSource, SharedRows, Windows
+from pymc_austerity.step_methods.default_plan import control_variate_plan
+from pymc_austerity.step_methods.sampling import RowFunction, Sampling, UniformSampling
 
-__all__ = ["PreparedModel", "compile_for", "prepare"]
+__all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
 
 _ORDER_OF_ROWS = 20_140_621
 """Seed of the order in which rows are stored where no ``rng`` is given: the results of
 ``pm.sample`` then depend on its ``random_seed`` alone."""
 
+USUAL_BATCH = 500
+"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
 
-@dataclass(frozen=True)
+
 class PreparedModel:
-    """A model that was split, verified and stored; several step methods can share it.
+    """A model that was split and verified; several step methods can share it and its rows.
 
     Attributes
     ----------
     likelihood : RowLikelihood
         Exact part and row part of the log-density.
-    rows : SharedRows
-        Data of the row part, in random order.
-    seconds : float
-        Time that took.
+    point : dict
+        Point at which it was verified.
+    rng : numpy.random.Generator
+        Source of the order of the rows and of what else set-up draws.
     """
 
-    likelihood: RowLikelihood
-    rows: SharedRows
-    seconds: float
+    def __init__(
+        self, likelihood: RowLikelihood, point: Mapping[str, NDArray], rng: np.random.Generator
+    ) -> None:
+        self.likelihood = likelihood
+        self.point = point
+        self.rng = rng
+        self._shuffled: SharedRows | None = None
+
+    @property
+    def arrays(self) -> list[NDArray]:
+        """Data of the rows, in the user's order."""
+        return [leaf.array for leaf in self.likelihood.leaves]
+
+    def shuffled_rows(self) -> SharedRows:
+        """The rows in random order, stored once."""
+        if self._shuffled is None:
+            order = self.rng.permutation(self.likelihood.n_rows)
+            self._shuffled = SharedRows(self.arrays, order)
+        return self._shuffled
 
 
 def prepare(
@@ -55,8 +75,7 @@ def prepare(
     initial_point: Mapping[str, NDArray] | None = None,
     rng: Any = None,
 ) -> PreparedModel:
-    """Split the log-density of a model, verify the split, and store the rows in random order."""
-    started = time.perf_counter()
+    """Split the log-density of a model and verify the split."""
     point = initial_point or model.initial_point()
     generator = get_random_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
@@ -69,28 +88,103 @@ def prepare(
             AusterityWarning,
             stacklevel=4,
         )
-    rows = SharedRows([leaf.array for leaf in split.leaves], generator.permutation(split.n_rows))
-    return PreparedModel(split, rows, time.perf_counter() - started)
+    return PreparedModel(split, point, generator)
 
 
-def compile_for(
+@dataclass(frozen=True)
+class Machinery:
+    """What a step method needs to decide.
+
+    Attributes
+    ----------
+    exact_difference : callable
+        ``f(proposed, current)``: difference of the exact part, nats.
+    sampling : Sampling
+        Source of samples of the row differences, or of their residuals about the anchor.
+    row_function, source
+        What they are made of, for passes over all rows.
+    anchor : Anchor or None
+        Where the row differences are expanded; None if they are not.
+    summary : str
+        What was chosen and why, in one line.
+    """
+
+    exact_difference: Callable[..., Any]
+    sampling: Sampling
+    row_function: RowFunction
+    source: RowSource
+    anchor: Anchor | None
+    summary: str
+
+
+def assemble(
     prepared: PreparedModel,
     variables: Sequence,
     shared: Mapping,
-    point: Mapping[str, NDArray],
+    *,
+    epsilon: float,
+    batch_size: int | None,
+    rows: str,
+    control_variates: str | int | None,
+    strata: str | None,
+    anchor: NDArray | None,
     compile_kwargs: dict[str, Any] | None,
-) -> tuple[Callable[..., NDArray], Callable[..., Any]]:
-    """Compiled row differences and exact difference for the variables of one step method."""
-    local = [variable for variable in variables if variable in prepared.likelihood.local_variables]
-    if local:
-        rvs = [prepared.likelihood.model.values_to_rvs[variable].name for variable in local]
-        others = [rv.name for rv in prepared.likelihood.model.free_RVs if rv.name not in rvs]
-        raise SettingError(
-            f"{', '.join(map(repr, rvs))} has one entry per row, so that a step on it cannot be "
-            f"made cheap by reading fewer rows: leave it to another step method with "
-            f"AusterityMH(vars={others!r})."
-        )
+) -> Machinery:
+    """Compile what the variables of one step method need, and choose how rows are sampled."""
+    likelihood, point = prepared.likelihood, prepared.point
+    _refuse_local(likelihood, variables)
     compiled = compile_differences(
-        prepared.likelihood, variables, shared, point, compile_kwargs=compile_kwargs
+        likelihood, variables, shared, point, compile_kwargs=compile_kwargs
     )
-    return compiled.rows, compiled.exact
+    n_rows = likelihood.n_rows
+    always_exact = epsilon == 0.0 or (batch_size or USUAL_BATCH) >= n_rows
+    plan, reason = None, ""
+    if control_variates is not None and not always_exact:
+        plan, reason = control_variate_plan(
+            likelihood,
+            variables,
+            shared,
+            point,
+            prepared.arrays,
+            compiled.rows,
+            epsilon=epsilon,
+            batch_size=batch_size,
+            order=2 if control_variates == "auto" else int(control_variates),
+            stratified=strata is not None,
+            anchor=anchor,
+            rng=prepared.rng,
+            compile_kwargs=compile_kwargs,
+        )
+        if plan is None and control_variates != "auto":
+            raise SettingError(
+                f"control_variates={control_variates!r} cannot be had because {reason}: use "
+                "control_variates='auto' to go without where need be."
+            )
+    if plan is not None:
+        return Machinery(compiled.exact, *plan)
+    source = prepared.shuffled_rows()
+    if always_exact:
+        draw: Any = AllRows(source)
+        why = "epsilon=0" if epsilon == 0.0 else f"a batch of {batch_size or USUAL_BATCH:,}"
+        summary = f"exact, all {n_rows:,} rows at every step ({why})"
+    else:
+        draw = Windows(source) if rows == "windows" else FreshRows(source)
+        summary = f"uniform samples of {n_rows:,} rows, {batch_size or USUAL_BATCH:,} at a look"
+        summary += f"; no control variates because {reason}" if reason else ""
+    batch = n_rows if always_exact else (batch_size or USUAL_BATCH)
+    sampling = UniformSampling(compiled.rows, draw, n_rows, batch)
+    return Machinery(compiled.exact, sampling, compiled.rows, source, None, summary)
+
+
+def _refuse_local(likelihood: RowLikelihood, variables: Sequence) -> None:
+    local = [variable for variable in variables if variable in likelihood.local_variables]
+    if not local:
+        return
+    model = likelihood.model
+    names = [model.values_to_rvs[variable].name for variable in local]
+    others = [rv.name for rv in model.free_RVs if rv.name not in names]
+    raise SettingError(
+        f"{', '.join(map(repr, names))} has one entry per row, so that a step on it cannot be made "
+        f"cheap by reading fewer rows: leave it to another step method with "
+        f"AusterityMH(vars={others!r})."
+    )

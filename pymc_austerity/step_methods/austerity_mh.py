@@ -2,6 +2,7 @@
 
 import logging
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, Literal
@@ -19,22 +20,34 @@ from pymc_austerity._pymc import (
     get_random_generator,
     make_shared_replacements,
 )
-from pymc_austerity.errors import SettingError, StaleDataError
+from pymc_austerity.errors import StaleDataError
 from pymc_austerity.likelihood import explain
-from pymc_austerity.proposals import Outcome, Proposal, ProposalFunction
-from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
-from pymc_austerity.sequential import Decision, StudentT, UniformSurvey, decide
+from pymc_austerity.proposals import (
+    GaussianApproximation,
+    Mixture,
+    Outcome,
+    Proposal,
+    ProposalFunction,
+    RandomWalk,
+)
+from pymc_austerity.rows import blocks_of
+from pymc_austerity.sequential import Decision, StudentT, decide
 from pymc_austerity.step_methods import progress
-from pymc_austerity.step_methods.assembly import PreparedModel, compile_for, prepare
+from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.checks import (
     checked_batch_size,
+    checked_choice,
     checked_fraction,
     checked_proposal,
     checked_variables,
 )
-from pymc_austerity.step_methods.differences import RowDifferences
 from pymc_austerity.step_methods.run_constants import StatisticsTypes
-from pymc_austerity.step_methods.starting import disperse, layout_of
+from pymc_austerity.step_methods.starting import (
+    anchor_point,
+    disperse,
+    disperse_about,
+    layout_of,
+)
 from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityMH"]
@@ -50,7 +63,6 @@ class AusterityState(StepMethodState):
     at_start: bool
     proposal_state: Any
     epsilon: float = field(metadata={"frozen": True})
-    batch_size: int = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
 
 
@@ -71,8 +83,8 @@ class AusterityMH(ArrayStepShared):
     epsilon : float
         Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
         the whole test errs more often. 0 is plain Metropolis-Hastings on all rows.
-    batch_size : int
-        Rows added at every look.
+    batch_size : int, optional
+        Rows of the first look at most; with uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
         Names of the observed variables or potentials to subsample. By default the observed
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
@@ -80,9 +92,20 @@ class AusterityMH(ArrayStepShared):
         Axis of the rows in their log-likelihood.
     rows : {"windows", "fresh"}
         Read consecutive rows of a random order from a random start (fast), or draw every row
-        anew at random as in the paper. Both have the same error rate.
-    proposal : RandomWalk or callable, optional
-        Where to go next; by default ``RandomWalk()``. A function ``(point, rng) -> (new point,
+        anew at random as in the paper. Both have the same error rate. Only for uniform samples.
+    control_variates : {"auto", 1, 2, None}
+        Subtract from each difference its Taylor expansion of this order about the posterior
+        mode, whose sum over all rows is known. "auto" is the second order where the model allows
+        for it, else none; the summary says which.
+    strata : {"auto", None}
+        Sample rows by their influence, measured on pilot pairs of points, or uniformly (None, and
+        always without control variates).
+    anchor : dict or InferenceData, optional
+        Where to expand, instead of at the mode: values of the free variables, or draws of an
+        earlier run whose mean is taken.
+    proposal : Mixture, CrankNicolson, RandomWalk or callable, optional
+        Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
+        without. A function ``(point, rng) -> (new point,
         log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
     audit : float
         Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
@@ -176,10 +199,13 @@ class AusterityMH(ArrayStepShared):
         vars: Sequence | None = None,
         *,
         epsilon: float = 0.05,
-        batch_size: int = 500,
+        batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
         rows: Literal["windows", "fresh"] = "windows",
+        control_variates: Literal["auto", 1, 2] | None = "auto",
+        strata: Literal["auto"] | None = "auto",
+        anchor: Any = None,
         proposal: Proposal | ProposalFunction | None = None,
         audit: float = 0.0,
         tune: bool = True,
@@ -195,46 +221,52 @@ class AusterityMH(ArrayStepShared):
         )
         self.batch_size = checked_batch_size(batch_size)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        self.proposal = checked_proposal(proposal)
+        checked_choice("rows", rows, ("windows", "fresh"))
+        checked_choice("control_variates", control_variates, ("auto", 1, 2, None))
+        checked_choice("strata", strata, ("auto", None))
+        own_proposal = checked_proposal(proposal)
         self.rule = StudentT(self.epsilon)
         self.adapts = bool(tune)
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
         point = initial_point or model.initial_point()
+        started = time.perf_counter()
         prepared = _prepared or prepare(
             model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point
         )
         shared = make_shared_replacements(point, variables, model)
-        function, self.exact_difference = compile_for(
-            prepared, variables, shared, point, compile_kwargs
+        machinery = assemble(
+            prepared,
+            variables,
+            shared,
+            epsilon=self.epsilon,
+            batch_size=self.batch_size,
+            rows=rows,
+            control_variates=control_variates,
+            strata=strata,
+            anchor=anchor_point(anchor, variables, model),
+            compile_kwargs=compile_kwargs,
         )
         super().__init__(variables, shared, blocked=blocked, rng=rng)
         self.n_rows = prepared.likelihood.n_rows
         self.subsampled = prepared.likelihood.subsampled
-        self.setup_seconds = prepared.seconds
-        self.differences = RowDifferences(function, self._draw(rows, prepared.rows))
-        self.all_differences = RowDifferences(function, AllRows(prepared.rows))
+        self.machinery = machinery
+        self.exact_difference = machinery.exact_difference
+        self.sampling = machinery.sampling
+        self.anchor = machinery.anchor
+        self.approximation = self.anchor and GaussianApproximation(
+            self.anchor.point, self.anchor.root
+        )
+        self.proposal = own_proposal or (Mixture() if self.anchor else RandomWalk())
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
         self.at_start = False
         self.reset_tuning()
+        self.setup_seconds = time.perf_counter() - started
         self.stats_dtypes = [StatisticsTypes(self.stats_dtypes[0], self.constants)]
         self._replaced_data = prepared.likelihood.stale
         self._explanation = explain(prepared.likelihood, variables)
         _log.info(self._summary())
-
-    def _draw(self, rows: str, source: RowSource) -> RowDraw:
-        if rows not in ("windows", "fresh"):
-            raise SettingError(
-                f"rows={rows!r} is not a way to draw them: use 'windows' or 'fresh'."
-            )
-        if self._always_exact:
-            return AllRows(source)
-        return Windows(source) if rows == "windows" else FreshRows(source)
-
-    @property
-    def _always_exact(self) -> bool:
-        return self.epsilon == 0.0 or self.batch_size >= self.n_rows
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -242,13 +274,13 @@ class AusterityMH(ArrayStepShared):
         return {
             "n_rows": self.n_rows,
             "epsilon": self.epsilon,
-            "batch_size": min(self.batch_size, self.n_rows),
             "test": type(self.rule).__name__,
             "proposal": type(self.proposal).__name__,
-            "rows": type(self.differences.draw).__name__,
             "audit": self.audit,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
+            "control_variates": 0 if self.anchor is None else self.anchor.order,
+            **self.sampling.constants,
         }
 
     # ------------------------------------------------------------------ one step
@@ -275,12 +307,11 @@ class AusterityMH(ArrayStepShared):
         uniform = self.rng.random()
         log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
         audit = self.audit > 0.0 and self.rng.random() < self.audit
-        survey = UniformSurvey(
-            self.differences.begin(proposed, current, self.rng),
-            n_rows=self.n_rows,
-            batch_size=self.n_rows if self._always_exact else self.batch_size,
-        )
-        return decide(survey, log_uniform - log_exact_ratio, rule=self.rule, audit=audit)
+        log_threshold = log_uniform - log_exact_ratio
+        if self.anchor is not None:
+            log_threshold -= self.anchor.expansion(proposed, current)
+        survey = self.sampling.begin(proposed, current, self.rng)
+        return decide(survey, log_threshold, rule=self.rule, audit=audit)
 
     def _statistics(self, decision: Decision) -> dict[str, Any]:
         audited = decision.exact_accept is not None
@@ -313,7 +344,7 @@ class AusterityMH(ArrayStepShared):
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
         self.tune = True
-        self.proposal_state = self.proposal.init(self.layout)
+        self.proposal_state = self.proposal.init(self.layout, self.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal."""
@@ -324,14 +355,18 @@ class AusterityMH(ArrayStepShared):
     def _dispersed(self, current: NDArray) -> NDArray:
         if not np.array_equal(current, self.start):  # the user chose where this chain starts
             return current
+        if self.approximation is not None:
+            return disperse_about(self.approximation, current, self._is_possible, self.rng)
         return disperse(current, self.layout, self._is_possible, self.rng)
 
     def _is_possible(self, candidate: NDArray) -> bool:
-        start = self.start.astype(candidate.dtype)
+        start, machinery = self.start.astype(candidate.dtype), self.machinery
         if not math.isfinite(float(self.exact_difference(candidate, start))):
             return False
-        blocks = self.all_differences.begin(candidate, start, self.rng).read(self.n_rows)
-        return all(np.isfinite(differences).all() for differences in blocks)
+        return all(
+            np.isfinite(machinery.row_function(candidate, start, *block)).all()
+            for block in blocks_of(machinery.source)
+        )
 
     def _refuse_stale_data(self) -> None:
         replaced = self._replaced_data()
@@ -354,16 +389,11 @@ class AusterityMH(ArrayStepShared):
         return f"{self._summary()}\n{self._explanation}"
 
     def _summary(self) -> str:
-        names = ", ".join(self.subsampled)
-        if self._always_exact:
-            reason = "epsilon=0" if self.epsilon == 0.0 else f"batch_size={self.batch_size:,}"
-            how = f"exact, all {self.n_rows:,} rows at every step ({reason})"
-        else:
-            how = (
-                f"{type(self.rule).__name__} test with epsilon={self.epsilon} on "
-                f"{self.n_rows:,} rows, {self.batch_size:,} at a look"
-            )
-        return f"AusterityMH on {names}: {how}; {type(self.proposal).__name__} proposal."
+        return (
+            f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
+            f"{type(self.rule).__name__} test with epsilon={self.epsilon}; "
+            f"{type(self.proposal).__name__} proposal (set up in {self.setup_seconds:.1f} s)."
+        )
 
     # ------------------------------------------------------------------ PyMC's contract
 

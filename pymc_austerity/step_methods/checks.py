@@ -8,10 +8,11 @@ from typing import Any
 import pymc as pm
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Proposal, RandomWalk, UserProposal
+from pymc_austerity.proposals import Proposal, UserProposal
 
 __all__ = [
     "checked_batch_size",
+    "checked_choice",
     "checked_fraction",
     "checked_proposal",
     "checked_variables",
@@ -32,8 +33,18 @@ def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> flo
     return float(value)
 
 
-def checked_batch_size(value: Any) -> int:
-    """At least two rows, because a spread is estimated from them."""
+def checked_choice(name: str, value: Any, choices: Sequence) -> None:
+    """One of some values."""
+    if not any(value is choice or (value == choice and type(value) is type(choice)) for choice in choices):
+        raise SettingError(
+            f"{name}={value!r} is not a choice: use {' or '.join(map(repr, choices))}."
+        )
+
+
+def checked_batch_size(value: Any) -> int | None:
+    """At least two rows, because a spread is estimated from them; None leaves it to us."""
+    if value is None:
+        return None
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise SettingTypeError(
             f"batch_size={value!r} is not a number of rows: give an integer of at least 2."
@@ -46,10 +57,10 @@ def checked_batch_size(value: Any) -> int:
     return int(value)
 
 
-def checked_proposal(value: Any) -> Proposal:
-    """A proposal, the default one, or a user's function behind the same contract."""
+def checked_proposal(value: Any) -> Proposal | None:
+    """A proposal, or a user's function behind the same contract; None leaves it to us."""
     if value is None:
-        return RandomWalk()
+        return None
     if isinstance(value, type):
         raise SettingTypeError(
             f"proposal={value.__name__} is a class: give an instance, {value.__name__}()."

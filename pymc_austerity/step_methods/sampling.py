@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,11 @@ RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
 
 class Sampling(Protocol):
     """Where the sequential test gets its samples from."""
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, by name."""
+        ...
 
     def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> Survey:
         """A new sample of the differences between two points."""
@@ -44,6 +49,11 @@ class UniformSampling:
     draw: RowDraw
     n_rows: int
     batch_size: int
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, by name."""
+        return {"sampling": type(self.draw).__name__, "batch_size": self.batch_size}
 
     def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> UniformSurvey:
         """A new sample of the differences between two points."""
@@ -81,6 +91,17 @@ class StratifiedSampling:
 
     function: RowFunction
     windows: StratifiedWindows
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, by name."""
+        strata = self.windows.strata
+        return {
+            "sampling": type(self.windows).__name__,
+            "batch_size": int(strata.first_counts.sum()),
+            "stratum_sizes": strata.sizes.tolist(),
+            "stratum_first_counts": strata.first_counts.tolist(),
+        }
 
     def begin(
         self, proposed: NDArray, current: NDArray, rng: np.random.Generator

@@ -1,15 +1,22 @@
 """What is known of the variables before the first step: their kinds and where chains start."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import BernoulliRV, CategoricalRV, discrete_types
-from pymc_austerity.proposals import Layout
+from pymc_austerity._pymc import (
+    BernoulliRV,
+    CategoricalRV,
+    discrete_types,
+    make_initial_point_fn,
+)
+from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.proposals import GaussianApproximation, Layout
 
-__all__ = ["disperse", "layout_of"]
+__all__ = ["anchor_point", "disperse", "disperse_about", "layout_of"]
 
 _RETRIES = 10
 
@@ -72,3 +79,69 @@ def disperse(
             return candidate
         radius /= 2.0
     return point
+
+
+def disperse_about(
+    approximation: GaussianApproximation,
+    point: NDArray,
+    is_possible: Callable[[NDArray], bool],
+    rng: np.random.Generator,
+) -> NDArray:
+    """Overdispersed start: a draw from the normal approximation with twice its spread.
+
+    Parameters
+    ----------
+    approximation : GaussianApproximation
+        Of the posterior.
+    point : array, shape (d,)
+        Fallback, if ten draws, each half as wide as the one before, are not possible.
+    is_possible : callable
+        Whether the log-density at a point is finite.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    width = 2.0
+    for _ in range(_RETRIES):
+        moves = width * approximation.root.dot(rng.standard_normal(point.size))
+        candidate = (approximation.mean + moves).astype(point.dtype)
+        if is_possible(candidate):
+            return candidate
+        width /= 2.0
+    return point
+
+
+def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:
+    """The raveled point, in unconstrained space, that a user gives in one of several forms.
+
+    Parameters
+    ----------
+    anchor : None, dict, InferenceData or DataTree
+        Values of the free variables by name, or draws of them, whose mean is taken.
+    variables : sequence
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+    """
+    if anchor is None:
+        return None
+    if hasattr(anchor, "posterior"):
+        draws = anchor.posterior
+        anchor = {
+            rv.name: draws[rv.name].mean(("chain", "draw")).values
+            for rv in model.free_RVs
+            if rv.name in draws
+        }
+    names = [rv.name for rv in model.free_RVs]
+    if not isinstance(anchor, Mapping):
+        raise SettingTypeError(
+            f"anchor of type {type(anchor).__name__} is not a point: give a dictionary with values "
+            "of the free variables, or what pm.sample returned."
+        )
+    missing = sorted(set(names) - set(anchor))
+    if missing:
+        raise SettingError(
+            f"anchor lacks {', '.join(map(repr, missing))}: give a value for every free variable."
+        )
+    overrides = {model[name]: anchor[name] for name in names}
+    point = make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0)
+    return np.concatenate([np.ravel(point[variable.name]) for variable in variables])

@@ -1,0 +1,169 @@
+"""The default plan: control variates about the mode, and rows sampled by influence."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import discrete_types, underivable
+from pymc_austerity.control_variates import (
+    Anchor,
+    NoAnchorError,
+    ResidualFunction,
+    find_anchor,
+    first_look_sizes,
+    influence_scores,
+)
+from pymc_austerity.likelihood import RowLikelihood, compile_derivatives, compile_residuals
+from pymc_austerity.rows import (
+    ArrayRows,
+    SharedRows,
+    StratifiedWindows,
+    Windows,
+    strata_by_score,
+)
+from pymc_austerity.step_methods.sampling import (
+    RowFunction,
+    Sampling,
+    StratifiedSampling,
+    UniformSampling,
+)
+
+__all__ = ["Plan", "control_variate_plan"]
+
+_MOST_ENTRIES = 300
+_PILOT_PAIRS = 8
+_STRATA = 10
+_FEWEST_PER_STRATUM = 12
+_MOST_FIRST_ROWS = 20_000
+
+
+class Plan(NamedTuple):
+    """How decisions are fed; the middle of `Machinery`."""
+
+    sampling: Sampling
+    row_function: RowFunction
+    source: SharedRows
+    anchor: Anchor
+    summary: str
+
+
+def control_variate_plan(
+    likelihood: RowLikelihood,
+    variables: Sequence,
+    shared: Mapping,
+    point: Mapping[str, NDArray],
+    arrays: Sequence[NDArray],
+    row_function: RowFunction,
+    *,
+    epsilon: float,
+    batch_size: int | None,
+    order: int,
+    stratified: bool,
+    anchor: NDArray | None,
+    rng: np.random.Generator,
+    compile_kwargs: dict[str, Any] | None,
+) -> tuple[Plan | None, str]:
+    """Find the anchor, measure the influence of the rows, store them by it.
+
+    Returns
+    -------
+    plan : Plan or None
+        None where the model does not allow for control variates.
+    reason : str
+        Why not, as half a sentence.
+    """
+    start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+    reason = _impossible(variables, shared, start.size)
+    if reason:
+        return None, reason
+    rows = ArrayRows(arrays)
+    arguments = (likelihood, variables, shared, point)
+    try:
+        derivatives = compile_derivatives(*arguments, compile_kwargs=compile_kwargs)
+        found = find_anchor(
+            start,
+            derivatives.rows,
+            derivatives.exact,
+            row_function,
+            rows,
+            rng=rng,
+            order=order,
+            at=anchor,
+        )
+        residuals = compile_residuals(*arguments, order=order, compile_kwargs=compile_kwargs)
+    except NoAnchorError as error:
+        return None, str(error)
+    except underivable:
+        return None, "an operation of the likelihood has no second derivative"
+    function = ResidualFunction(residuals, found.point.astype(start.dtype))
+    if not stratified:
+        return _uniform(function, found, arrays, batch_size or 500, rng), ""
+    return _stratified(function, found, rows, arrays, epsilon, batch_size, rng), ""
+
+
+def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
+    if any(variable.dtype in discrete_types for variable in variables):
+        return "there are discrete variables"
+    if shared:
+        return "other step methods move other variables"
+    if n_entries > _MOST_ENTRIES:
+        return f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
+    return ""
+
+
+def _uniform(
+    function: ResidualFunction,
+    anchor: Anchor,
+    arrays: Sequence[NDArray],
+    batch_size: int,
+    rng: np.random.Generator,
+) -> Plan:
+    n_rows = arrays[0].shape[0]
+    source = SharedRows(arrays, rng.permutation(n_rows))
+    sampling = UniformSampling(function, Windows(source), n_rows, batch_size)
+    summary = (
+        f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
+        f"rows, {batch_size:,} at a look"
+    )
+    return Plan(sampling, function, source, anchor, summary)
+
+
+def _stratified(
+    function: ResidualFunction,
+    anchor: Anchor,
+    rows: ArrayRows,
+    arrays: Sequence[NDArray],
+    epsilon: float,
+    batch_size: int | None,
+    rng: np.random.Generator,
+) -> Plan:
+    pairs = [(_draw(anchor, rng), _draw(anchor, rng)) for _ in range(_PILOT_PAIRS)]
+    dtype = function.anchor.dtype
+    scores = influence_scores(
+        function, [(new.astype(dtype), old.astype(dtype)) for new, old in pairs], rows
+    )
+    most = min(batch_size or _MOST_FIRST_ROWS, rows.n_rows // 2)
+    n_take_all, per_stratum = first_look_sizes(
+        scores,
+        epsilon=epsilon,
+        n_strata=_STRATA,
+        fewest_per_stratum=_FEWEST_PER_STRATUM,
+        most=most,
+    )
+    order, strata = strata_by_score(
+        scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
+    )
+    source = SharedRows(arrays, order)
+    sampling = StratifiedSampling(function, StratifiedWindows(source, strata))
+    summary = (
+        f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "
+        f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
+        f"look ({n_take_all:,} of them always)"
+    )
+    return Plan(sampling, function, source, anchor, summary)
+
+
+def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:
+    return anchor.point + anchor.root.dot(rng.standard_normal(anchor.point.size))
