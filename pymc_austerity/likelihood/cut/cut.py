@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.likelihood.cut.known import Known, is_cast, is_view
+from pymc_austerity.likelihood.cut.known import Known, is_cast, without_views
 from pymc_austerity.likelihood.cut.refusal import CannotCut
 from pymc_austerity.likelihood.cut.registry import Wanted, rows_of
 from pymc_austerity.likelihood.cut.selection import WHOLE, Selection, Selections
@@ -99,7 +99,7 @@ class Cut:
         """Note that a variable is evaluated in full."""
         if self.known.depends(variable):
             self.kept.append(variable)
-            parameter = self.known.parameter(variable)
+            parameter = self.known.parameter(without_views(variable))
             if parameter is not None and self.n_rows in self.known.shape(variable):
                 self.local.add(parameter)
         return variable
@@ -149,9 +149,7 @@ class Cut:
 
 
 def _name(variable: Variable) -> str:
-    while variable.name is None and is_view(variable):
-        variable = variable.owner.inputs[0]
-    return variable.name or "data"
+    return variable.name or without_views(variable).name or "data"
 
 
 def _is_constant(array: NDArray) -> bool:

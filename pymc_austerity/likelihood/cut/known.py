@@ -27,7 +27,7 @@ from pymc_austerity._pymc import (
     is_relabelling,
 )
 
-__all__ = ["Known", "is_cast", "is_view", "static_data"]
+__all__ = ["Known", "is_cast", "is_view", "static_data", "without_views"]
 
 # Values are computed without rewrites: intermediate results are then freed as soon as they have
 # been used, where constant folding would keep them all. Shapes do need rewrites: without them the
@@ -42,6 +42,13 @@ def is_view(variable: Variable) -> bool:
         return False
     op = variable.owner.op
     return isinstance(op, DimShuffle | Reshape | SpecifyShape | Subtensor) or is_relabelling(op)
+
+
+def without_views(variable: Variable) -> Variable:
+    """Return what a view, or a view of a view, looks at."""
+    while is_view(variable):
+        variable = variable.owner.inputs[0]
+    return variable
 
 
 def is_cast(variable: Variable) -> bool:

@@ -2,6 +2,7 @@
 
 from pymc_austerity._pymc import TensorType, Variable
 from pymc_austerity.likelihood.cut.cut import Cut
+from pymc_austerity.likelihood.cut.known import is_view
 from pymc_austerity.likelihood.cut.refusal import CannotCut, in_words
 
 __all__ = ["refuse_work_on_all_rows"]
@@ -35,7 +36,7 @@ def refuse_work_on_all_rows(cut: Cut) -> None:
         )
 
     for variable in known.dependent(dict.fromkeys(cut.kept)):
-        if variable.owner is None or known.parameter(variable) is not None:
+        if variable.owner is None or is_view(variable):
             continue
         if any(spans_rows(v) for v in (variable, *variable.owner.inputs)):
             raise CannotCut(

@@ -45,7 +45,8 @@ def _restricted(condition: Variable, cut: "Cut", selection: Selection) -> Variab
     if isinstance(op, CAReduce) and isinstance(getattr(op, "scalar_op", None), LogicalAnd):
         (operand,) = inputs
         for axis, length in enumerate(cut.known.shape(operand)):
-            if length == cut.n_rows and (rows := _attempt(cut, operand, axis, selection)):
+            rows = _attempt(cut, operand, axis, selection) if length == cut.n_rows else None
+            if rows is not None:
                 return op(rows)
     passes_on = isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector | CheckAndRaise)
     combines = isinstance(op, Elemwise | CAReduce) and not any(

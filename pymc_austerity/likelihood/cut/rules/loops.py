@@ -9,21 +9,14 @@ from pymc_austerity.likelihood.cut.registry import Wanted, rows_of
 if TYPE_CHECKING:
     from pymc_austerity.likelihood.cut.cut import Cut
 
-_RECURRENT = (
-    "n_mit_mot",
-    "n_mit_sot",
-    "n_sit_sot",
-    "n_untraced_sit_sot",
-    "n_shared_outs",
-    "as_while",
-)
-"""What a loop has if one step sees the result of another; the two generations name some apart."""
+_RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
+"""What a loop has if one step sees the result of another."""
 
 
 @rows_of.register(Scan)
 def scan(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     """Replace a loop without recurrence by its body applied to all rows at once."""
-    if wanted.axis != 0 or any(getattr(op.info, name, 0) for name in _RECURRENT):
+    if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
         raise CannotCut("a loop (scan) carries something from one step to the next")
     sequences = op.outer_seqs(wanted.node.inputs)
     fixed = op.outer_non_seqs(wanted.node.inputs)
