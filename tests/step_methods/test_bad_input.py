@@ -43,7 +43,7 @@ def test_batch_too_small(batch_size):
     refused(SettingError, "batch_size", "at least 2", batch_size=batch_size)
 
 
-@pytest.mark.parametrize("batch_size", [10.5, "500", None, True])
+@pytest.mark.parametrize("batch_size", [10.5, "500", True])
 def test_batch_size_that_is_no_integer(batch_size):
     refused(SettingTypeError, "batch_size", "integer", batch_size=batch_size)
 
@@ -55,6 +55,33 @@ def test_audit_out_of_range(audit):
 
 def test_unknown_way_of_drawing_rows():
     refused(SettingError, "rows='random'", "'windows'", "'fresh'", rows="random")
+
+
+@pytest.mark.parametrize("choice", [3, "second", True, 1.0])
+def test_unknown_control_variates(choice):
+    refused(SettingError, "control_variates", "'auto'", control_variates=choice)
+
+
+def test_control_variates_that_cannot_be_had():
+    with pm.Model() as model:
+        tau = pm.DiscreteUniform("tau", 0, 1_000)
+        pm.Normal("y", pm.math.where(np.arange(1_000) < tau, 0.0, 1.0), 1.0, observed=np.ones(1_000))
+    refused(SettingError, "discrete variables", "'auto'", model=model, control_variates=2)
+    with model:
+        assert "no control variates because there are discrete" in AusterityMH().explain()
+
+
+def test_unknown_strata():
+    refused(SettingError, "strata", "'auto'", strata=10)
+
+
+@pytest.mark.parametrize("anchor", [3.0, "mode"])
+def test_anchor_that_is_no_point(anchor):
+    refused(SettingTypeError, "anchor", "dictionary", anchor=anchor)
+
+
+def test_anchor_that_lacks_a_variable():
+    refused(SettingError, "'sigma'", "every free", model=normal_regression(), anchor={"beta": [0, 0, 0]})
 
 
 def test_unknown_variable():
@@ -99,7 +126,7 @@ def test_covariate_that_is_not_a_number():
     x[3] = np.nan
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("b") * x, 1.0, observed=np.zeros(1_000))
-    refused(DataError, "1 row", model=model)
+    refused(DataError, "1 of 1,000 rows", model=model)
 
 
 def test_start_that_is_impossible():
