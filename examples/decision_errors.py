@@ -383,7 +383,7 @@ def picture(
     right.set(ylabel="share of the data read", ylim=(0, 1.02))
     for axis in (left, right):
         axis.set(xlabel=r"$|\mu_\mathrm{std}|$", xlim=(0, 12))
-    figure.savefig(path, dpi=90)
+    figure.savefig(path, dpi=80)
     plt.close(figure)
 
 
