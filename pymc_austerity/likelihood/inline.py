@@ -1,12 +1,9 @@
-"""A log-density in terms of plain operations on the full data, ready to be cut."""
+"""A log-density in terms of plain operations, ready to be cut."""
 
 from collections.abc import Sequence
 
-import pymc as pm
-
 from pymc_austerity._pymc import (
     LogSoftmax,
-    MinibatchOp,
     OpFromGraph,
     Softmax,
     Variable,
@@ -14,31 +11,13 @@ from pymc_austerity._pymc import (
     clone_replace,
     inner_outputs,
     lower_xtensor,
-    remove_minibatched_nodes,
     toposort,
 )
 from pymc_austerity.errors import NotRowwiseError
 
-__all__ = ["inlined", "on_full_data"]
+__all__ = ["inlined"]
 
 _DEEPEST = 50
-
-
-def on_full_data(model: pm.Model) -> pm.Model:
-    """Undo ``pm.Minibatch``: the same model on its full data, or the model itself.
-
-    Notes
-    -----
-    The log-likelihood of a minibatch is scaled by ``total_size``; that of the full data is not.
-    """
-    graphs = [*model.observed_RVs, *model.potentials, *model.rvs_to_values.values()]
-    if not any(_is_minibatch(variable) for variable in ancestors(graphs)):
-        return model
-    return remove_minibatched_nodes(model)
-
-
-def _is_minibatch(variable: Variable) -> bool:
-    return variable.owner is not None and isinstance(variable.owner.op, MinibatchOp)
 
 
 def inlined(outputs: Sequence[Variable]) -> list[Variable]:

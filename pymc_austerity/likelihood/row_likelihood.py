@@ -77,8 +77,6 @@ class RowLikelihood:
         Log-likelihoods of the m rows whose data are given for the placeholders.
     full : variable, shape (n_rows,)
         Log-likelihoods of all rows, as the model writes them.
-    log_density : scalar variable
-        The whole log-density on the full data, as the model writes it.
     leaves : tuple of RowLeaf
         Data of the rows.
     n_rows : int
@@ -98,7 +96,6 @@ class RowLikelihood:
     exact: Variable
     rows: Variable
     full: Variable
-    log_density: Variable
     leaves: tuple[RowLeaf, ...]
     n_rows: int
     subsampled: tuple[str, ...]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable, clone_replace
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.likelihood.cut import CannotCut, Cut, Known, refuse_work_on_all_rows
-from pymc_austerity.likelihood.inline import on_full_data
+from pymc_austerity.likelihood.full_data import counterpart, in_terms_of, on_full_data
 from pymc_austerity.likelihood.row_likelihood import (
     EvaluatedInFull,
     RowLikelihood,
@@ -91,21 +91,20 @@ def split_log_density(
     length = cut.leaves[0].placeholder.shape[0]
     rows = clone_replace(rows, {cut.batch_length: length}, rebuild_strict=False)
     rest = [term for term in terms if term not in chosen]
-    graphs = {
-        "rows": rows,
-        "full": _sum([_sum_over_others(term.graph, axis) for term in chosen]),
-        "exact": _sum([term.graph.sum() for term in rest] or [pt.constant(0.0)]),
-        "log_density": whole.logp(),
-    }
+    full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
+    exact = _sum([term.graph.sum() for term in rest] or [pt.constant(0.0)])
+    rows, full, exact = in_terms_of(model, whole, [rows, full, exact])
     return RowLikelihood(
         model=model,
         value_vars=tuple(model.value_vars),
-        **_in_terms_of(model, whole, graphs),
+        exact=exact,
+        rows=rows,
+        full=full,
         leaves=tuple(cut.leaves),
         n_rows=n_rows,
         subsampled=tuple(term.name for term in chosen),
         evaluated_in_full=tuple(EvaluatedInFull(t.name, t.kind, t.shape) for t in rest),
-        local_variables=frozenset(_counterpart(v, model) for v in cut.local),
+        local_variables=frozenset(counterpart(v, model) for v in cut.local),
         data_sources=data_sources_of([term.graph for term in chosen], model),
     )
 
@@ -133,17 +132,3 @@ def _sum_over_others(log_density: Variable, axis: int) -> Variable:
 def _sum(graphs: Sequence[Variable]) -> Variable:
     return pt.add(*graphs) if len(graphs) > 1 else graphs[0]
 
-
-def _in_terms_of(
-    model: pm.Model, whole: pm.Model, graphs: dict[str, Variable]
-) -> dict[str, Variable]:
-    """Graphs in terms of the user's value variables instead of those of a copy of the model."""
-    if whole is model:
-        return graphs
-    replacements = {v: _counterpart(v, model) for v in whole.value_vars}
-    replaced = clone_replace(list(graphs.values()), replacements, rebuild_strict=False)
-    return dict(zip(graphs, replaced, strict=True))
-
-
-def _counterpart(variable: Variable, model: pm.Model) -> Variable:
-    return next(v for v in model.value_vars if v is variable or v.name == variable.name)
