@@ -6,9 +6,9 @@ from scipy.stats import norm
 
 __all__ = ["first_look_sizes"]
 
-_OPEN_AFTER_FIRST_LOOK = 0.6
-"""Bound on the share of the decisions that need a second look. Those that need many cost the same
-wherever they start, so that a small first look is cheap; a tiny one would not estimate spreads."""
+_OPEN_AFTER_FIRST_LOOK = 0.5
+"""Share of the decisions that may need a second look. Those that need many cost the same wherever
+they start, so that a small first look is cheap; a tiny one would not estimate spreads."""
 
 
 def first_look_sizes(
@@ -23,8 +23,8 @@ def first_look_sizes(
 
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
     within :math:`q s` of the threshold, :math:`q` the normal quantile of epsilon. The threshold
-    is spread over about a nat by :math:`\log u`, so this happens to a share of about
-    :math:`2 q s`. With the rows in :math:`A` taken always and the others in strata of the same
+    is spread by :math:`\log u` with a density of at most 1 per nat, on average over the sum's own
+    spread of about half of that, so this happens to a share of about :math:`q s`. With the rows in :math:`A` taken always and the others in strata of the same
     total score, Neyman's allocation of :math:`n` rows has :math:`s = \sum_{i \notin A} r_i /
     \sqrt n`. That gives :math:`n(A)`, and the cheapest :math:`A`.
 
@@ -50,7 +50,7 @@ def first_look_sizes(
     candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
     candidates = candidates[candidates < min(most, scores.size)]
     left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[candidates]
-    wanted = (2.0 * quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
+    wanted = (quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
     n_sampled = np.clip(wanted, n_strata * fewest_per_stratum, None)
     best = int(np.argmin(candidates + n_sampled))
     n_take_all = int(candidates[best])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,11 @@ class Strata:
     def n_rows(self) -> int:
         """Rows in all strata."""
         return int(self.sizes.sum())
+
+    @cached_property
+    def first_places(self) -> "_Places":
+        """Where the rows of the first look lie, the same for every decision but for the starts."""
+        return _Places.of(self, self.first_counts)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -114,6 +120,26 @@ class StratifiedWindows:
         return _StratifiedWindowStream(self.source, self.strata, rng)
 
 
+class _Places(NamedTuple):
+    """Where the rows of a look lie: for each row its rank, the size and the start of its stratum."""
+
+    counts: NDArray[np.int64]
+    owners: NDArray[np.intp]
+    ranks: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, strata: Strata, counts: NDArray[np.int64]) -> "_Places":
+        owners = np.repeat(np.arange(counts.size), counts)
+        ranks = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
+        return cls(counts, owners, ranks, strata.sizes[owners], strata.offsets[owners])
+
+    def indices(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Storage positions of windows that start at the given rows of each stratum."""
+        return (positions[self.owners] + self.ranks) % self.sizes + self.offsets
+
+
 class _StratifiedWindowStream:
     __slots__ = ("positions", "source", "strata")
 
@@ -124,10 +150,10 @@ class _StratifiedWindowStream:
 
     def read(self, counts: NDArray[np.int64]) -> Iterator[Block]:
         """The next ``counts[h]`` rows of each stratum, one stratum after another, in blocks."""
-        sizes, offsets = self.strata.sizes, self.strata.offsets
-        starts = np.cumsum(counts) - counts
-        within = np.arange(int(np.add.reduce(counts))) + np.repeat(self.positions - starts, counts)
-        indices = within % np.repeat(sizes, counts) + np.repeat(offsets, counts)
-        self.positions = (self.positions + counts) % sizes
+        strata = self.strata
+        first = counts is strata.first_counts
+        places = strata.first_places if first else _Places.of(strata, counts)
+        indices = places.indices(self.positions)
+        self.positions = self.positions + counts  # each stratum is a ring
         for start in range(0, indices.size, LARGEST_BLOCK):
             yield self.source.take(indices[start : start + LARGEST_BLOCK])

@@ -10,7 +10,11 @@ from pymc_austerity.sequential.protocols import (
     StoppingRule,
     Survey,
 )
-from pymc_austerity.sequential.stratified import StratifiedStream, StratifiedSurvey
+from pymc_austerity.sequential.stratified import (
+    StratifiedDesign,
+    StratifiedStream,
+    StratifiedSurvey,
+)
 from pymc_austerity.sequential.student_t import StudentT
 from pymc_austerity.sequential.uniform import UniformSurvey
 
@@ -21,6 +25,7 @@ __all__ = [
     "Evidence",
     "Moments",
     "StoppingRule",
+    "StratifiedDesign",
     "StratifiedStream",
     "StratifiedSurvey",
     "StudentT",

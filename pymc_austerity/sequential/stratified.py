@@ -1,14 +1,16 @@
 """A sample that looks harder where rows differ more: strata of rows, some seen completely."""
 
 import math
-from typing import Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.sequential.protocols import Estimate
 
-__all__ = ["StratifiedStream", "StratifiedSurvey"]
+__all__ = ["StratifiedDesign", "StratifiedStream", "StratifiedSurvey"]
 
 _FEWEST_NEW_ROWS = 2
 """Rows that a further look adds at least to every stratum that is not exhausted."""
@@ -20,6 +22,72 @@ class StratifiedStream(Protocol):
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Differences of the next ``counts[h]`` rows of each stratum, one stratum after another."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class StratifiedDesign:
+    """Sizes of the strata and of the first look, with what follows from them for every decision.
+
+    Parameters
+    ----------
+    sizes : int array, shape (H,)
+        Rows there are in each stratum, :math:`N_h`.
+    first_counts : int array, shape (H,)
+        Rows of each seen at the first look: at least two, or all.
+    """
+
+    sizes: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows in all strata."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def first_segments(self) -> "Segments":
+        """Where each stratum lies in the values of the first look."""
+        return Segments.of(self.first_counts)
+
+    @cached_property
+    def first_weights(self) -> "Weights":
+        """How the moments of the first look make an estimate."""
+        return Weights.of(self.sizes, self.first_counts)
+
+
+class Segments(NamedTuple):
+    """Consecutive stretches of values, none of them empty."""
+
+    counts: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    owners: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64]) -> "Segments":
+        """Stretches of the given lengths."""
+        return cls(counts, np.cumsum(counts) - counts, np.repeat(np.arange(counts.size), counts))
+
+    def moments(self, values: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Mean and centred sum of squares of each stretch."""
+        means = np.add.reduceat(values, self.starts) / self.counts
+        centred = values - means[self.owners]
+        return means, np.add.reduceat(centred * centred, self.starts)
+
+
+class Weights(NamedTuple):
+    """Factors of the centred sums of squares in the variance, and of the squared variances."""
+
+    n_seen: int
+    of_squares: NDArray[np.float64]
+    one_over_free: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, sizes: NDArray[np.int64], counts: NDArray[np.int64]) -> "Weights":
+        """Factors where ``counts[h]`` of ``sizes[h]`` rows were seen."""
+        one_over_free = 1.0 / np.maximum(counts - 1, 1)
+        share_left = (sizes - counts) / np.maximum(sizes - 1, 1)
+        of_squares = sizes * sizes / counts * one_over_free * share_left
+        return cls(int(counts.sum()), of_squares, one_over_free)
 
 
 class StratifiedSurvey:
@@ -41,10 +109,8 @@ class StratifiedSurvey:
     ----------
     stream : StratifiedStream
         Gives the differences of rows in random order within each stratum.
-    sizes : int array, shape (H,)
-        Rows there are in each stratum, :math:`N_h`.
-    first_counts : int array, shape (H,)
-        Rows seen at the first look, at least two of each stratum (or all of it).
+    design : StratifiedDesign
+        Sizes of the strata and of the first look.
 
     References
     ----------
@@ -52,100 +118,62 @@ class StratifiedSurvey:
     Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components.
     """
 
-    __slots__ = (
-        "centred_squares",
-        "counts",
-        "first_counts",
-        "means",
-        "n_rows",
-        "sizes",
-        "spread",
-        "stream",
-    )
+    __slots__ = ("centred_squares", "counts", "design", "means", "n_rows", "spread", "stream")
 
-    def __init__(
-        self,
-        stream: StratifiedStream,
-        *,
-        sizes: NDArray[np.int64],
-        first_counts: NDArray[np.int64],
-    ) -> None:
+    def __init__(self, stream: StratifiedStream, design: StratifiedDesign) -> None:
         self.stream = stream
-        self.sizes = sizes
-        self.first_counts = first_counts
-        self.n_rows = int(np.add.reduce(sizes))
+        self.design = design
+        self.n_rows = design.n_rows
         self.counts: NDArray[np.int64] | None = None
         self.means = self.centred_squares = np.empty(0)
         self.spread = 0.0
 
     def look(self) -> Estimate:
         """See the first rows of each stratum; at further looks as many again as were seen."""
-        if self.counts is None:
-            return self._see(self.first_counts)
-        return self._see(self._allocation())
+        if self.counts is not None:
+            return self._see_more(self._allocation(self.counts), self.counts)
+        design = self.design
+        values = self.stream.read(design.first_counts)
+        self.means, self.centred_squares = design.first_segments.moments(values)
+        self.counts = design.first_counts
+        return self._estimate(design.first_weights)
 
     def finish(self) -> Estimate:
         """See all that is left."""
-        return self._see(self.sizes if self.counts is None else self.sizes - self.counts)
-
-    def _see(self, new: NDArray[np.int64]) -> Estimate:
-        values = self.stream.read(new)
         if self.counts is None:
-            self.means, self.centred_squares = _means_and_squares(values, new)
-            self.counts = new
-        else:
-            self._merge(values, new)
-        return self._estimate()
-
-    def _merge(self, values: NDArray, new: NDArray[np.int64]) -> None:
-        """Update of Chan, Golub and LeVeque (1983) for the strata that have grown."""
+            self.look()
         assert self.counts is not None
-        grown = np.flatnonzero(new)
-        if not grown.size:
-            return
-        added = new[grown]
-        means, squares = _means_and_squares(values, added)
-        before, shift = self.counts[grown], means - self.means[grown]
-        share = added / (before + added)
-        self.means = self.means.copy()
-        self.centred_squares = self.centred_squares.copy()
+        return self._see_more(self.design.sizes - self.counts, self.counts)
+
+    def _see_more(self, new: NDArray[np.int64], seen: NDArray[np.int64]) -> Estimate:
+        """Merge new rows by the update of Chan, Golub and LeVeque (1983)."""
+        values, grown = self.stream.read(new), np.flatnonzero(new)
+        added, before = new[grown], seen[grown]
+        means, squares = Segments.of(added).moments(values)
+        shift, share = means - self.means[grown], added / (before + added)
         self.means[grown] += shift * share
         self.centred_squares[grown] += squares + shift * shift * before * share
-        self.counts = self.counts + new
+        self.counts = seen + new
+        return self._estimate(Weights.of(self.design.sizes, self.counts))
 
-    def _estimate(self) -> Estimate:
-        assert self.counts is not None
-        counts, sizes = self.counts, self.sizes
-        total = float(sizes.dot(self.means))
-        n_seen = int(np.add.reduce(counts))
-        free = np.maximum(counts - 1, 1)
-        share_left = (sizes - counts) / np.maximum(sizes - 1, 1)
-        variances = sizes * sizes / counts * (self.centred_squares / free) * share_left
+    def _estimate(self, weights: Weights) -> Estimate:
+        total = float(self.design.sizes.dot(self.means))
+        n_seen, of_squares, one_over_free = weights
+        variances = of_squares * self.centred_squares
         variance = float(np.add.reduce(variances))
         if not variance > 0.0:  # also NaN, where a difference is not finite
             return Estimate(total, 0.0, math.inf, n_seen, self.spread)
-        degrees_of_freedom = variance * variance / float((variances * variances).dot(1.0 / free))
+        degrees_of_freedom = variance * variance / float((variances * variances).dot(one_over_free))
         self.spread = math.sqrt(variance * n_seen / (self.n_rows - n_seen))
         return Estimate(total, variance, degrees_of_freedom, n_seen, self.spread)
 
-    def _allocation(self) -> NDArray[np.int64]:
+    def _allocation(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Rows to add to each stratum so that the doubled sample is Neyman's as far as it can be."""
-        assert self.counts is not None
-        left = self.sizes - self.counts
-        weights = self.sizes * np.sqrt(self.centred_squares / np.maximum(self.counts - 1, 1))
+        left = self.design.sizes - counts
+        weights = self.design.sizes * np.sqrt(self.centred_squares / np.maximum(counts - 1, 1))
         weights = np.where(left > 0, weights, 0.0)
-        n_open = float(np.add.reduce(self.counts[left > 0]))
         if not np.add.reduce(weights) > 0.0:
-            return np.minimum(left, self.counts)
-        wanted = 2.0 * n_open * weights / np.add.reduce(weights) - self.counts
+            return np.minimum(left, counts)
+        n_open = float(np.add.reduce(counts[left > 0]))
+        wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
         return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))
-
-
-def _means_and_squares(
-    values: NDArray, counts: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean and centred sum of squares of consecutive segments, none of them empty."""
-    starts = np.cumsum(counts) - counts
-    means = np.add.reduceat(values, starts) / counts
-    centred = values - np.repeat(means, counts)
-    return means, np.add.reduceat(centred * centred, starts)

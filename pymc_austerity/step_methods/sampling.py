@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
-from pymc_austerity.sequential import StratifiedSurvey, Survey, UniformSurvey
+from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, Survey, UniformSurvey
 
 __all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
 
@@ -107,9 +108,13 @@ class StratifiedSampling:
         self, proposed: NDArray, current: NDArray, rng: np.random.Generator
     ) -> StratifiedSurvey:
         """A new sample of the differences between two points."""
-        strata = self.windows.strata
         stream = _StratifiedDifferences(self.function, proposed, current, self.windows.begin(rng))
-        return StratifiedSurvey(stream, sizes=strata.sizes, first_counts=strata.first_counts)
+        return StratifiedSurvey(stream, self.design)
+
+    @cached_property
+    def design(self) -> StratifiedDesign:
+        """The strata as the survey knows them."""
+        return StratifiedDesign(self.windows.strata.sizes, self.windows.strata.first_counts)
 
 
 class _StratifiedRows(Protocol):

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.sequential import StratifiedSurvey, StudentT, UniformSurvey, decide
+from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, StudentT, UniformSurvey, decide
 
 
 class Stream:
@@ -28,9 +28,8 @@ def sizes_of(strata):
 
 
 def survey_of(strata, first_counts, rng):
-    return StratifiedSurvey(
-        Stream(strata, rng), sizes=sizes_of(strata), first_counts=np.array(first_counts)
-    )
+    design = StratifiedDesign(sizes_of(strata), np.array(first_counts))
+    return StratifiedSurvey(Stream(strata, rng), design)
 
 
 @pytest.fixture
