@@ -1,4 +1,4 @@
-"""Markov chain Monte Carlo on mini-batches for PyMC models, with a known error of every decision."""
+"""MCMC on mini-batches for PyMC models, with a known error of every decision."""
 
 from pymc_austerity._version import __version__
 from pymc_austerity.errors import (

@@ -26,7 +26,7 @@ from pymc.vartypes import discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.gradient import DisconnectedInputError, NullTypeGradError
+from pytensor.gradient import DisconnectedInputError, NullTypeGradError, grad
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace, vectorize_graph
@@ -76,10 +76,7 @@ ADVANCED_INC_SUBTENSOR_OPS: tuple[type, ...] = (
 )
 
 # The forward directional derivative was renamed.
-if PYMC_GENERATION >= 6:
-    pushforward = pytensor.gradient.pushforward
-else:
-    pushforward = pytensor.gradient.Rop
+pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")
 
 
 def stabilized(graph: Variable) -> Variable:
@@ -119,7 +116,7 @@ def indices_of(node: Any) -> list[Any]:
 
 
 def sorted_axis(node: Any) -> int | None:
-    """Axis of a sort; an input in PyTensor 2, a property in 3; None stands for the raveled array."""
+    """Axis of a sort; an input in PyTensor 2, a property in 3; None for the raveled array."""
     axis = node.inputs[1].data if len(node.inputs) > 1 else node.op.axis
     return None if axis is None else int(axis)
 

@@ -24,9 +24,10 @@ def first_look_sizes(
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
     within :math:`q s` of the threshold, :math:`q` the normal quantile of epsilon. The threshold
     is spread by :math:`\log u` with a density of at most 1 per nat, on average over the sum's own
-    spread of about half of that, so this happens to a share of about :math:`q s`. With the rows in :math:`A` taken always and the others in strata of the same
-    total score, Neyman's allocation of :math:`n` rows has :math:`s = \sum_{i \notin A} r_i /
-    \sqrt n`. That gives :math:`n(A)`, and the cheapest :math:`A`.
+    spread of about half of that, so this happens to a share of about :math:`q s`. With the rows in
+    :math:`A` taken always and the others in strata of the same total score, Neyman's allocation of
+    :math:`n` rows has :math:`s = \sum_{i \notin A} r_i / \sqrt n`. That gives :math:`n(A)`, and
+    the cheapest :math:`A`.
 
     Parameters
     ----------

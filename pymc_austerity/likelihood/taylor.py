@@ -14,7 +14,7 @@ from pymc_austerity._pymc import (
     pushforward,
     stabilized,
 )
-from pymc_austerity.likelihood.split import RowLikelihood
+from pymc_austerity.likelihood.row_likelihood import RowLikelihood
 
 __all__ = ["Derivatives", "compile_derivatives", "compile_residuals"]
 
@@ -135,7 +135,10 @@ def _compile(
 ) -> Callable:
     with model:  # so that the model's check_bounds is honoured
         function = pm.compile(
-            inputs, outputs, on_unused_input="ignore", **({"mode": "NUMBA"} | (compile_kwargs or {}))
+            inputs,
+            outputs,
+            on_unused_input="ignore",
+            **({"mode": "NUMBA"} | (compile_kwargs or {})),
         )
     function.trust_input = True
     return function

@@ -115,8 +115,9 @@ class Mixture:
     them alike. Efficiency is the squared distance of its moves, in units of the normal
     approximation, over the wait for a move and over the rows read. The wait is the one that a
     randomly chosen step finds itself in, the mean square of the waits over their mean, so that a
-    component that is stuck now and then for long is not mistaken for a fast one. When tuning ends the best one gets everything but `smallest_share`, which goes to
-    the last component: the one that works where the others fail.
+    component that is stuck now and then for long is not mistaken for a fast one. When tuning ends
+    the best one gets everything but `smallest_share`, which goes to the last component: the one
+    that works where the others fail.
 
     Parameters
     ----------
@@ -128,8 +129,8 @@ class Mixture:
     Notes
     -----
     A mixture of kernels that leave the posterior invariant does so too; the choice does not depend
-    on the point. After Pasarica and Gelman (2010), Adaptively scaling the Metropolis algorithm using
-    expected squared jumped distance, whose criterion does not see the waits.
+    on the point. After Pasarica and Gelman (2010), Adaptively scaling the Metropolis algorithm
+    using expected squared jumped distance, whose criterion does not see the waits.
     """
 
     components: Sequence[Proposal] = (

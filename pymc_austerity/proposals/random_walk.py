@@ -171,18 +171,19 @@ class RandomWalk:
 
 
 def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.sqrt(covariance) if covariance.ndim == 1 else np.linalg.cholesky(covariance)
+    root = np.sqrt(covariance) if covariance.ndim == 1 else np.linalg.cholesky(covariance)
+    return np.asarray(root, dtype=np.float64)
 
 
 def _checked_covariance(
     covariance: Literal["full", "diagonal"] | ArrayLike,
 ) -> Literal["full", "diagonal"] | NDArray[np.float64]:
     if isinstance(covariance, str):
-        if covariance not in ("full", "diagonal"):
-            raise SettingError(
-                f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
-            )
-        return covariance
+        if covariance == "full" or covariance == "diagonal":
+            return covariance
+        raise SettingError(
+            f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
+        )
     try:
         array = np.array(covariance, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
 __all__ = ["AllRows", "FreshRows", "Windows"]
 
+
 @dataclass(frozen=True)
 class Windows:
     """Consecutive rows from a random start, wrapping around at the end.

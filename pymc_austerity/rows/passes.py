@@ -9,6 +9,7 @@ from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
 __all__ = ["ArrayRows", "blocks_of", "sum_over_rows"]
 
+
 class ArrayRows:
     """Rows in arrays that somebody else owns, read in their own order.
 

@@ -1,5 +1,6 @@
 """Rows grouped by influence: which stratum each belongs to, and drawing them stratum by stratum."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,9 +83,7 @@ def strata_by_score(
     ranked = np.argsort(-scores, kind="stable")
     edges = n_take_all + _equal_total_score(scores[ranked[n_take_all:]], n_strata)
     bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
-    order = np.concatenate(
-        [rng.permutation(ranked[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-    )
+    order = np.concatenate([rng.permutation(ranked[a:b]) for a, b in itertools.pairwise(bounds)])
     sizes = np.diff(bounds)
     counts = np.minimum(sizes, max(2, per_stratum))
     if n_take_all > 0:
@@ -121,7 +120,7 @@ class StratifiedWindows:
 
 
 class _Places(NamedTuple):
-    """Where the rows of a look lie: for each row its rank, the size and the start of its stratum."""
+    """Where the rows of a look lie: rank, size of the stratum and its start, for each row."""
 
     counts: NDArray[np.int64]
     owners: NDArray[np.intp]

@@ -168,7 +168,7 @@ class StratifiedSurvey:
         return Estimate(total, variance, degrees_of_freedom, n_seen, self.spread)
 
     def _allocation(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows to add to each stratum so that the doubled sample is Neyman's as far as it can be."""
+        """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be."""
         left = self.design.sizes - counts
         weights = self.design.sizes * np.sqrt(self.centred_squares / np.maximum(counts - 1, 1))
         weights = np.where(left > 0, weights, 0.0)

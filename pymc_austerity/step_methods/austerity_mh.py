@@ -37,6 +37,7 @@ from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepar
 from pymc_austerity.step_methods.checks import (
     checked_batch_size,
     checked_choice,
+    checked_count,
     checked_fraction,
     checked_proposal,
     checked_variables,
@@ -48,7 +49,7 @@ from pymc_austerity.step_methods.starting import (
     disperse_about,
     layout_of,
 )
-from pymc_austerity.step_methods.statistics import STATISTICS
+from pymc_austerity.step_methods.statistics import STATISTICS, of_decision, of_draw
 
 __all__ = ["AusterityMH"]
 
@@ -112,6 +113,9 @@ class AusterityMH(ArrayStepShared):
         the statistics only.
     tune : bool
         Adapt the proposal in the tuning phase.
+    steps_per_draw : int
+        Transitions between recorded draws. Where a transition costs little, PyMC's own work on a
+        draw is most of the time; more of them make better draws in the same time.
     model : pymc.Model, optional
         By default the model on the context stack.
     rng : int or numpy.random.Generator, optional
@@ -135,7 +139,9 @@ class AusterityMH(ArrayStepShared):
 
     Notes
     -----
-    Statistics of every step, in ``sample_stats``, each of shape (chain, draw):
+    Statistics of every draw, in ``sample_stats``, each of shape (chain, draw). With several steps
+    per draw ``n_rows_used`` and ``n_looks`` are sums, booleans hold for all the steps (``audited``:
+    for any), the others are means:
 
     ================== ======= ====================================================================
     name               type    meaning
@@ -174,7 +180,7 @@ class AusterityMH(ArrayStepShared):
     ...     idata = pm.sample(
     ...         draws=500, step=step, chains=2, cores=1, random_seed=1, progressbar=False
     ...     )
-    >>> abs(float(idata.posterior["mu"].mean()) - y.mean()) < 0.01
+    >>> bool(abs(idata.posterior["mu"].mean() - y.mean()) < 0.01)
     True
     """
 
@@ -206,9 +212,10 @@ class AusterityMH(ArrayStepShared):
         control_variates: Literal["auto", 1, 2] | None = "auto",
         strata: Literal["auto"] | None = "auto",
         anchor: Any = None,
-        proposal: Proposal | ProposalFunction | None = None,
+        proposal: Proposal[Any] | ProposalFunction | None = None,
         audit: float = 0.0,
         tune: bool = True,
+        steps_per_draw: int = 1,
         model: pm.Model | None = None,
         rng: Any = None,
         initial_point: dict[str, NDArray] | None = None,
@@ -227,6 +234,7 @@ class AusterityMH(ArrayStepShared):
         own_proposal = checked_proposal(proposal)
         self.rule = StudentT(self.epsilon)
         self.adapts = bool(tune)
+        self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
         point = initial_point or model.initial_point()
@@ -254,16 +262,21 @@ class AusterityMH(ArrayStepShared):
         self.exact_difference = machinery.exact_difference
         self.sampling = machinery.sampling
         self.anchor = machinery.anchor
-        self.approximation = self.anchor and GaussianApproximation(
-            self.anchor.point, self.anchor.root
+        self.approximation = (
+            None
+            if self.anchor is None
+            else GaussianApproximation(self.anchor.point, self.anchor.root)
         )
-        self.proposal = own_proposal or (Mixture() if self.anchor else RandomWalk())
+        default_proposal = RandomWalk() if self.anchor is None else Mixture()
+        self.proposal: Proposal[Any] = own_proposal or default_proposal
+        self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
         self.at_start = False
         self.reset_tuning()
         self.setup_seconds = time.perf_counter() - started
-        self.stats_dtypes = [StatisticsTypes(self.stats_dtypes[0], self.constants)]
+        types = {name: kind for name, (kind, _) in STATISTICS.items()}
+        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
         self._replaced_data = prepared.likelihood.stale
         self._explanation = explain(prepared.likelihood, variables)
         _log.info(self._summary())
@@ -277,6 +290,7 @@ class AusterityMH(ArrayStepShared):
             "test": type(self.rule).__name__,
             "proposal": type(self.proposal).__name__,
             "audit": self.audit,
+            "steps_per_draw": self.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
             "control_variates": 0 if self.anchor is None else self.anchor.order,
@@ -286,19 +300,26 @@ class AusterityMH(ArrayStepShared):
     # ------------------------------------------------------------------ one step
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Propose, decide, and record what it took."""
+        """Propose, decide, and record what it took, as often as there are steps in a draw."""
         current = apoint.data
         if self.at_start:
             self.at_start = False
             current = self._dispersed(current)
+        decisions = []
+        for _ in range(self.steps_per_draw):
+            current, statistics = self._transition(current)
+            decisions.append(statistics)
+        return RaveledVars(current, apoint.point_map_info), [of_draw(decisions)]
+
+    def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         proposed, log_ratio = self.proposal.propose(self.proposal_state, current, self.rng)
         decision = self._decide(proposed, current, log_ratio)
         following = proposed if decision.accept else current
-        statistics = self._statistics(decision)
+        scaling = self.proposal.current_scaling(self.proposal_state)
         if self.tune and self.adapts:
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             self.proposal_state = self.proposal.tune(self.proposal_state, outcome)
-        return RaveledVars(following, apoint.point_map_info), [statistics]
+        return following, of_decision(decision, self.n_rows, scaling)
 
     def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
         log_exact_ratio = float(self.exact_difference(proposed, current)) + log_ratio
@@ -312,21 +333,6 @@ class AusterityMH(ArrayStepShared):
             log_threshold -= self.anchor.expansion(proposed, current)
         survey = self.sampling.begin(proposed, current, self.rng)
         return decide(survey, log_threshold, rule=self.rule, audit=audit)
-
-    def _statistics(self, decision: Decision) -> dict[str, Any]:
-        audited = decision.exact_accept is not None
-        return {
-            "accepted": float(decision.accept),
-            "n_rows_used": decision.n_rows_used,
-            "data_fraction": decision.n_rows_used / self.n_rows,
-            "n_looks": decision.n_looks,
-            "decision_error": decision.decision_error,
-            "standardized_mean": decision.standardized_mean,
-            "used_all_rows": decision.n_rows_used == self.n_rows,
-            "audited": audited,
-            "audit_agrees": not audited or decision.exact_accept == decision.accept,
-            "scaling": self.proposal.current_scaling(self.proposal_state),
-        }
 
     # ------------------------------------------------------------------ a chain
 
@@ -423,6 +429,6 @@ class AusterityMH(ArrayStepShared):
 
 
 def _rebuild(cls: type, state: dict[str, Any]) -> Any:
-    step = object.__new__(cls)
+    step: Any = object.__new__(cls)
     step.__dict__.update(state)
     return step

@@ -13,6 +13,7 @@ from pymc_austerity.proposals import Proposal, UserProposal
 __all__ = [
     "checked_batch_size",
     "checked_choice",
+    "checked_count",
     "checked_fraction",
     "checked_proposal",
     "checked_variables",
@@ -25,7 +26,7 @@ def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> flo
         raise SettingTypeError(
             f"{name}={value!r} is not a number: it is {meaning}, between 0 and {largest}."
         )
-    if not 0.0 <= value <= largest:  # also refuses NaN
+    if not 0.0 <= float(value) <= largest:  # also refuses NaN
         raise SettingError(
             f"{name}={value!r} is out of range: it is {meaning}; give a number between 0 and "
             f"{largest}."
@@ -35,7 +36,7 @@ def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> flo
 
 def checked_choice(name: str, value: Any, choices: Sequence) -> None:
     """One of some values."""
-    if not any(value is choice or (value == choice and type(value) is type(choice)) for choice in choices):
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
         raise SettingError(
             f"{name}={value!r} is not a choice: use {' or '.join(map(repr, choices))}."
         )
@@ -57,7 +58,16 @@ def checked_batch_size(value: Any) -> int | None:
     return int(value)
 
 
-def checked_proposal(value: Any) -> Proposal | None:
+def checked_count(name: str, value: Any) -> int:
+    """An integer of at least one."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise SettingTypeError(f"{name}={value!r} is not a count: give an integer of at least 1.")
+    if value < 1:
+        raise SettingError(f"{name}={value} is too small: give an integer of at least 1.")
+    return int(value)
+
+
+def checked_proposal(value: Any) -> Proposal[Any] | None:
     """A proposal, or a user's function behind the same contract; None leaves it to us."""
     if value is None:
         return None

@@ -37,7 +37,8 @@ def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> merged_constants([StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10}), {"tree_depth": int}])
+    >>> ours, other = StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10}), {"tree_depth": int}
+    >>> merged_constants([ours, other])
     {'epsilon': 0.05, 'n_rows': 10}
     """
     runs = [types.constants for types in statistics_types if isinstance(types, StatisticsTypes)]

@@ -1,8 +1,14 @@
-"""What every step records."""
+"""What every draw records."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-__all__ = ["STATISTICS"]
+from pymc_austerity.sequential import Decision
+
+__all__ = ["STATISTICS", "of_decision", "of_draw"]
 
 STATISTICS: dict[str, tuple[type, list]] = {
     "accepted": (np.float64, []),
@@ -16,5 +22,63 @@ STATISTICS: dict[str, tuple[type, list]] = {
     "audit_agrees": (np.bool_, []),
     "scaling": (np.float64, []),
 }
-"""Name, type and shape of the statistics of a step; their meaning is in `AusterityMH`."""
+"""Name, type and shape of the statistics; their meaning is in `AusterityMH`."""
 
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _mean_of_known(values: Sequence[float]) -> float:
+    known = [value for value in values if not math.isnan(value)]
+    return _mean(known) if known else math.nan
+
+
+_OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "accepted": _mean,
+    "n_rows_used": sum,
+    "data_fraction": _mean,
+    "n_looks": sum,
+    "decision_error": _mean,
+    "standardized_mean": _mean_of_known,
+    "used_all_rows": all,
+    "audited": any,
+    "audit_agrees": all,
+    "scaling": _mean,
+}
+
+
+def of_decision(decision: Decision, n_rows: int, scaling: float) -> dict[str, Any]:
+    """Statistics of one decision."""
+    audited = decision.exact_accept is not None
+    return {
+        "accepted": float(decision.accept),
+        "n_rows_used": decision.n_rows_used,
+        "data_fraction": decision.n_rows_used / n_rows,
+        "n_looks": decision.n_looks,
+        "decision_error": decision.decision_error,
+        "standardized_mean": decision.standardized_mean,
+        "used_all_rows": decision.n_rows_used == n_rows,
+        "audited": audited,
+        "audit_agrees": not audited or decision.exact_accept == decision.accept,
+        "scaling": scaling,
+    }
+
+
+def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Statistics of a draw that took several decisions: counts summed, rates averaged.
+
+    Examples
+    --------
+    >>> first = of_decision(Decision(True, 100, 1, 0.0, 2.0, False), 1_000, 1.0)
+    >>> second = of_decision(Decision(False, 300, 2, 0.0, 4.0, False), 1_000, 1.0)
+    >>> draw = of_draw([first, second])
+    >>> draw["accepted"], draw["n_rows_used"], draw["data_fraction"], draw["standardized_mean"]
+    (0.5, 400, 0.2, 3.0)
+    """
+    if len(decisions) == 1:
+        return decisions[0]
+    return {
+        name: combine([decision[name] for decision in decisions])
+        for name, combine in _OVER_STEPS.items()
+    }

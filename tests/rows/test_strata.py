@@ -55,7 +55,7 @@ def test_windows_stay_within_their_stratum_and_never_repeat(rng):
         for counts in ([5, 10, 20], [0, 50, 3], [0, 40, 977]):
             ((indices,),) = stream.read(np.array(counts))
             for h, piece in enumerate(np.split(indices, np.cumsum(counts)[:-1])):
-                assert ((piece >= strata.offsets[h])).all()
+                assert (piece >= strata.offsets[h]).all()
                 assert (piece < strata.offsets[h] + strata.sizes[h]).all()
                 seen[h] = np.concatenate([seen[h], piece])
         assert [np.unique(rows).size for rows in seen] == [5, 100, 1_000]

@@ -3,7 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, StudentT, UniformSurvey, decide
+from pymc_austerity.sequential import (
+    StratifiedDesign,
+    StratifiedSurvey,
+    StudentT,
+    UniformSurvey,
+    decide,
+)
 
 
 class Stream:

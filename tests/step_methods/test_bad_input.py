@@ -48,6 +48,16 @@ def test_batch_size_that_is_no_integer(batch_size):
     refused(SettingTypeError, "batch_size", "integer", batch_size=batch_size)
 
 
+@pytest.mark.parametrize("steps", [0, -1])
+def test_too_few_steps_per_draw(steps):
+    refused(SettingError, "steps_per_draw", "at least 1", steps_per_draw=steps)
+
+
+@pytest.mark.parametrize("steps", [1.5, "2", True])
+def test_steps_per_draw_that_is_no_count(steps):
+    refused(SettingTypeError, "steps_per_draw", "integer", steps_per_draw=steps)
+
+
 @pytest.mark.parametrize("audit", [-0.1, 1.5])
 def test_audit_out_of_range(audit):
     refused(SettingError, "audit", "between 0 and 1", audit=audit)
@@ -65,7 +75,9 @@ def test_unknown_control_variates(choice):
 def test_control_variates_that_cannot_be_had():
     with pm.Model() as model:
         tau = pm.DiscreteUniform("tau", 0, 1_000)
-        pm.Normal("y", pm.math.where(np.arange(1_000) < tau, 0.0, 1.0), 1.0, observed=np.ones(1_000))
+        pm.Normal(
+            "y", pm.math.where(np.arange(1_000) < tau, 0.0, 1.0), 1.0, observed=np.ones(1_000)
+        )
     refused(SettingError, "discrete variables", "'auto'", model=model, control_variates=2)
     with model:
         assert "no control variates because there are discrete" in AusterityMH().explain()
@@ -81,11 +93,20 @@ def test_anchor_that_is_no_point(anchor):
 
 
 def test_anchor_that_lacks_a_variable():
-    refused(SettingError, "'sigma'", "every free", model=normal_regression(), anchor={"beta": [0, 0, 0]})
+    refused(
+        SettingError, "'sigma'", "every free", model=normal_regression(), anchor={"beta": [0, 0, 0]}
+    )
 
 
 def test_unknown_variable():
-    refused(SettingError, "'sigm'", "not a free variable", "'sigma'", model=normal_regression(), vars=["sigm"])
+    refused(
+        SettingError,
+        "'sigm'",
+        "not a free variable",
+        "'sigma'",
+        model=normal_regression(),
+        vars=["sigm"],
+    )
 
 
 def test_observed_variable_as_variable():

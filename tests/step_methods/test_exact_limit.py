@@ -24,7 +24,9 @@ def chain_of(step, start, n_steps):
     return np.array(points), statistics
 
 
-@pytest.mark.parametrize("settings", [{"epsilon": 0.0}, {"batch_size": N_ROWS}, {"batch_size": 10**9}])
+@pytest.mark.parametrize(
+    "settings", [{"epsilon": 0.0}, {"batch_size": N_ROWS}, {"batch_size": 10**9}]
+)
 @pytest.mark.parametrize("rows", ["windows", "fresh"])
 def test_all_rows_give_the_chain_of_a_full_data_sampler(settings, rows):
     model = normal_regression()
@@ -60,3 +62,19 @@ def test_the_chain_of_pymc_metropolis():
     theirs_chain, _ = chain_of(theirs, model.initial_point(), 500)
     np.testing.assert_array_equal(ours_chain, theirs_chain)
     assert len(np.unique(ours_chain)) > 50
+
+
+def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
+    model = normal_regression()
+    walk = RandomWalk(covariance=COVARIANCE, scaling=1.0)
+    settings = {"proposal": walk, "tune": False, "control_variates": None, "batch_size": 100}
+    with model:
+        single = AusterityMH(rng=11, **settings)
+        triple = AusterityMH(rng=11, steps_per_draw=3, **settings)
+    singles, of_singles = chain_of(single, model.initial_point(), 90)
+    triples, of_triples = chain_of(triple, model.initial_point(), 30)
+    np.testing.assert_array_equal(triples, singles[2::3])
+    for name, combine in [("n_rows_used", np.sum), ("n_looks", np.sum), ("accepted", np.mean)]:
+        values = np.array([stats[name] for stats in of_singles]).reshape(30, 3)
+        expected = combine(values, axis=1)
+        np.testing.assert_allclose([stats[name] for stats in of_triples], expected)

@@ -29,7 +29,7 @@ _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-class CannotCut(Exception):  # noqa: N818 (a reason on its way to becoming an error, not one)
+class CannotCut(Exception):
     """The rows of a variable cannot be had without its other rows.
 
     Parameters
