@@ -6,10 +6,10 @@ from typing import Any
 
 import pymc as pm
 from numpy.typing import NDArray
-from pytensor.gradient import grad
 
 from pymc_austerity._pymc import (
     clone_replace,
+    grad,
     join_nonshared_inputs,
     pushforward,
     stabilized,
@@ -133,12 +133,8 @@ def compile_residuals(
 def _compile(
     model: pm.Model, inputs: list, outputs: Any, compile_kwargs: dict[str, Any] | None
 ) -> Callable:
+    kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:  # so that the model's check_bounds is honoured
-        function = pm.compile(
-            inputs,
-            outputs,
-            on_unused_input="ignore",
-            **({"mode": "NUMBA"} | (compile_kwargs or {})),
-        )
+        function = pm.compile(inputs, outputs, **kwargs)
     function.trust_input = True
     return function

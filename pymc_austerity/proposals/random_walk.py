@@ -179,8 +179,10 @@ def _checked_covariance(
     covariance: Literal["full", "diagonal"] | ArrayLike,
 ) -> Literal["full", "diagonal"] | NDArray[np.float64]:
     if isinstance(covariance, str):
-        if covariance == "full" or covariance == "diagonal":
-            return covariance
+        if covariance == "full":
+            return "full"
+        if covariance == "diagonal":
+            return "diagonal"
         raise SettingError(
             f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
         )

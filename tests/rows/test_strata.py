@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -20,7 +22,7 @@ def test_strata_are_stretches_of_falling_score(rng):
     assert strata.n_rows == 5_000
     assert strata.sizes[0] == 40
     pieces = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
-    for higher, lower in zip(pieces[:-1], pieces[1:], strict=True):
+    for higher, lower in itertools.pairwise(pieces):
         assert higher.min() >= lower.max()
     totals = np.array([piece.sum() for piece in pieces[1:]])
     assert totals.max() < 1.5 * totals.mean()
