@@ -168,7 +168,7 @@ def main():
     print(f"{len(visits):,} person-years, {visits.mean():.2f} visits to a doctor on average\n")
     model = build_model(visits, covariates)
     minibatches = sample_on_minibatches(model, draws, **settings)
-    all_rows = sample_on_all_rows(model, 100 if options.quick else 1000)
+    all_rows = sample_on_all_rows(model, 100 if options.quick else 500)
     report(minibatches, all_rows)
 
     OUTPUT.mkdir(exist_ok=True)
