@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import CrankNicolson, GaussianApproximation, Layout
+
+MEAN = np.array([1.0, -2.0, 30.0])
+COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1e-4]])
+APPROXIMATION = GaussianApproximation(MEAN, np.linalg.cholesky(COVARIANCE))
+LAYOUT = Layout.continuous(3)
+SIZES = [0.05, 0.5, 0.9, 1.0]
+
+
+class Given:
+    """A generator whose normal numbers are known."""
+
+    def __init__(self, noise):
+        self.noise = noise
+
+    def standard_normal(self, size):
+        assert self.noise.size == size
+        return self.noise
+
+
+def log_kernel(b, start, end):
+    """Log-density of going from one point to another, by the definition of the move."""
+    mean = MEAN + np.sqrt(1 - b**2) * (start - MEAN)
+    return stats.multivariate_normal(mean, b**2 * COVARIANCE).logpdf(end)
+
+
+def from_afar(rng):
+    return MEAN + 3 * APPROXIMATION.root @ rng.standard_normal(3)
+
+
+@pytest.mark.parametrize("b", SIZES)
+def test_log_ratio_is_that_of_the_kernel(b, rng):
+    moves = CrankNicolson(b)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    for _ in range(20):
+        point = from_afar(rng)
+        new, log_ratio = moves.propose(state, point, rng)
+        expected = log_kernel(b, new, point) - log_kernel(b, point, new)
+        assert log_ratio == pytest.approx(expected, rel=1e-8, abs=1e-8)
+
+
+@pytest.mark.parametrize("b", SIZES)
+def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
+    moves = CrankNicolson(b)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    point = from_afar(rng)
+    new, there = moves.propose(state, point, rng)
+    noise = np.linalg.solve(
+        b * APPROXIMATION.root, point - MEAN - np.sqrt(1 - b**2) * (new - MEAN)
+    )
+    home, back = moves.propose(state, new, Given(noise))
+    np.testing.assert_allclose(home, point, rtol=1e-9)
+    assert back == pytest.approx(-there, rel=1e-8)
+    assert abs(there) > 1e-3
+
+
+@pytest.mark.parametrize("b", SIZES)
+def test_always_accepted_where_the_approximation_is_right(b, rng):
+    """The log-ratio cancels the difference of the target, so that acceptance is exactly 1."""
+    moves, target = CrankNicolson(b), stats.multivariate_normal(MEAN, COVARIANCE)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    for _ in range(20):
+        point = from_afar(rng)
+        new, log_ratio = moves.propose(state, point, rng)
+        assert target.logpdf(new) - target.logpdf(point) + log_ratio == pytest.approx(0, abs=1e-8)
+
+
+@pytest.mark.parametrize("b", SIZES)
+def test_leaves_the_approximation_as_it_is(b, rng):
+    moves = CrankNicolson(b)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    ends, starts = [], []
+    for _ in range(4_000):
+        point = MEAN + APPROXIMATION.root @ rng.standard_normal(3)
+        new, _ = moves.propose(state, point, rng)
+        starts.append(APPROXIMATION.standardize(point - MEAN))
+        ends.append(APPROXIMATION.standardize(new - MEAN))
+    starts, ends = np.array(starts), np.array(ends)
+    for entry in range(3):
+        assert stats.kstest(ends[:, entry], "norm").pvalue > 1e-4
+        correlation = np.corrcoef(starts[:, entry], ends[:, entry])[0, 1]
+        assert abs(correlation - np.sqrt(1 - b**2)) < 4 / np.sqrt(4_000)
+
+
+def test_points_keep_their_type_and_the_ratio_is_of_the_rounded_point(rng):
+    moves = CrankNicolson(1.0)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    point = MEAN.astype(np.float32)
+    new, log_ratio = moves.propose(state, point, rng)
+    assert new.dtype == np.float32
+    target = stats.multivariate_normal(MEAN, COVARIANCE)
+    assert log_ratio == pytest.approx(target.logpdf(point) - target.logpdf(new), rel=1e-9)
+
+
+def test_approximation_standardizes_and_has_a_density(rng):
+    points = np.array([from_afar(rng) for _ in range(5)])
+    standard = np.array([APPROXIMATION.standardize(point - MEAN) for point in points])
+    np.testing.assert_allclose(standard @ APPROXIMATION.root.T + MEAN, points, rtol=1e-12)
+    densities = np.array([APPROXIMATION.log_density(point) for point in points])
+    expected = stats.multivariate_normal(MEAN, COVARIANCE).logpdf(points)
+    np.testing.assert_allclose(np.diff(densities), np.diff(expected), rtol=1e-9)
+
+
+@pytest.mark.parametrize("b", [0.0, -0.1, 1.0001, np.nan])
+def test_a_size_that_is_none_is_refused(b):
+    with pytest.raises(SettingError, match=r"\(0, 1\]"):
+        CrankNicolson(b)
+
+
+def test_refused_without_an_approximation():
+    with pytest.raises(SettingError, match=r"use RandomWalk\(\)"):
+        CrankNicolson().init(LAYOUT)
+
+
+def test_nothing_is_learnt():
+    moves = CrankNicolson(0.3)
+    state = moves.init(LAYOUT, APPROXIMATION)
+    assert moves.tune(state, None) is state
+    assert moves.freeze(state) is state
+    assert moves.current_scaling(state) == 0.3
