@@ -163,10 +163,12 @@ def _rows_that_matter(
         ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
-    ranked = np.argsort(-influence_scores(row_function, pairs, source), kind="stable")
-    top, others = ranked[:_SOME_ROWS], ranked[_SOME_ROWS:]
-    sample = rng.choice(others, _SOME_ROWS, replace=False)
-    return [(_taken(source, top), 1.0), (_taken(source, sample), others.size / _SOME_ROWS)]
+    scores = influence_scores(row_function, pairs, source)
+    top = np.argpartition(scores, scores.size - _SOME_ROWS)[-_SOME_ROWS:]
+    drawn = rng.choice(scores.size, 2 * _SOME_ROWS, replace=False)
+    sample = np.setdiff1d(drawn, top)
+    weight = (scores.size - top.size) / sample.size
+    return [(_taken(source, top), 1.0), (_taken(source, sample), weight)]
 
 
 def _taken(source: RowSource, indices: NDArray[np.intp]) -> ArrayRows:

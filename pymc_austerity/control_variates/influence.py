@@ -36,14 +36,23 @@ def influence_scores(
     """
     squares, sizes = np.zeros(source.n_rows), []
     for proposed, current in pairs:
-        residuals = np.concatenate(
-            [function(proposed, current, *block) for block in blocks_of(source)]
-        )
-        finite = residuals[np.isfinite(residuals)]
-        mean_square = float(finite.dot(finite)) / max(1, finite.size)
+        own = _squares(function, proposed, current, source)
+        mean_square = float(np.mean(own, where=np.isfinite(own)))
         sizes.append(mean_square)
         if mean_square > 0.0:
-            squares += np.square(residuals) / mean_square
+            own /= mean_square
+            squares += own
     scores = np.sqrt(squares / len(pairs) * np.median(sizes))
     known = np.isfinite(scores)
     return np.where(known, scores, scores[known].max(initial=0.0))
+
+
+def _squares(
+    function: Callable[..., NDArray], proposed: NDArray, current: NDArray, source: RowSource
+) -> NDArray[np.float64]:
+    squares, done = np.empty(source.n_rows), 0
+    for block in blocks_of(source):
+        values = function(proposed, current, *block)
+        np.multiply(values, values, out=squares[done : done + values.size])
+        done += values.size
+    return squares

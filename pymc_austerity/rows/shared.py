@@ -18,7 +18,7 @@ from pymc_austerity.rows.tenancy import Tenancy
 __all__ = ["SharedRows"]
 
 _PREFIX = "pymc_austerity-rows-"
-_COPY_ROWS = 65_536
+_ROWS_PER_WRITE = 65_536
 
 
 class SharedRows:
@@ -99,19 +99,16 @@ class SharedRows:
 
 
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
-    stored = np.lib.format.open_memmap(path, mode="w+", dtype=array.dtype, shape=array.shape)
-    _reserve(path)
-    for start in range(0, order.size, _COPY_ROWS):  # in pieces: no second copy in between
-        chosen = order[start : start + _COPY_ROWS]
-        np.take(array, chosen, axis=0, out=stored[start : start + chosen.size], mode="clip")
-    stored.flush()
-
-
-def _reserve(path: Path) -> None:
-    """Raise OSError now where the disk is too small, instead of a bus error when it is written."""
-    if hasattr(os, "posix_fallocate"):
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+    """Write the array in the given order; in pieces, so that no second copy is in between."""
+    header = {
+        "descr": np.lib.format.dtype_to_descr(array.dtype),
+        "fortran_order": False,
+        "shape": array.shape,
+    }
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, order.size, _ROWS_PER_WRITE):
+            array.take(order[start : start + _ROWS_PER_WRITE], axis=0).tofile(file)
 
 
 def _open(folder: Path, n_arrays: int) -> list[NDArray]:

@@ -80,7 +80,7 @@ def strata_by_score(
     strata : Strata
     """
     n_rows = scores.size
-    ranked = np.argsort(-scores, kind="stable")
+    ranked = np.argsort(scores, kind="stable")[::-1]
     edges = n_take_all + _equal_total_score(scores[ranked[n_take_all:]], n_strata)
     bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
     order = np.concatenate([rng.permutation(ranked[a:b]) for a, b in itertools.pairwise(bounds)])

@@ -22,6 +22,7 @@ from pymc_austerity.likelihood import (
 from pymc_austerity.rows import AllRows, FreshRows, RowSource, SharedRows, Windows
 from pymc_austerity.step_methods.default_plan import control_variate_plan
 from pymc_austerity.step_methods.sampling import RowFunction, Sampling, UniformSampling
+from pymc_austerity.step_methods.stages import Say
 
 __all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
 
@@ -74,11 +75,14 @@ def prepare(
     axis: int = 0,
     initial_point: Mapping[str, NDArray] | None = None,
     rng: Any = None,
+    say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
     point = initial_point or model.initial_point()
     generator = get_random_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
+    say("cutting the model's graph to rows")
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
+    say("verifying the cut")
     verify(split, point, rng=generator)
     for name in row_length_deterministics(split):
         warnings.warn(
@@ -129,10 +133,12 @@ def assemble(
     strata: str | None,
     anchor: NDArray | None,
     compile_kwargs: dict[str, Any] | None,
+    say: Say = str,
 ) -> Machinery:
     """Compile what the variables of one step method need, and choose how rows are sampled."""
     likelihood, point = prepared.likelihood, prepared.point
     _refuse_local(likelihood, variables)
+    say("compiling")
     compiled = compile_differences(
         likelihood, variables, shared, point, compile_kwargs=compile_kwargs
     )
@@ -153,6 +159,7 @@ def assemble(
             stratified=strata is not None,
             anchor=anchor,
             rng=prepared.rng,
+            say=say,
             compile_kwargs=compile_kwargs,
         )
         if plan is None and control_variates != "auto":
@@ -162,6 +169,7 @@ def assemble(
             )
     if plan is not None:
         return Machinery(compiled.exact, *plan)
+    say("storing the rows")
     source = prepared.shuffled_rows()
     if always_exact:
         draw: Any = AllRows(source)

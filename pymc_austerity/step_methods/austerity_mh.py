@@ -43,6 +43,7 @@ from pymc_austerity.step_methods.checks import (
     checked_variables,
 )
 from pymc_austerity.step_methods.run_constants import StatisticsTypes
+from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import (
     anchor_point,
     disperse,
@@ -239,22 +240,24 @@ class AusterityMH(ArrayStepShared):
         variables = checked_variables(vars, model)
         point = initial_point or model.initial_point()
         started = time.perf_counter()
-        prepared = _prepared or prepare(
-            model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point
-        )
         shared = make_shared_replacements(point, variables, model)
-        machinery = assemble(
-            prepared,
-            variables,
-            shared,
-            epsilon=self.epsilon,
-            batch_size=self.batch_size,
-            rows=rows,
-            control_variates=control_variates,
-            strata=strata,
-            anchor=anchor_point(anchor, variables, model),
-            compile_kwargs=compile_kwargs,
-        )
+        with stages() as say:
+            prepared = _prepared or prepare(
+                model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point, say=say
+            )
+            machinery = assemble(
+                prepared,
+                variables,
+                shared,
+                epsilon=self.epsilon,
+                batch_size=self.batch_size,
+                rows=rows,
+                control_variates=control_variates,
+                strata=strata,
+                anchor=anchor_point(anchor, variables, model),
+                compile_kwargs=compile_kwargs,
+                say=say,
+            )
         super().__init__(variables, shared, blocked=blocked, rng=rng)
         self.n_rows = prepared.likelihood.n_rows
         self.subsampled = prepared.likelihood.subsampled

@@ -29,6 +29,7 @@ from pymc_austerity.step_methods.sampling import (
     StratifiedSampling,
     UniformSampling,
 )
+from pymc_austerity.step_methods.stages import Say
 
 __all__ = ["Plan", "control_variate_plan"]
 
@@ -63,6 +64,7 @@ def control_variate_plan(
     stratified: bool,
     anchor: NDArray | None,
     rng: np.random.Generator,
+    say: Say,
     compile_kwargs: dict[str, Any] | None,
 ) -> tuple[Plan | None, str]:
     """Find the anchor, measure the influence of the rows, store them by it.
@@ -82,6 +84,7 @@ def control_variate_plan(
     arguments = (likelihood, variables, shared, point)
     try:
         derivatives = compile_derivatives(*arguments, compile_kwargs=compile_kwargs)
+        say("finding the posterior mode")
         found = find_anchor(
             start,
             derivatives.rows,
@@ -97,6 +100,7 @@ def control_variate_plan(
         return None, str(error)
     except underivable:
         return None, "an operation of the likelihood has no second derivative"
+    say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(start.dtype))
     if not stratified:
         return _uniform(function, found, arrays, batch_size or 500, rng), ""

@@ -1,0 +1,29 @@
+"""What set-up is doing, shown while it takes longer than a moment."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from rich.console import Console
+
+__all__ = ["Say", "stages"]
+
+Say: TypeAlias = Callable[[str], object]
+"""Tell the user which stage begins."""
+
+
+@contextmanager
+def stages() -> Iterator[Say]:
+    """Show a spinner with the current stage on terminals and in notebooks, nothing elsewhere.
+
+    Examples
+    --------
+    >>> with stages() as say:
+    ...     _ = say("finding the posterior mode")
+    """
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):
+        yield lambda text: None
+        return
+    with console.status("AusterityMH: starting") as status:
+        yield lambda text: status.update(f"AusterityMH: {text}")
