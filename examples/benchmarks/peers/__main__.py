@@ -1,0 +1,123 @@
+"""Run the cells that are not there yet, one process each, and write the table."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from examples.benchmarks.peers import picture, tables
+from examples.benchmarks.peers.problems import FAMILIES, default_sizes
+from examples.benchmarks.peers.samplers import SAMPLERS
+
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "docs" / "_generated" / "peers"
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+    "JAX_PLATFORMS": "cpu",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+}
+REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000, "hierarchical": 20_000}
+LARGEST_FOR_OURS = ("logistic-20", 10_000_000)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A sampler on a model; 'reference' is one of the samplers."""
+
+    model: str
+    n_rows: int
+    sampler: str
+
+    @property
+    def file_name(self) -> str:
+        """Where its numbers are."""
+        return f"{self.model}_{self.n_rows}_{self.sampler}.json"
+
+
+def main() -> None:
+    """Command line."""
+    options = arguments()
+    options.results.mkdir(parents=True, exist_ok=True)
+    for cell in cells(options):
+        file = options.results / cell.file_name
+        if file.exists() and not options.again:
+            print(f"{cell.file_name} is there already", flush=True)
+            continue
+        run(cell, file, options)
+    if not options.quick:
+        tables.write(options.results, options.results.parent / "peers.md")
+        picture.write(options.results, options.results.parent / "peers.png")
+
+
+def arguments() -> argparse.Namespace:
+    """Options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m examples.benchmarks.peers", description=__doc__
+    )
+    parser.add_argument("--models", nargs="*", default=list(FAMILIES), choices=list(FAMILIES))
+    parser.add_argument("--sizes", nargs="*", type=int, help="numbers of rows; default by model")
+    names = ["reference", *SAMPLERS]
+    parser.add_argument("--samplers", nargs="*", default=names, choices=names)
+    parser.add_argument("--minutes", type=float, default=3.0, help="tuning and sampling of a cell")
+    parser.add_argument("--core", type=int, default=0, help="core that the processes are bound to")
+    parser.add_argument("--again", action="store_true", help="run cells that are there already")
+    parser.add_argument("--table", action="store_true", help="only write the table")
+    parser.add_argument("--quick", action="store_true", help="small and short, into a folder apart")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    options = parser.parse_args()
+    if options.quick:
+        options.results = Path(tempfile.gettempdir()) / "peers-quick"
+        options.minutes = min(options.minutes, 0.5)
+        options.sizes = options.sizes or [10_000]
+    return options
+
+
+def cells(options: argparse.Namespace) -> Iterator[Cell]:
+    """What to run, in order."""
+    if options.table:
+        return
+    for model in options.models:
+        sizes = default_sizes(model)
+        if len(sizes) > 1 or options.quick:
+            sizes = tuple(options.sizes or sizes)
+        for n_rows in sizes:
+            for sampler in options.samplers:
+                if n_rows < LARGEST_FOR_OURS[1] or sampler == "ours":
+                    yield Cell(model, n_rows, sampler)
+        if not options.sizes and "ours" in options.samplers and model == LARGEST_FOR_OURS[0]:
+            yield Cell(*LARGEST_FOR_OURS, "ours")
+
+
+def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
+    """Run one cell with empty caches of compiled code."""
+    caches = Path(tempfile.mkdtemp(prefix="peers-"))
+    amount = 60.0 * options.minutes
+    if cell.sampler == "reference":
+        amount = REFERENCE_POINTS.get(cell.model, 6_000) // (10 if options.quick else 1)
+    command = [sys.executable, "-m", "examples.benchmarks.peers.cell"]
+    command += [cell.model, str(cell.n_rows), cell.sampler, str(amount), str(file)]
+    command += ["--share", "0.1" if options.quick else "1.0"]
+    if shutil.which("taskset"):
+        command = ["taskset", "--cpu-list", str(options.core), *command]
+    environment = os.environ | ONE_THREAD
+    environment["PYTENSOR_FLAGS"] = f"base_compiledir={caches}"
+    environment["NUMBA_CACHE_DIR"] = str(caches)
+    print(f"{cell.file_name} ...", flush=True)
+    try:
+        subprocess.run(command, cwd=ROOT, env=environment, timeout=4 * 60 * options.minutes + 600)
+    except subprocess.TimeoutExpired:
+        print(f"{cell.file_name} took too long", flush=True)
+    finally:
+        shutil.rmtree(caches, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

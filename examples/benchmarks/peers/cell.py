@@ -1,0 +1,96 @@
+"""One cell of the table, in a process of its own: ``python -m ...peers.cell``."""
+
+import argparse
+import datetime
+import json
+import logging
+import platform
+import time
+import traceback
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from examples.benchmarks.memory import peak_megabytes
+from examples.benchmarks.peers.problems import build
+from examples.benchmarks.peers.samplers import sampler
+from examples.benchmarks.peers.summary import flatten, moments
+
+PACKAGES = ("pymc", "pytensor", "numba", "numpy", "nutpie", "numpyro", "jax", "blackjax")
+
+
+def main() -> None:
+    """Run and write, failures too."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("n_rows", type=int)
+    parser.add_argument("sampler")
+    parser.add_argument("seconds", type=float)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--share", type=float, default=1.0)
+    options = parser.parse_args()
+    logging.getLogger("pymc").setLevel(logging.ERROR)
+    cell: dict[str, Any] = {
+        "model": options.model,
+        "n_rows": options.n_rows,
+        "sampler": options.sampler,
+        "limit_seconds": options.seconds,
+        "share": options.share,
+        "date": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "versions": versions(),
+    }
+    started = time.perf_counter()
+    try:
+        problem = build(options.model, options.n_rows)
+        cell["data_mb"] = sum(values.nbytes for values in problem.rows.values()) / 1e6
+        if options.sampler == "reference":
+            from examples.benchmarks.peers.reference import reference
+
+            cell |= reference(problem, n_points=int(options.seconds))
+        else:
+            cell |= measure(problem, options.sampler, options.seconds, options.share)
+    except Exception as error:  # noqa: BLE001 the table says what failed
+        traceback.print_exc()
+        cell["failed"] = f"{type(error).__name__}: {str(error)[:300]}"
+    cell["peak_mb"] = peak_megabytes()
+    cell["process_seconds"] = time.perf_counter() - started
+    options.file.write_text(json.dumps(cell, indent=1))
+
+
+def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, Any]:
+    """Run a sampler, and its numbers."""
+    run = sampler(name)(problem, seconds, share=share)
+    found = moments(flatten(run.draws, problem.positive))
+    rates = {key: found[f"ess_{key}"] / run.sampling_seconds for key in ("median", "min")}
+    fixed = run.setup_seconds + run.compile_seconds + run.tuning_seconds
+    to_1000 = fixed + 1_000.0 / rates["min"] if rates["min"] > 0 else None
+    return found | {
+        "n_parameters": len(found["mean"]),
+        "setup_seconds": run.setup_seconds,
+        "compile_seconds": run.compile_seconds,
+        "tuning_seconds": run.tuning_seconds,
+        "sampling_seconds": run.sampling_seconds,
+        "ess_per_second_median": rates["median"],
+        "ess_per_second_min": rates["min"],
+        "seconds_to_1000": to_1000,
+        "rows_per_evaluation": run.rows_per_evaluation,
+        "evaluations_per_draw": run.evaluations_per_draw,
+        "stopped_early": run.stopped_early,
+        "facts": run.facts,
+    }
+
+
+def versions() -> dict[str, str]:
+    """What is installed."""
+    found = {}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""Samplers that run in ``pm.sample``: ours, Metropolis, DEMetropolisZ and NUTS."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from examples.benchmarks.peers.compiling import compile_clock
+from examples.benchmarks.peers.problems import Problem
+from examples.benchmarks.peers.run import Deadline, Run, now
+from pymc_austerity import AusterityMH
+from pymc_austerity.proposals import RandomWalk
+
+__all__ = ["defaults", "demetropolis_z", "metropolis", "nuts", "papers_setting"]
+
+NUMBA = {"mode": "NUMBA"}
+"""Faster than PyMC's default where the C backend has no BLAS, as in installations with pip."""
+
+MANY = 20_000
+"""Draws of the random walks."""
+
+
+class Interruption:
+    """Notes when tuning ends, and ends a run when its time is up.
+
+    PyMC keeps the draws of a run that is interrupted with the keyboard, which is what this feigns.
+    """
+
+    def __init__(self, step: Any, deadline: Deadline) -> None:
+        self.started = self.tuned = now()
+        self.is_tuned = self.stopped = False
+        self.deadline = deadline
+        self._step, self._stop_tuning = step.step, step.stop_tuning
+        step.step, step.stop_tuning = self.step, self.stop_tuning
+
+    def step(self, point: Any) -> Any:
+        """One step of the wrapped method."""
+        if self.deadline.passed:
+            self.stopped = True
+            raise KeyboardInterrupt
+        return self._step(point)
+
+    def stop_tuning(self) -> None:
+        """End of tuning of the wrapped method."""
+        self._stop_tuning()
+        if not self.is_tuned:
+            self.tuned, self.is_tuned = now(), True
+
+
+def sample(
+    problem: Problem,
+    make_step: Callable[[], tuple[Any, Any]],
+    n_draws: int,
+    seconds: float,
+    *,
+    tune: int = 1_000,
+) -> tuple[Run, Any]:
+    """Run one chain; also returns its statistics."""
+    with compile_clock() as clock, problem.model(problem.rows):
+        started = now()
+        step, initvals = make_step()
+        constructed = now() - started
+        compiled_at_setup = clock.seconds
+        interruption = Interruption(step, Deadline(seconds))
+        idata = pm.sample(
+            step=step,
+            initvals=initvals,
+            tune=tune,
+            draws=n_draws,
+            chains=1,
+            cores=1,
+            random_seed=1,
+            progressbar=False,
+            compute_convergence_checks=False,
+        )
+        ended = now()
+    if not interruption.is_tuned:
+        raise TimeoutError(f"did not end its {tune:,} tuning steps in {seconds:.0f} s")
+    tuning = interruption.tuned - interruption.started - (clock.seconds - compiled_at_setup)
+    posterior = idata.posterior
+    run = Run(
+        draws={name: posterior[name].to_numpy()[0] for name in posterior.data_vars},
+        setup_seconds=max(constructed - compiled_at_setup, 0.0),
+        compile_seconds=clock.seconds,
+        tuning_seconds=max(tuning, 0.0),
+        sampling_seconds=ended - interruption.tuned,
+        rows_per_evaluation=float(problem.n_rows),
+        stopped_early=interruption.stopped,
+    )
+    return run, idata.sample_stats
+
+
+def _austerity(problem: Problem, seconds: float, n_draws: int, **settings: Any) -> Run:
+    run, statistics = sample(problem, lambda: (AusterityMH(**settings), None), n_draws, seconds)
+    run.rows_per_evaluation = float(statistics["n_rows_used"].mean())
+    run.facts = {
+        "acceptance": float(statistics["accepted"].mean()),
+        "looks": float(statistics["n_looks"].mean()),
+        "share_exact": float(statistics["used_all_rows"].mean()),
+        "control_variates": int(statistics.attrs["control_variates"]),
+    }
+    return run
+
+
+def defaults(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """AusterityMH as it comes."""
+    return _austerity(problem, seconds, int(share * MANY))
+
+
+def papers_setting(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """The algorithm of the paper to the letter."""
+    return _austerity(
+        problem,
+        seconds,
+        int(share * MANY),
+        control_variates=None,
+        strata=None,
+        proposal=RandomWalk(),
+        epsilon=0.05,
+        batch_size=500,
+    )
+
+
+def metropolis(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """One Metropolis step for each variable."""
+
+    def make_step() -> tuple[Any, None]:
+        return pm.Metropolis(compile_kwargs=NUMBA), None
+
+    n_variables = 1 + len(problem.positive) + 2 * (problem.family == "hierarchical")
+    run, _ = sample(problem, make_step, int(share * MANY), seconds)
+    run.evaluations_per_draw = float(n_variables)
+    return run
+
+
+def demetropolis_z(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """Differential evolution with the history of the chain; all variables at once."""
+
+    def make_step() -> tuple[Any, None]:
+        return pm.DEMetropolisZ(compile_kwargs=NUMBA), None
+
+    return sample(problem, make_step, int(share * MANY), seconds)[0]
+
+
+def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """PyMC's own NUTS, started as ``pm.sample`` starts it."""
+
+    def make_step() -> tuple[Any, Any]:
+        points, step = pm.init_nuts(
+            chains=1, random_seed=[1], progressbar=False, compile_kwargs=NUMBA
+        )
+        return step, points
+
+    run, statistics = sample(problem, make_step, int(share * 1_000), seconds)
+    run.evaluations_per_draw = float(np.mean(statistics["n_steps"]))
+    run.facts = {"divergences": int(statistics["diverging"].sum())}
+    return run

@@ -1,0 +1,147 @@
+"""What the posterior is: moments by importance sampling with all rows, without any of the samplers.
+
+Points are drawn from the normal approximation about the mode, in unconstrained space, and weighted
+with PyMC's log-density on all rows. The moments of the normal approximation are known, so that
+only the difference to the posterior is left to chance:
+
+    E f = E_q f + mean of (w - 1) (f - E_q f),   w the weights over their mean.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import arviz as az
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from examples.benchmarks.peers.problems import Problem
+
+__all__ = ["importance_moments", "normal_approximation", "reference"]
+
+SEED = 5
+
+
+def reference(problem: Problem, n_points: int) -> dict[str, Any]:
+    """Mean and sd of every parameter, and how well they are known."""
+    model = problem.model(problem.rows)
+    order = [v.name for v in model.value_vars]
+    names = [rv.name for rv in model.free_RVs]
+    value = model.compile_logp(mode="NUMBA")
+    gradient = model.compile_dlogp(mode="NUMBA")
+    start = model.initial_point()
+    shapes = [np.shape(start[name]) for name in order]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+    def as_point(flat: NDArray) -> dict[str, NDArray]:
+        pieces = np.split(flat, ends[:-1])
+        return {n: p.reshape(s) for n, p, s in zip(order, pieces, shapes, strict=True)}
+
+    mean, root = normal_approximation(
+        lambda flat: float(value(as_point(flat))),
+        lambda flat: np.asarray(gradient(as_point(flat))),
+        np.concatenate([np.ravel(start[name]) for name in order]),
+    )
+    found = importance_moments(
+        lambda flat: float(value(as_point(flat))), mean, root, n_points, np.random.default_rng(SEED)
+    )
+    columns = {
+        rv: np.arange(end)[end - int(np.prod(s)) :]
+        for rv, end, s in zip(names, ends, shapes, strict=True)
+    }
+    by_name = np.concatenate([columns[name] for name in sorted(names)])
+    for entry in ("mean", "sd", "mean_error", "sd_error"):
+        found[entry] = np.asarray(found[entry])[by_name].tolist()
+    found["method"] = "importance sampling"
+    return found
+
+
+def normal_approximation(
+    value: Callable[[NDArray], float],
+    gradient: Callable[[NDArray], NDArray],
+    start: NDArray,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mode, and a root of the inverse of the negative Hessian (by differences of the gradient).
+
+    Returns
+    -------
+    mean : float array, shape (d,)
+    root : float array, shape (d, d)
+    """
+    found = minimize(
+        lambda flat: -value(flat),
+        start,
+        jac=lambda flat: -gradient(flat),
+        method="L-BFGS-B",
+        options={"maxiter": 2_000, "maxcor": 30, "ftol": 1e-14, "gtol": 1e-3},
+    ).x
+    for _ in range(3):
+        covariance = np.linalg.inv(-hessian(gradient, found))
+        found = found + covariance @ gradient(found)
+    covariance = np.linalg.inv(-hessian(gradient, found))
+    return found, np.linalg.cholesky(covariance)
+
+
+def hessian(gradient: Callable[[NDArray], NDArray], point: NDArray) -> NDArray[np.float64]:
+    """Central differences of the gradient."""
+    columns = []
+    for axis in range(point.size):
+        step = np.zeros_like(point)
+        step[axis] = 1e-4 * max(1.0, abs(point[axis]))
+        columns.append((gradient(point + step) - gradient(point - step)) / (2 * step[axis]))
+    columns = np.array(columns)
+    return (columns + columns.T) / 2.0
+
+
+def importance_moments(
+    value: Callable[[NDArray], float],
+    mean: NDArray[np.float64],
+    root: NDArray[np.float64],
+    n_points: int,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """Mean and sd of a density, from points of a normal approximation and their mirror images.
+
+    Parameters
+    ----------
+    value : callable
+        Log-density, nats, up to a constant.
+    mean, root : float arrays, shapes (d,) and (d, d)
+        The normal approximation.
+    n_points : int
+        Points, mirror images included.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    dict
+        ``mean``, ``sd``, and their standard errors ``mean_error`` (in sds) and ``sd_error``
+        (relative), the effective number of points, and the Pareto k of the weights.
+    """
+    half = rng.standard_normal((n_points // 2, mean.size))
+    normal = np.concatenate([half, -half])
+    at_mode = value(mean)
+    excess = np.array([value(mean + root @ xi) - at_mode + 0.5 * xi @ xi for xi in normal])
+    _, pareto_k = az.psislw(excess)
+    weights = np.exp(excess - excess.max())
+    weights /= weights.mean()
+    sd_q = np.sqrt(np.sum(root**2, axis=1))
+    standardised = normal @ (root / sd_q[:, None]).T
+    first = (weights - 1.0)[:, None] * standardised
+    second = (weights - 1.0)[:, None] * (standardised**2 - 1.0)
+    shift = first.mean(axis=0)
+    variance = 1.0 + second.mean(axis=0) - shift**2
+    pairs = len(half)
+    first_error = (first[:pairs] + first[pairs:]).std(axis=0) / 2 / np.sqrt(pairs)
+    second_error = (second[:pairs] + second[pairs:]).std(axis=0) / 2 / np.sqrt(pairs)
+    return {
+        "mean": mean + sd_q * shift,
+        "sd": sd_q * np.sqrt(variance),
+        "mean_error": first_error / np.sqrt(variance),
+        "sd_error": second_error / (2.0 * variance),
+        "n_points": n_points,
+        "effective_points": float(weights.sum() ** 2 / np.sum(weights**2)),
+        "pareto_k": float(pareto_k),
+        "covariance_root": root.tolist(),
+    }

@@ -1,0 +1,72 @@
+"""What a sampler hands back, and the clock."""
+
+import resource
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+__all__ = ["Deadline", "Run", "now"]
+
+
+def now() -> float:
+    """Seconds of processor time of this process and of compilers that it has started.
+
+    On one core with one thread that is the time on the wall of a machine with nothing else to do;
+    other programs do not count.
+    """
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+@dataclass
+class Run:
+    """One chain of one sampler.
+
+    Attributes
+    ----------
+    draws : dict of arrays, shape (n_draws, ...)
+        Draws after tuning, of every free variable, on its own scale.
+    setup_seconds, compile_seconds, tuning_seconds, sampling_seconds : float
+        Disjoint parts of the processor time.
+    rows_per_evaluation : float
+        Rows read for a decision or for a gradient.
+    evaluations_per_draw : float
+        Decisions or gradients of a draw.
+    stopped_early : bool
+        Whether the time was up before the draws were complete.
+    facts : dict
+        Whatever else is worth a note.
+    """
+
+    draws: dict[str, NDArray]
+    setup_seconds: float
+    compile_seconds: float
+    tuning_seconds: float
+    sampling_seconds: float
+    rows_per_evaluation: float
+    evaluations_per_draw: float = 1.0
+    stopped_early: bool = False
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+class Deadline:
+    """Seconds that tuning and sampling may take, from the first look at the clock."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.started: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is up."""
+        return self.left <= 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        time_now = now()
+        if self.started is None:
+            self.started = time_now
+        return self.seconds - (time_now - self.started)

@@ -1,0 +1,29 @@
+"""Names of the samplers; each is imported only in the process that runs it."""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from examples.benchmarks.peers.run import Run
+
+__all__ = ["LABELS", "SAMPLERS", "sampler"]
+
+SAMPLERS = {
+    "ours": ("pymc_samplers", "defaults", "AusterityMH()"),
+    "paper": ("pymc_samplers", "papers_setting", "AusterityMH, the paper's setting"),
+    "metropolis": ("pymc_samplers", "metropolis", "pm.Metropolis"),
+    "demetropolis_z": ("pymc_samplers", "demetropolis_z", "pm.DEMetropolisZ"),
+    "pymc_nuts": ("pymc_samplers", "nuts", "PyMC NUTS"),
+    "nutpie": ("nutpie_sampler", "nuts", "nutpie"),
+    "numpyro_nuts": ("numpyro_samplers", "nuts", "NumPyro NUTS"),
+    "hmcecs": ("numpyro_samplers", "hmcecs", "NumPyro HMCECS, Taylor proxy"),
+    "sgld_cv": ("blackjax_sampler", "sgld", "BlackJAX SGLD, control variates"),
+}
+"""Module, function and what it is called in tables."""
+
+LABELS = {name: label for name, (_, _, label) in SAMPLERS.items()}
+
+
+def sampler(name: str) -> Callable[..., Run]:
+    """The function that runs a sampler."""
+    module, function, _ = SAMPLERS[name]
+    return getattr(import_module(f"examples.benchmarks.peers.{module}"), function)
