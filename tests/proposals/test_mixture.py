@@ -1,0 +1,262 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import (
+    CrankNicolson,
+    GaussianApproximation,
+    Layout,
+    Mixture,
+    Outcome,
+    RandomWalk,
+)
+
+N_KINDS = 6  # of the default mixture
+
+
+def standard_normal(d):
+    return lambda x: -0.5 * x @ x, GaussianApproximation(np.zeros(d), np.eye(d))
+
+
+def student_t(nu, d):
+    """Standard t; the approximation has the curvature of the mode."""
+
+    def log_density(x):
+        return -0.5 * (nu + d) * np.log1p(x @ x / nu)
+
+    return log_density, GaussianApproximation(np.zeros(d), np.eye(d) * np.sqrt(nu / (nu + d)))
+
+
+def log_gamma(shape, d):
+    """Logarithms of gamma variables: skewed, with an exponential tail on one side."""
+
+    def log_density(x):
+        return float(np.sum(shape * x - np.exp(x)))
+
+    mode = np.full(d, np.log(shape))
+    return log_density, GaussianApproximation(mode, np.eye(d) / np.sqrt(shape))
+
+
+def step(mixture, state, log_density, point, rng):
+    """One step with an exact decision."""
+    new, log_ratio = mixture.propose(state, point, rng)
+    change = log_density(new) - log_density(point) + log_ratio
+    accepted = bool(np.log(rng.random()) < change)
+    return (new if accepted else point), accepted
+
+
+def tuned(mixture, target, n_steps, rng, cost=lambda state: 500):
+    """State of a chain from the mode, after the given number of tuning steps."""
+    log_density, approximation = target
+    point = approximation.mean.copy()
+    state = mixture.init(Layout.continuous(point.size), approximation)
+    for _ in range(n_steps):
+        previous = point
+        point, accepted = step(mixture, state, log_density, point, rng)
+        state = mixture.tune(state, Outcome(previous, point, accepted, cost(state)))
+        assert state.shares.sum() == pytest.approx(1.0)
+        assert state.shares.min() > 0.0
+    return state, point
+
+
+def test_the_independence_sampler_wins_where_the_posterior_is_normal():
+    for seed in range(5):
+        mixture = Mixture()
+        state, _ = tuned(mixture, standard_normal(5), 1_000, np.random.default_rng(seed))
+        assert mixture.freeze(state).shares == pytest.approx([0.9, 0, 0, 0, 0, 0.1])
+
+
+@pytest.mark.parametrize("target", [student_t(3, 10), log_gamma(0.2, 3)], ids=["heavy", "skewed"])
+def test_the_independence_sampler_loses_where_it_gets_stuck(target):
+    for seed in range(5):
+        mixture = Mixture()
+        state, _ = tuned(mixture, target, 2_000, np.random.default_rng(seed))
+        shares = mixture.freeze(state).shares
+        assert shares[0] == 0.0
+        assert shares.sum() == pytest.approx(1.0)
+
+
+def test_rows_are_a_cost():
+    """Of two equally good components the one whose decisions are cheap is taken."""
+    for cheap in (0, 1):
+        mixture = Mixture(components=(CrankNicolson(1.0), CrankNicolson(1.0)), smallest_share=0.0)
+        state, _ = tuned(
+            mixture,
+            standard_normal(3),
+            1_000,
+            np.random.default_rng(1),
+            cost=lambda state, cheap=cheap: 500 if state.chosen == cheap else 50_000,
+        )
+        np.testing.assert_array_equal(mixture.freeze(state).shares, np.eye(2)[cheap])
+
+
+def outcomes_of(pattern, size):
+    """Moves of a given size where the pattern says so."""
+    here, there = np.zeros(1), np.full(1, float(size))
+    return [Outcome(here, there if moved else here, bool(moved), 500) for moved in pattern]
+
+
+def test_long_waits_count_for_more_than_their_share():
+    """Half of the proposals accepted, in turns or in one go: only the latter is stuck for long."""
+    mixture = Mixture(components=(CrankNicolson(1.0), CrankNicolson(0.5)), smallest_share=0.0)
+    state = mixture.init(Layout.continuous(1), standard_normal(1)[1])
+    for outcome, of_the_other in zip(
+        outcomes_of([0] * 10 + [1] * 10, 1.0), outcomes_of([0, 1] * 10, 0.8), strict=True
+    ):
+        for chosen, own in enumerate((outcome, of_the_other)):
+            state.chosen = chosen
+            state = mixture.tune(state, own)
+    # squared distance over mean squared wait over mean wait, by hand
+    stuck, steady = (score.efficiency for score in state.scores)
+    assert stuck == pytest.approx(1.0 / ((11**2 + 9) / 20) / 800)
+    assert steady == pytest.approx(0.64 / (10 * 2**2 / 20) / 800)
+    np.testing.assert_array_equal(mixture.freeze(state).shares, [0.0, 1.0])
+
+
+def test_all_are_tried_before_anything_is_known(rng):
+    mixture = Mixture()
+    _, approximation = standard_normal(2)
+    state = mixture.init(Layout.continuous(2), approximation)
+    chosen = []
+    for _ in range(3_000):
+        mixture.propose(state, np.zeros(2), rng)
+        chosen.append(state.chosen)
+    assert stats.chisquare(np.bincount(chosen, minlength=N_KINDS)).pvalue > 1e-4
+
+
+def test_components_are_chosen_by_their_shares_after_tuning(rng):
+    mixture = Mixture(smallest_share=0.25)
+    state, point = tuned(mixture, standard_normal(2), 500, rng)
+    state, chosen = mixture.freeze(state), []
+    for _ in range(3_000):
+        mixture.propose(state, point, rng)
+        chosen.append(state.chosen)
+    counts = np.bincount(chosen, minlength=N_KINDS)
+    assert (counts[1:-1] == 0).all()
+    assert abs(counts[-1] - 750) < 4 * np.sqrt(3_000 * 0.25 * 0.75)
+
+
+def test_a_chain_that_never_moves_is_left_to_the_last(rng):
+    mixture, point = Mixture(), np.zeros(2)
+    state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
+    for _ in range(300):
+        mixture.propose(state, point, rng)
+        state = mixture.tune(state, Outcome(point, point, False, 500))
+    np.testing.assert_array_equal(mixture.freeze(state).shares, np.eye(N_KINDS)[-1])
+
+
+@pytest.mark.parametrize(
+    "proposal",
+    [CrankNicolson(1.0), CrankNicolson(0.4), Mixture(), "tuned"],
+    ids=["independence", "pcn", "untuned", "tuned"],
+)
+def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
+    """Perfect starts: the end of every chain is one more independent draw from the posterior."""
+    shape, d, n_chains, n_steps = 0.6, 2, 1_500, 12
+    log_density, approximation = log_gamma(shape, d)
+    if proposal == "tuned":
+        mixture = Mixture(smallest_share=0.3)
+        state, _ = tuned(mixture, (log_density, approximation), 1_500, rng)
+        proposal, state = mixture, mixture.freeze(state)
+    else:
+        state = proposal.init(Layout.continuous(d), approximation)
+    ends, n_accepted = np.empty((n_chains, d)), 0
+    for k in range(n_chains):
+        point = np.log(rng.gamma(shape, size=d))
+        for _ in range(n_steps):
+            point, accepted = step(proposal, state, log_density, point, rng)
+            n_accepted += accepted
+        ends[k] = point
+    for entry in range(d):
+        assert stats.kstest(np.exp(ends[:, entry]), stats.gamma(shape).cdf).pvalue > 1e-4
+    assert abs(stats.spearmanr(ends).statistic) < 4 / np.sqrt(n_chains)
+    assert n_accepted > 0.1 * n_chains * n_steps
+
+
+@pytest.mark.parametrize("target", [standard_normal(3), log_gamma(2.0, 3)], ids=["normal", "skewed"])
+def test_a_tuned_chain_finds_the_known_posterior(target, rng):
+    log_density, approximation = target
+    mixture = Mixture()
+    state, point = tuned(mixture, target, 1_500, rng)
+    state, points = mixture.freeze(state), []
+    for _ in range(20_000):
+        point, _ = step(mixture, state, log_density, point, rng)
+        points.append(point)
+    from scipy.special import digamma, polygamma
+
+    mean, variance = (0.0, 1.0) if target[1].mean[0] == 0 else (digamma(2.0), polygamma(1, 2.0))
+    for moments, expected in ((np.array(points), mean), ((np.array(points) - mean) ** 2, variance)):
+        batches = moments.reshape(40, 500, 3).mean(axis=1)
+        error = batches.std(axis=0, ddof=1) / np.sqrt(40)
+        assert (np.abs(batches.mean(axis=0) - expected) < 4.5 * error).all()
+        assert (error < 0.1 * np.sqrt(variance)).all()
+
+
+def test_frozen_shares_stay(rng):
+    mixture = Mixture()
+    state, point = tuned(mixture, standard_normal(2), 300, rng)
+    state = mixture.freeze(state)
+    shares, scaling = state.shares.copy(), mixture.components[-1].current_scaling(state.states[-1])
+    for _ in range(200):
+        point, _ = step(mixture, state, standard_normal(2)[0], point, rng)
+    np.testing.assert_array_equal(state.shares, shares)
+    assert mixture.components[-1].current_scaling(state.states[-1]) == scaling
+
+
+def walk(mixture, state, point, seed, n_steps=150):
+    rng, log_density, points = np.random.default_rng(seed), student_t(5, 2)[0], []
+    for _ in range(n_steps):
+        previous = point
+        point, accepted = step(mixture, state, log_density, point, rng)
+        state = mixture.tune(state, Outcome(previous, point, accepted, 500))
+        points.append(point)
+    return np.array(points), state.shares
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))]
+)
+def test_a_copy_of_the_state_goes_on_alike_and_apart(duplicate):
+    mixture = Mixture()
+    state, point = tuned(mixture, student_t(5, 2), 333, np.random.default_rng(1))
+    twin, untouched = duplicate(state), duplicate(state)
+    first, shares = walk(mixture, state, point, seed=2)
+    second, shares_of_twin = walk(mixture, twin, point, seed=2)
+    third, _ = walk(mixture, untouched, point, seed=2)
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_array_equal(first, third)
+    np.testing.assert_array_equal(shares, shares_of_twin)
+    assert len(np.unique(first[:, 0])) > 20
+
+
+def test_scaling_is_that_of_the_component_that_moved(rng):
+    mixture = Mixture()
+    state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
+    sizes = [1.0, 0.7, 0.4, 0.2, 0.1, 2.38 / np.sqrt(2)]
+    for _ in range(30):
+        mixture.propose(state, np.zeros(2), rng)
+        assert mixture.current_scaling(state) == pytest.approx(sizes[state.chosen])
+
+
+def test_no_components_are_refused():
+    with pytest.raises(SettingError, match="components is empty"):
+        Mixture(components=())
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(SettingError, match=r"\[0, 1\]"):
+        Mixture(smallest_share=share)
+
+
+def test_without_an_approximation_only_what_does_not_need_it():
+    with pytest.raises(SettingError, match=r"use RandomWalk\(\)"):
+        Mixture().init(Layout.continuous(2))
+    walks = Mixture(components=(RandomWalk(scaling=0.1), RandomWalk(scaling=1.0)))
+    state = walks.init(Layout.continuous(2))
+    outcome = Outcome(np.zeros(2), np.ones(2), True, 500)
+    assert walks.tune(state, outcome).scores[0].travelled == 2.0  # in the units of the point
