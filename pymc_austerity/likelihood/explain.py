@@ -30,7 +30,10 @@ def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = Non
         f"On mini-batches: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
         *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
         "In full at every step:",
-        *(f"  {_about_term(term, row_likelihood.n_rows)}" for term in row_likelihood.evaluated_in_full),
+        *(
+            f"  {_about_term(term, row_likelihood.n_rows)}"
+            for term in row_likelihood.evaluated_in_full
+        ),
     ]
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
@@ -76,7 +79,8 @@ def _lengths_of_dims(model: pm.Model, name: str) -> list[int]:
 def _about_leaf(leaf: RowLeaf) -> str:
     name, array = leaf.placeholder.name, leaf.array
     shape = " x ".join(f"{length:,}" for length in array.shape)
-    return f"reads {name}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
+    verb = "reads, computed once," if leaf.is_computed else "reads"
+    return f"{verb} {name}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
 
 
 def _about_term(term: EvaluatedInFull, n_rows: int) -> str:

@@ -131,4 +131,3 @@ def _sum_over_others(log_density: Variable, axis: int) -> Variable:
 
 def _sum(graphs: Sequence[Variable]) -> Variable:
     return pt.add(*graphs) if len(graphs) > 1 else graphs[0]
-

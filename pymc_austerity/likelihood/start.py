@@ -48,8 +48,8 @@ def _chunks(array: NDArray) -> list[tuple[int, NDArray]]:
 
 
 def _not_finite(leaf: RowLeaf) -> NDArray[np.int64]:
-    """Rows of a leaf with NaN or infinite values."""
-    if leaf.array.dtype.kind != "f":
+    """Rows of the user's data with NaN or infinite values."""
+    if leaf.is_computed or leaf.array.dtype.kind != "f":
         return np.empty(0, dtype=np.int64)
     return np.concatenate(
         [
@@ -62,9 +62,7 @@ def _not_finite(leaf: RowLeaf) -> NDArray[np.int64]:
 def _suspicious(leaf: RowLeaf) -> NDArray[np.int64]:
     """Rows that hold the smallest or largest value of a column, and some that are not finite."""
     # In chunks, because NumPy would copy the array to look along its columns.
-    extreme = np.concatenate(
-        [first + _extreme_rows(chunk) for first, chunk in _chunks(leaf.array)]
-    )
+    extreme = np.concatenate([first + _extreme_rows(chunk) for first, chunk in _chunks(leaf.array)])
     extreme = extreme[_extreme_rows(leaf.array[extreme])]
     return np.concatenate([extreme, _not_finite(leaf)[:_CHUNK]])
 
@@ -90,8 +88,8 @@ def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) 
                 "leave these rows out, or impute what is missing before building the model."
             )
     return (
-        f"{beginning}: choose another start with initvals, or look for observed values outside of "
-        f"the support of their distribution (the first such row is {bad[0]:,})."
+        f"{beginning}: choose another start with initvals, or look for missing data and observed "
+        f"values outside of the support of their distribution (the first such row is {bad[0]:,})."
     )
 
 

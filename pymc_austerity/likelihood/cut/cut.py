@@ -32,10 +32,13 @@ class RowLeaf:
         Stands for the rows of the batch in the graph.
     array : array, shape (n_rows, ...)
         All rows; where possible a view of the user's data, in the dtype of the user's data.
+    is_computed : bool
+        Whether the model computes it from the data, once.
     """
 
     placeholder: Variable
     array: NDArray
+    is_computed: bool = False
 
 
 class Cut:
@@ -104,13 +107,13 @@ class Cut:
                 self.local.add(parameter)
         return variable
 
-    def leaf(self, array: NDArray, name: str, key: Hashable) -> Variable:
+    def leaf(self, array: NDArray, name: str, key: Hashable, is_computed: bool = True) -> Variable:
         """Placeholder of the batch's rows of an array; the same one for the same key."""
         if key not in self._placeholders:
             if array.shape[0] != self.n_rows:
                 raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
             placeholder = pt.tensor(name, dtype=array.dtype, shape=(None, *array.shape[1:]))
-            self.leaves.append(RowLeaf(placeholder, array))
+            self.leaves.append(RowLeaf(placeholder, array, is_computed))
             self._placeholders[key] = placeholder
         return self._placeholders[key]
 
@@ -144,12 +147,11 @@ class Cut:
             return pt.alloc(pt.constant(np.moveaxis(array[:1], 0, axis)), *lengths)
         # The same memory is the same leaf, however many variables of the graph look at it.
         memory = (array.__array_interface__["data"][0], array.shape, array.strides)
-        placeholder = self.leaf(array, _name(variable), (memory, array.dtype))
+        root = without_views(variable)
+        is_computed = root.owner is not None
+        name = variable.name or root.name or ("computed" if is_computed else "data")
+        placeholder = self.leaf(array, name, (memory, array.dtype), is_computed)
         return pt.moveaxis(placeholder, 0, axis) if axis else placeholder
-
-
-def _name(variable: Variable) -> str:
-    return variable.name or without_views(variable).name or "data"
 
 
 def _is_constant(array: NDArray) -> bool:

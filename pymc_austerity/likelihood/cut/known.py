@@ -55,9 +55,7 @@ def is_cast(variable: Variable) -> bool:
     """Tell whether a variable is its input with another dtype."""
     node = variable.owner
     return (
-        node is not None
-        and isinstance(node.op, Elemwise)
-        and isinstance(node.op.scalar_op, Cast)
+        node is not None and isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast)
     )
 
 

@@ -39,9 +39,7 @@ def subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 def advanced_subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     """``a[group][i] == a[group[i]]``: rows of the index, or rows of a slice beside it."""
     operand = wanted.node.inputs[0]
-    indices = [
-        entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)
-    ]
+    indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
     indices = padded(indices, operand.type.ndim)
     arrays = [k for k, index in enumerate(indices) if not isinstance(index, slice)]
     # Axes that arrays of indices leave stay together, or come first if a slice lies between them.
@@ -101,9 +99,7 @@ def _through_index(
     return cut.take(operand, k, inner)[tuple(taken)]
 
 
-def _is_worth_following(
-    cut: "Cut", operand: Variable, k: int, index: Variable, axis: int
-) -> bool:
+def _is_worth_following(cut: "Cut", operand: Variable, k: int, index: Variable, axis: int) -> bool:
     """Tell whether an indexed variable is computed and about as long as there are rows.
 
     Then ``p[arange(n), y]`` computes ``p`` for the rows of the batch only.

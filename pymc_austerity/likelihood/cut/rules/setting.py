@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 def set_or_add(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     """Set or add to columns of every row, or to some of the rows."""
     operand = wanted.node.inputs[0]
-    indices = [
-        entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)
-    ]
+    indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
     indices = padded(indices, operand.type.ndim)
     own = indices[wanted.axis]
     length = cut.known.shape(operand)[wanted.axis]
@@ -70,7 +68,7 @@ def _into_rows(
     operand, values = wanted.node.inputs[:2]
     rows = cut.take(operand, wanted.axis, wanted.selection)
     order = np.full(cut.known.shape(operand)[wanted.axis], -1)
-    order[changed] = np.arange(changed.size)
+    order[changed] = np.arange(changed.size).reshape(changed.shape)
     if not op.set_instead_of_inc and np.unique(changed).size != changed.size:
         raise CannotCut("some rows are added to more than once")
     place = order[cut.selections.rows(wanted.selection)]
