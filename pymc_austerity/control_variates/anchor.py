@@ -20,6 +20,9 @@ _SOME_ROWS = 10_000
 _PILOT_PAIRS = 2
 _MOST_ROUNDS = 5
 
+_FLAT = 1e-10
+"""Curvature, next to that of each parameter by itself, which rounding error may have made."""
+
 
 class NoAnchorError(ValueError):
     """The likelihood cannot be expanded about a point; the message says why, as half a sentence."""
@@ -116,13 +119,17 @@ def inverse_root(precision: NDArray[np.float64]) -> NDArray[np.float64]:
     Raises
     ------
     NoModeError
-        The matrix is not positive definite.
+        The matrix is not positive definite, or not by more than rounding error.
     """
-    try:
-        upper = np.linalg.cholesky(precision[::-1, ::-1])[::-1, ::-1]  # precision = upper upper'
-    except np.linalg.LinAlgError as error:
-        raise NoModeError("the Hessian there is not negative definite") from error
-    return solve_triangular(upper, np.eye(precision.shape[0]), lower=False).T
+    curvatures = np.diag(precision)
+    if not (np.isfinite(precision).all() and (curvatures > 0.0).all()):
+        raise NoModeError("the Hessian there is not negative definite")
+    sds = 1.0 / np.sqrt(curvatures)
+    scaled = precision * np.outer(sds, sds)  # units of the parameters must not matter
+    if not np.linalg.eigvalsh(scaled)[0] > _FLAT:
+        raise NoModeError("the Hessian there is not negative definite")
+    upper = np.linalg.cholesky(scaled[::-1, ::-1])[::-1, ::-1]  # scaled = upper upper'
+    return sds[:, None] * solve_triangular(upper, np.eye(sds.size), lower=False).T
 
 
 def _mode(
@@ -132,13 +139,27 @@ def _mode(
     source: RowSource,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Search on some rows first: any, then those that matter where that search ended."""
+    """Search on some rows first, unless there are few or these leave open what all of them tell."""
     point = start.astype(np.float64)
-    n_rows = source.n_rows
-    if n_rows <= 4 * _SOME_ROWS:
-        return approach_mode(trust_region(point, density), density, density)
-    some = density.on([(_taken(source, rng.choice(n_rows, _SOME_ROWS, replace=False)), 1.0)])
-    some = some.weighted(n_rows / _SOME_ROWS)
+    if source.n_rows > 4 * _SOME_ROWS:
+        try:
+            near, some = _mode_on_some_rows(point, density, row_function, source, rng)
+            return approach_mode(near, some, density)
+        except NoModeError:
+            pass
+    return approach_mode(trust_region(point, density), density, density)
+
+
+def _mode_on_some_rows(
+    point: NDArray[np.float64],
+    density: RowDensity,
+    row_function: Callable[..., NDArray],
+    source: RowSource,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], RowDensity]:
+    """Any rows first, then those that matter where that search ended."""
+    some = density.on([(_taken(source, rng.choice(source.n_rows, _SOME_ROWS, replace=False)), 1.0)])
+    some = some.weighted(source.n_rows / _SOME_ROWS)
     point = trust_region(point, some)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
@@ -147,7 +168,7 @@ def _mode(
         moved = solve_triangular(root, point - before, lower=True)
         if float(moved.dot(moved)) < point.size:  # within the spread of the posterior
             break
-    return approach_mode(point, some, density)
+    return point, some
 
 
 def _rows_that_matter(

@@ -142,6 +142,8 @@ def assemble(
     compiled = compile_differences(
         likelihood, variables, shared, point, compile_kwargs=compile_kwargs
     )
+    start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+    compiled.exact(start, start)  # what is called once is ready when the chains start
     n_rows = likelihood.n_rows
     always_exact = epsilon == 0.0 or (batch_size or USUAL_BATCH) >= n_rows
     plan, reason = None, ""
@@ -171,6 +173,7 @@ def assemble(
         return Machinery(compiled.exact, *plan)
     say("storing the rows")
     source = prepared.shuffled_rows()
+    compiled.rows(start, start, *source.window(0, 1))
     if always_exact:
         draw: Any = AllRows(source)
         why = "epsilon=0" if epsilon == 0.0 else f"a batch of {batch_size or USUAL_BATCH:,}"

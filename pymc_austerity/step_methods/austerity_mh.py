@@ -397,6 +397,9 @@ class AusterityMH(ArrayStepShared):
         """
         return f"{self._summary()}\n{self._explanation}"
 
+    def __repr__(self) -> str:
+        return f"<{self._summary()}>"
+
     def _summary(self) -> str:
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "

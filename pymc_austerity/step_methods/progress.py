@@ -16,7 +16,7 @@ def columns(n_chains: int) -> tuple[list[TextColumn], dict[str, list[float]]]:
     """Columns for the acceptance rate and the share of data, and their first values."""
     texts = [
         TextColumn("{task.fields[acceptance]:.2f}", table_column=Column("Acceptance", ratio=1)),
-        TextColumn("{task.fields[data]:.1%}", table_column=Column("Data read", ratio=1)),
+        TextColumn("{task.fields[data]:.2%}", table_column=Column("Data read", ratio=1)),
     ]
     return texts, {"acceptance": [0.0] * n_chains, "data": [0.0] * n_chains}
 
