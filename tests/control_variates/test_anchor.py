@@ -1,0 +1,267 @@
+import numpy as np
+import pytest
+
+from pymc_austerity.control_variates import NoAnchorError, find_anchor
+from pymc_austerity.control_variates.anchor import inverse_root
+from pymc_austerity.control_variates.mode import NoModeError
+from pymc_austerity.rows import ArrayRows
+from tests.control_variates.brute_force import gradients, hessians, taylor_differences
+from tests.control_variates.regressions import logistic, normal, poisson, simulate
+
+CLOSE_ENOUGH = 0.02  # posterior standard deviations, as the search promises
+FAMILIES = [normal, logistic, poisson]
+
+
+def anchor_of(model, rng, **kwargs):
+    return find_anchor(
+        model.start, model.rows, model.exact, model.differences, model.source, rng=rng, **kwargs
+    )
+
+
+def distance_in_sds(point, model):
+    mode = model.mode()
+    away = point - mode
+    return np.sqrt(away @ model.precision(mode) @ away)
+
+
+def pair(anchor, rng, spread=1.0):
+    return [
+        anchor.point + spread * anchor.root @ rng.standard_normal(anchor.point.size) for _ in "ab"
+    ]
+
+
+# ------------------------------------------------------------------ where it is
+
+
+@pytest.mark.parametrize("n_rows", [2_000, 60_000])
+def test_closed_form_of_a_linear_regression(n_rows, rng):
+    """60,000 rows are more than the search reads at first."""
+    model = simulate(normal, n_rows, rng)
+    anchor = anchor_of(model, rng)
+    precision = model.X.T @ model.X + np.eye(3)
+    mode = np.linalg.solve(precision, model.X.T @ model.y)
+    away = anchor.point - mode
+    assert np.sqrt(away @ precision @ away) < CLOSE_ENOUGH
+    covariance = anchor.root @ anchor.root.T
+    np.testing.assert_allclose(covariance, np.linalg.inv(precision), rtol=1e-8, atol=1e-12)
+    np.testing.assert_array_equal(np.triu(anchor.root, 1), 0.0)
+    np.testing.assert_allclose(anchor.hessian, -model.X.T @ model.X, rtol=1e-9, atol=1e-8)
+    expected = model.X.T @ (model.y - model.X @ anchor.point)
+    np.testing.assert_allclose(anchor.gradient, expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("n_rows", [2_000, 60_000])
+def test_mode_and_curvature_of_regressions(family, n_rows, rng):
+    model = simulate(family, n_rows, rng)
+    anchor = anchor_of(model, rng)
+    passes, curvatures = model.passes, model.curvatures / 3
+    assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
+    np.testing.assert_allclose(anchor.hessian, model.hessian(anchor.point), rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(
+        anchor.gradient, model.row_gradients(anchor.point).sum(axis=0), rtol=1e-9, atol=1e-7
+    )
+    identity = anchor.root.T @ model.precision(anchor.point) @ anchor.root
+    np.testing.assert_allclose(identity, np.eye(3), atol=1e-9)
+    assert passes < 12
+    assert curvatures < 12
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", ["rare feature", "rare feature, no prior", "heavy tails"])
+def test_rows_that_a_sample_misses_cost_few_passes(kind, seed):
+    """20 of 60,000 rows know about the last coefficient, or a few rows dominate all of them."""
+    rng, n_rows = np.random.default_rng(seed), 60_000
+    if kind == "heavy tails":
+        X = rng.standard_t(1.5, size=(n_rows, 3))
+    else:
+        X = rng.normal(size=(n_rows, 3))
+        X[:, 2] = 0.0
+        X[rng.choice(n_rows, 20, replace=False), 2] = 1.0
+    model = simulate(logistic, n_rows, rng, [0.5, -0.3, 1.0], X)
+    if kind == "rare feature, no prior":
+        model.prior_precision = 1e-12
+    anchor = anchor_of(model, rng)
+    assert model.passes < 15
+    assert model.curvatures / 3 < 15
+    assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
+
+
+def test_a_start_far_away_is_no_obstacle(rng):
+    model = simulate(logistic, 2_000, rng)
+    anchor = find_anchor(
+        np.array([30.0, -40.0, 50.0]),
+        model.rows,
+        model.exact,
+        model.differences,
+        model.source,
+        rng=rng,
+    )
+    assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
+
+
+def test_a_given_point_is_taken_as_it_is(rng):
+    model, at = simulate(logistic, 2_000, rng), np.array([0.3, 0.2, 0.1])
+    anchor = anchor_of(model, rng, at=at)
+    np.testing.assert_array_equal(anchor.point, at)
+    np.testing.assert_allclose(anchor.hessian, model.hessian(at), rtol=1e-9)
+    assert model.passes == 1.0
+    assert model.curvatures == 3.0
+
+
+def test_deterministic_given_the_generator(rng):
+    model = simulate(poisson, 60_000, rng)
+    first, second = (anchor_of(model, np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(first.point, second.point)
+
+
+# ------------------------------------------------------------------ what is expanded there
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("order", [1, 2])
+def test_expansion_is_the_sum_of_the_terms_of_all_rows(family, order, rng):
+    model = simulate(family, 300, rng)
+    anchor = anchor_of(model, rng, order=order)
+
+    def values(point):
+        return model.differences(point, anchor.point, model.X, model.y)
+
+    g, H = gradients(values, anchor.point), hessians(values, anchor.point)
+    for spread in (1.0, 10.0):
+        proposed, current = pair(anchor, rng, spread)
+        terms = taylor_differences(g, H, anchor.point, proposed, current, order)
+        expansion = anchor.expansion(proposed, current)
+        assert expansion == pytest.approx(terms.sum(), rel=1e-6, abs=1e-6)
+        assert anchor.expansion(current, proposed) == pytest.approx(-expansion, rel=1e-10)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("order", [1, 2])
+def test_residuals_and_expansion_add_up_to_the_difference(family, order, rng):
+    model = simulate(family, 5_000, rng)
+    anchor = anchor_of(model, rng, order=order)
+    g, H = model.row_gradients(anchor.point), model.row_hessians(anchor.point)
+    for spread in (1.0, 20.0):
+        proposed, current = pair(anchor, rng, spread)
+        differences = model.differences(proposed, current, model.X, model.y)
+        terms = taylor_differences(g, H, anchor.point, proposed, current, order)
+        total = (differences - terms).sum() + anchor.expansion(proposed, current)
+        assert total == pytest.approx(differences.sum(), rel=1e-8)
+
+
+def test_nothing_is_left_of_a_linear_regression(rng):
+    model = simulate(normal, 2_000, rng)
+    anchor = anchor_of(model, rng)
+    proposed, current = pair(anchor, rng, spread=50.0)
+    difference = model.differences(proposed, current, model.X, model.y).sum()
+    assert abs(difference) > 10.0
+    assert anchor.expansion(proposed, current) == pytest.approx(difference, rel=1e-10)
+
+
+# ------------------------------------------------------------------ where there is none
+
+
+def test_a_flat_direction_without_a_prior(rng):
+    X = rng.normal(size=(1_000, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    model = simulate(normal, 1_000, rng, X=X)
+    model.prior_precision = 0.0
+    with pytest.raises(NoAnchorError, match=r"^the \w.*[^.]$"):
+        anchor_of(model, rng)
+
+
+class TwoModes:
+    """Rows from either of two means that mirror each other, which the start cannot tell apart."""
+
+    def __init__(self, rng, n_rows=500):
+        self.y = rng.choice([-3.0, 3.0], n_rows) + rng.normal(size=n_rows)
+
+    def rows(self, point, direction, y):
+        (mu,) = point
+        t = np.tanh(mu * y)
+        value = -0.5 * (y**2 + mu**2) + np.logaddexp(mu * y, -mu * y)
+        second = -1 + y**2 * (1 - t**2)
+        return [value.sum(), np.array([(y * t - mu).sum()]), direction * second.sum()]
+
+    def exact(self, point, direction):
+        return [-0.5 * float(point @ point), -point, -direction]
+
+    def differences(self, proposed, current, y):
+        return np.logaddexp(proposed * y, -proposed * y) - np.logaddexp(current * y, -current * y)
+
+
+@pytest.mark.parametrize("at", [None, np.zeros(1)])
+def test_a_saddle_between_two_modes(at, rng):
+    model = TwoModes(rng)
+    with pytest.raises(NoAnchorError, match="not negative definite"):
+        find_anchor(
+            np.zeros(1),
+            model.rows,
+            model.exact,
+            model.differences,
+            ArrayRows([model.y]),
+            rng=rng,
+            at=at,
+        )
+
+
+def test_one_of_two_modes_is_found_from_beside_the_saddle(rng):
+    model = TwoModes(rng)
+    anchor = find_anchor(
+        np.array([0.1]), model.rows, model.exact, model.differences, ArrayRows([model.y]), rng=rng
+    )
+    assert anchor.point[0] == pytest.approx(3.0, abs=0.3)
+
+
+@pytest.mark.parametrize("n_rows", [1_000, 60_000])
+def test_a_likelihood_that_is_not_finite(n_rows, rng):
+    model = simulate(normal, n_rows, rng)
+    model.y[::7] = np.nan
+    with np.errstate(invalid="ignore"), pytest.raises(NoAnchorError, match=r"^the \w.*[^.]$"):
+        anchor_of(model, rng)
+
+
+def test_a_direction_that_some_rows_leave_open(rng):
+    """Three of 60,000 rows tell of the last coefficient and there is no prior at all."""
+    X = rng.normal(size=(60_000, 3))
+    X[:, 2] = 0.0
+    X[rng.choice(60_000, 3, replace=False), 2] = [1.0, 2.0, -1.0]
+    model = simulate(poisson, 60_000, rng, [0.5, -0.3, 1.0], X)
+    model.prior_precision = 0.0
+    anchor = anchor_of(model, rng)
+    assert distance_in_sds(anchor.point, model) < CLOSE_ENOUGH
+
+
+# ------------------------------------------------------------------ a detail
+
+
+@pytest.mark.parametrize("condition", [1.0, 1e6])
+@pytest.mark.parametrize("units", [1.0, 1e-8])
+def test_inverse_root(condition, units, rng):
+    basis, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    scales = np.array([1.0, units, 1.0, 1.0 / units, 1.0])
+    well = basis @ np.diag(np.geomspace(1.0, condition, 5)) @ basis.T
+    precision = well * np.outer(scales, scales)
+    root = inverse_root(precision)
+    np.testing.assert_array_equal(np.triu(root, 1), 0.0)
+    assert (np.diag(root) > 0).all()
+    scaled = scales[:, None] * root
+    np.testing.assert_allclose(scaled @ scaled.T @ well, np.eye(5), atol=1e-13 * condition)
+
+
+@pytest.mark.parametrize(
+    "precision",
+    [
+        -np.eye(2),
+        np.diag([1.0, 0.0]),
+        np.diag([1.0, -1e-300]),
+        np.array([[1.0, 2.0], [2.0, 1.0]]),
+        np.ones((2, 2)) + np.diag([0.0, 1e-15]),
+        np.array([[1.0, np.nan], [np.nan, 1.0]]),
+        np.diag([1.0, np.inf]),
+    ],
+)
+def test_no_inverse_root(precision):
+    with pytest.raises(NoModeError, match="not negative definite"):
+        inverse_root(precision)
