@@ -27,7 +27,7 @@ def inlined(outputs: Sequence[Variable]) -> list[Variable]:
     """
     current = lower_xtensor(outputs)
     for _ in range(_DEEPEST):
-        contents = {}
+        contents: dict[Variable, Variable] = {}
         for node in toposort(current):
             if isinstance(node.op, OpFromGraph) and not isinstance(node.op, Softmax | LogSoftmax):
                 arguments = dict(zip(node.op.inner_inputs, node.inputs, strict=True))

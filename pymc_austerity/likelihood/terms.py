@@ -191,9 +191,9 @@ def _refuse_without_rows(term: Term, axis: int) -> None:
         )
     if term.n_rows(axis) < 2:
         raise NotRowwiseError(
-            f"{what} has a log-density of shape {term.shape}, without an axis {axis} of two or more "
-            "rows: name with likelihood= and axis= what has one entry per row, and leave out a sum "
-            "over rows."
+            f"{what} has a log-density of shape {term.shape}, without an axis {axis} of two or "
+            "more rows: name with likelihood= and axis= what has one entry per row, and leave out "
+            "a sum over rows."
         )
 
 

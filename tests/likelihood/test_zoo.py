@@ -2,7 +2,6 @@
 
 from importlib.util import find_spec
 
-import numpy as np
 import pytensor
 import pytest
 
