@@ -1,0 +1,80 @@
+"""What the test believed about its own decisions."""
+
+from typing import Any
+
+import pandas as pd
+import xarray as xr
+
+from pymc_austerity.diagnostics.groups import statistics_of
+from pymc_austerity.diagnostics.tables import by_chain, n_decisions
+
+__all__ = ["decision_errors"]
+
+
+def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
+    r"""Tail probabilities at the decisions, by chain and overall.
+
+    The tail probability :math:`\delta` at which a test stopped is what it believed at its last
+    look: the probability that all rows would have said otherwise, had it looked only once and known
+    nothing before. The whole sequential test errs more often. `audit` measures that.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of AusterityMH, or a netCDF file of one.
+    step_method : int, optional
+        Which AusterityMH of a compound run, counted from 0; by default all together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each chain and one, ``"all"``, for all chains, with the columns
+
+        ``n_decisions``
+            Decisions taken.
+        ``error_mean``, ``error_max``
+            Mean and largest tail probability; 0 for exact decisions. With several steps per draw
+            the largest is that of draws' means.
+        ``expected_wrong``
+            Wrong decisions implied: the sum of the tail probabilities.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not a run of AusterityMH, or has no such step method.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import decision_errors
+    >>> dims = ("chain", "draw")
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, [[100, 300], [100, 1000]]),
+    ...         "decision_error": (dims, [[0.01, 0.04], [0.03, 0.0]]),
+    ...     }
+    ... )
+    >>> decision_errors(run).round(3)
+           n_decisions  error_mean  error_max  expected_wrong
+    chain
+    0                2       0.025       0.04            0.05
+    1                2       0.015       0.03            0.03
+    all              4       0.020       0.04            0.08
+    """
+    return by_chain(statistics_of(idata, ["decision_error"], step_method=step_method), _summary)
+
+
+def _summary(statistics: xr.Dataset) -> dict[str, float]:
+    error = statistics["decision_error"]
+    expected_wrong = float((error * statistics["steps_per_draw"]).sum())
+    return {
+        "n_decisions": n_decisions(statistics),
+        "error_mean": expected_wrong / n_decisions(statistics),
+        "error_max": float(error.max()),
+        "expected_wrong": expected_wrong,
+    }

@@ -1,0 +1,53 @@
+"""Runs of which everything is known, and real ones."""
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+
+from pymc_austerity import AusterityMH
+
+DIMS = ("chain", "draw")
+QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
+
+
+def synthetic(n_chains=2, n_draws=50, n_step_methods=None, attrs=None, **changed):
+    """Every decision reads 100 of 1,000 rows in one look; statistics and constants may differ."""
+    values = {
+        "n_rows_used": 100,
+        "data_fraction": 0.1,
+        "n_looks": 1,
+        "used_all_rows": False,
+        "accepted": 1.0,
+        "decision_error": 0.02,
+        "standardized_mean": 3.0,
+        "audited": False,
+        "audit_agrees": True,
+        "scaling": 1.0,
+    } | changed
+    shape = (n_chains, n_draws) + ((n_step_methods,) if n_step_methods else ())
+    variables = {
+        name: ((*DIMS, f"{name}_dim_0")[: len(shape)], np.broadcast_to(value, shape).copy())
+        for name, value in values.items()
+    }
+    constants = {"n_rows": 1_000, "epsilon": 0.05, "batch_size": 100, "steps_per_draw": 1}
+    return xr.Dataset(variables, attrs=constants | (attrs or {}))
+
+
+def audited(n_audited, n_wrong, **kwargs):
+    """The first draws of the first of two chains are audited, and the first of these are wrong."""
+    number = np.arange(kwargs.get("n_draws", 50))
+    flags = np.zeros((2, number.size), dtype=bool)
+    flags[0], agrees = number < n_audited, np.ones_like(flags)
+    agrees[0] = number >= n_wrong
+    return synthetic(audited=flags, audit_agrees=agrees, **kwargs)
+
+
+def real(build, *, beside=None, draws=200, **settings):
+    """Sample a small model with the settings of the paper."""
+    model = build()
+    with model:
+        step = AusterityMH(**({"control_variates": None, "batch_size": 100} | settings))
+        steps = [step, beside(model)] if beside else step
+        return pm.sample(
+            step=steps, draws=draws, tune=200, chains=2, cores=1, random_seed=1, **QUIET
+        )
