@@ -1,0 +1,164 @@
+"""When a sequential test looks at the data, and how much it knows by then."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymc_austerity.errors import SettingError
+
+__all__ = ["Looks", "constant_looks", "doubling_looks", "effective_shares"]
+
+
+@dataclass(frozen=True, eq=False)
+class Looks:
+    r"""Shares of the rows seen at each look of a sequential test.
+
+    Parameters
+    ----------
+    shares : float array, shape (J,)
+        :math:`\pi_j = n_j / N`, increasing; the last one is 1. They are what a look has cost so
+        far, and what a Wang-Tsiatis boundary depends on.
+    effective_shares : float array, shape (J,), optional
+        Share of a uniform sample that would estimate the sum as well as the rows seen do. They fix
+        how the test errs. Equal to `shares` for uniform samples, which is the default; see
+        `effective_shares` for stratified ones.
+
+    Attributes
+    ----------
+    information : float array, shape (J - 1,)
+        :math:`\tau_j = \pi_j / (1 - \pi_j)` of the effective shares at every look but the last:
+        the squared reciprocal of the estimate's standard error, in units of `Estimate.spread`.
+
+    Raises
+    ------
+    SettingError
+        If shares do not increase from above 0 to 1.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import Looks
+    >>> Looks([0.2, 0.5, 1.0]).information
+    array([0.25, 1.  ])
+    """
+
+    shares: ArrayLike
+    effective_shares: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        shares = _checked(self.shares)
+        effective = shares if self.effective_shares is None else _checked(self.effective_shares)
+        if effective.shape != shares.shape:
+            raise SettingError(
+                f"there are {shares.size} shares and {effective.size} effective shares: give one "
+                "of each per look"
+            )
+        object.__setattr__(self, "shares", shares)
+        object.__setattr__(self, "effective_shares", effective)
+
+    def __len__(self) -> int:
+        return int(np.size(self.shares))
+
+    @property
+    def information(self) -> NDArray[np.float64]:
+        """Precision of the estimate at every look but the last, in units of 1 / spread squared."""
+        effective = np.asarray(self.effective_shares)[:-1]
+        return effective / (1.0 - effective)
+
+
+def _checked(shares: ArrayLike) -> NDArray[np.float64]:
+    values = np.array(shares, dtype=np.float64, ndmin=1)
+    increasing = values.ndim == 1 and bool(np.all(np.diff(values, prepend=0.0) > 0.0))
+    if not (increasing and values.size and values[-1] == 1.0):
+        raise SettingError("shares of the rows must increase from above 0 to 1, one per look")
+    values.flags.writeable = False
+    return values
+
+
+def constant_looks(batch_size: int, n_rows: int) -> Looks:
+    """Looks of a test that adds the same number of rows every time.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows added at each look, m.
+    n_rows : int
+        Rows there are, N.
+
+    Returns
+    -------
+    Looks
+        The last look sees what is left.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import constant_looks
+    >>> constant_looks(400, 1_000).shares
+    array([0.4, 0.8, 1. ])
+    """
+    _check_sizes(batch_size, n_rows)
+    counts = np.arange(1, -(-n_rows // batch_size) + 1) * batch_size
+    return Looks(np.minimum(counts, n_rows) / n_rows)
+
+
+def doubling_looks(batch_size: int, n_rows: int) -> Looks:
+    """Looks of a test that doubles its sample every time.
+
+    Parameters
+    ----------
+    batch_size : int
+        Rows seen at the first look, m.
+    n_rows : int
+        Rows there are, N.
+
+    Returns
+    -------
+    Looks
+        The last look sees what is left.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import doubling_looks
+    >>> doubling_looks(200, 1_000).shares
+    array([0.2, 0.4, 0.8, 1. ])
+    """
+    _check_sizes(batch_size, n_rows)
+    counts = [batch_size]
+    while counts[-1] < n_rows:
+        counts.append(2 * counts[-1])
+    return Looks(np.minimum(counts, n_rows) / n_rows)
+
+
+def _check_sizes(batch_size: int, n_rows: int) -> None:
+    if not 1 <= batch_size <= n_rows:
+        raise SettingError(f"batch_size is {batch_size}: it must lie between 1 and n_rows={n_rows}")
+
+
+def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]:
+    r"""Shares of a uniform sample that are worth as much as given looks at a stratified one.
+
+    A uniform sample of a share :math:`\pi` has variance :math:`s^2 (1 - \pi) / \pi`, with `spread`
+    :math:`s`. A look with variance :math:`V_j` is therefore worth
+    :math:`\pi_j = s^2 / (s^2 + V_j)`.
+
+    Parameters
+    ----------
+    variances : float array, shape (J,), nats squared
+        Variance of the estimated sum at each look (`Estimate.variance`), falling to 0.
+    spread : float
+        The unit of :math:`\mu_{std}` (`Estimate.spread`), nats.
+
+    Returns
+    -------
+    float array, shape (J,)
+        For `Looks`. Increments of a stratified estimate are not exactly those of a uniform one:
+        the precision that counts is this one at every look, whatever the strata.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import effective_shares
+    >>> effective_shares([8.0, 2.0, 0.0], spread=2.0)
+    array([0.33333333, 0.66666667, 1.        ])
+    """
+    squared_spread = spread * spread
+    return squared_spread / (squared_spread + np.asarray(variances, dtype=np.float64))
