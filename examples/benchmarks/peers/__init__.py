@@ -1,1 +1,1 @@
-"""AusterityMH against other samplers: ``make bench-peers``, or ``python -m examples.benchmarks.peers``."""
+"""AusterityMH against other samplers: ``make bench-peers``."""

@@ -25,12 +25,14 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000, "hierarchical": 20_000}
+CLAIMS = {"gradient": ("logistic-20",), "audit-0.05": ("kdd",), "audit-0.01": ("kdd",)}
+"""Cells besides the samplers, and the models that they are for."""
 LARGEST_FOR_OURS = ("logistic-20", 10_000_000)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A sampler on a model; 'reference' is one of the samplers."""
+    """A sampler on a model, or one of the measurements of `extra`."""
 
     model: str
     n_rows: int
@@ -64,7 +66,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--models", nargs="*", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--sizes", nargs="*", type=int, help="numbers of rows; default by model")
-    names = ["reference", *SAMPLERS]
+    names = ["reference", *SAMPLERS, *CLAIMS]
     parser.add_argument("--samplers", nargs="*", default=names, choices=names)
     parser.add_argument("--minutes", type=float, default=3.0, help="tuning and sampling of a cell")
     parser.add_argument("--core", type=int, default=0, help="core that the processes are bound to")
@@ -90,7 +92,7 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
             sizes = tuple(options.sizes or sizes)
         for n_rows in sizes:
             for sampler in options.samplers:
-                if n_rows < LARGEST_FOR_OURS[1] or sampler == "ours":
+                if model in CLAIMS.get(sampler, FAMILIES):
                     yield Cell(model, n_rows, sampler)
         if not options.sizes and "ours" in options.samplers and model == LARGEST_FOR_OURS[0]:
             yield Cell(*LARGEST_FOR_OURS, "ours")
@@ -102,6 +104,7 @@ def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
     amount = 60.0 * options.minutes
     if cell.sampler == "reference":
         amount = REFERENCE_POINTS.get(cell.model, 6_000) // (10 if options.quick else 1)
+        amount = amount if cell.n_rows < 1_000_000 else 1_000
     command = [sys.executable, "-m", "examples.benchmarks.peers.cell"]
     command += [cell.model, str(cell.n_rows), cell.sampler, str(amount), str(file)]
     command += ["--share", "0.1" if options.quick else "1.0"]

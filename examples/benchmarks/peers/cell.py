@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.memory import peak_megabytes
+from examples.benchmarks.peers.extra import EXTRA
 from examples.benchmarks.peers.problems import build
 from examples.benchmarks.peers.samplers import sampler
 from examples.benchmarks.peers.summary import flatten, moments
@@ -44,10 +45,8 @@ def main() -> None:
     try:
         problem = build(options.model, options.n_rows)
         cell["data_mb"] = sum(values.nbytes for values in problem.rows.values()) / 1e6
-        if options.sampler == "reference":
-            from examples.benchmarks.peers.reference import reference
-
-            cell |= reference(problem, n_points=int(options.seconds))
+        if options.sampler in EXTRA:
+            cell |= EXTRA[options.sampler](problem, options.seconds)
         else:
             cell |= measure(problem, options.sampler, options.seconds, options.share)
     except Exception as error:  # noqa: BLE001 the table says what failed
@@ -76,6 +75,7 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "seconds_to_1000": to_1000,
         "rows_per_evaluation": run.rows_per_evaluation,
         "evaluations_per_draw": run.evaluations_per_draw,
+        "tuning_share": run.tuning_share,
         "stopped_early": run.stopped_early,
         "facts": run.facts,
     }

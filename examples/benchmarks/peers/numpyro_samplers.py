@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 
 from examples.benchmarks.peers.jax_models import MODELS
 from examples.benchmarks.peers.problems import Problem
-from examples.benchmarks.peers.run import Deadline, Run, now
+from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 
 __all__ = ["hmcecs", "nuts"]
 
@@ -109,12 +109,14 @@ def run_kernel(
 ) -> Run:
     """Warm-up and draws in compiled chunks, between which the clock is read."""
     data = {name: jnp.asarray(values) for name, values in problem.rows.items()}
+    shortened = tuning_share(rows)
+    warmup = int(shortened * WARMUP)
     with phase() as starting:
         initial = None
         if start is not None:
             initial = util.unconstrain_fn(kernel.model, (data,), {}, start)
         state = jax.block_until_ready(
-            kernel.init(jax.random.key(1), WARMUP, initial, (data,), options)
+            kernel.init(jax.random.key(1), warmup, initial, (data,), options)
         )
 
     def chunk(state: Any, data: dict) -> tuple[Any, tuple]:
@@ -129,10 +131,10 @@ def run_kernel(
     advance = jax.jit(chunk).lower(state, data).compile()
     compiled = now()
     deadline = Deadline(seconds)
-    for _ in range(WARMUP // CHUNK):
+    for _ in range(warmup // CHUNK):
         state, _ = jax.block_until_ready(advance(state, data))
         if deadline.passed:
-            raise TimeoutError(f"did not end its {WARMUP:,} warm-up steps in {seconds:.0f} s")
+            raise TimeoutError(f"did not end its {warmup:,} warm-up steps in {seconds:.0f} s")
     tuned = now()
     chunks = []
     while len(chunks) * CHUNK < n_draws and not deadline.passed:
@@ -146,7 +148,8 @@ def run_kernel(
         draws={name: np.asarray(values) for name, values in constrained.items() if name != "rows"},
         setup_seconds=starting.other,
         compile_seconds=starting.compiling + compiled - initialised,
-        tuning_seconds=tuned - compiled,
+        tuning_seconds=(tuned - compiled) / shortened,
+        tuning_share=shortened,
         sampling_seconds=ended - tuned,
         rows_per_evaluation=float(rows),
         evaluations_per_draw=float(n_steps.mean()),

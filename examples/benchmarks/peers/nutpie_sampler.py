@@ -6,7 +6,7 @@ from typing import Any
 import nutpie
 
 from examples.benchmarks.peers.problems import Problem
-from examples.benchmarks.peers.run import Deadline, Run, now
+from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 
 __all__ = ["nuts"]
 
@@ -16,13 +16,15 @@ TUNE, DRAWS = 400, 1_000
 def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """One chain; the time of tuning is told from that of sampling by the leapfrog steps."""
     model = problem.model(problem.rows)
+    shortened = tuning_share(problem.n_rows)
+    tune = int(shortened * TUNE)
     started = now()
     compiled = nutpie.compile_pymc_model(model)
     compiled_at = now()
     sampler = nutpie.sample(
         compiled,
         draws=int(share * DRAWS),
-        tune=TUNE,
+        tune=tune,
         chains=1,
         cores=1,
         seed=1,
@@ -33,7 +35,7 @@ def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     elapsed = now() - compiled_at
     n_draws = idata.posterior.sizes.get("draw", 0)
     if n_draws < 20:
-        raise TimeoutError(f"made {n_draws} draws after its {TUNE} tuning steps in {seconds:.0f} s")
+        raise TimeoutError(f"made {n_draws} draws after its {tune} tuning steps in {seconds:.0f} s")
     in_sampling = float(idata.sample_stats["n_steps"].sum())
     in_tuning = float(idata.warmup_sample_stats["n_steps"].sum())
     sampling = elapsed * in_sampling / (in_sampling + in_tuning)
@@ -42,7 +44,8 @@ def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
         draws={name: idata.posterior[name].to_numpy()[0] for name in names},
         setup_seconds=0.0,
         compile_seconds=compiled_at - started,
-        tuning_seconds=elapsed - sampling,
+        tuning_seconds=(elapsed - sampling) / shortened,
+        tuning_share=shortened,
         sampling_seconds=sampling,
         rows_per_evaluation=float(problem.n_rows),
         evaluations_per_draw=in_sampling / n_draws,

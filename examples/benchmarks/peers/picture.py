@@ -1,0 +1,36 @@
+"""Speed and time to 1,000 effective draws against the number of rows."""
+
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from examples.benchmarks.peers.results import Results
+from examples.benchmarks.peers.samplers import LABELS
+
+__all__ = ["write"]
+
+PANELS = {
+    "ess_per_second_min": "effective draws a second",
+    "seconds_to_1000": "seconds to 1,000 effective draws",
+}
+
+
+def write(folder: Path, file: Path) -> None:
+    """Draw the cells of the logistic regression with 20 columns."""
+    results = Results.read(folder)
+    figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, layout="constrained")
+    for axis, (entry, label) in zip(axes, PANELS.items(), strict=True):
+        for name in LABELS:
+            points = sorted(
+                (n_rows, cell[entry])
+                for (model, n_rows, sampler), cell in results.cells.items()
+                if model == "logistic-20" and sampler == name and cell.get(entry)
+            )
+            if points:
+                axis.loglog(*zip(*points, strict=True), "o-", label=LABELS[name])
+        axis.set(xlabel="rows", ylabel=label)
+        axis.grid(alpha=0.3)
+    axes[1].legend(fontsize="small", frameon=False)
+    figure.suptitle("Logistic regression, 20 columns, one core")
+    figure.savefig(file, dpi=80)
+    plt.close(figure)

@@ -1,5 +1,6 @@
 """Samplers that run in ``pm.sample``: ours, Metropolis, DEMetropolisZ and NUTS."""
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -63,20 +64,24 @@ def sample(
         constructed = now() - started
         compiled_at_setup = clock.seconds
         interruption = Interruption(step, Deadline(seconds))
-        idata = pm.sample(
-            step=step,
-            initvals=initvals,
-            tune=tune,
-            draws=n_draws,
-            chains=1,
-            cores=1,
-            random_seed=1,
-            progressbar=False,
-            compute_convergence_checks=False,
-        )
+        try:
+            idata = pm.sample(
+                step=step,
+                initvals=initvals,
+                tune=tune,
+                draws=n_draws,
+                chains=1,
+                cores=1,
+                random_seed=1,
+                progressbar=False,
+                compute_convergence_checks=False,
+            )
+        except ValueError as error:  # no draws
+            if interruption.is_tuned:
+                raise
+            message = f"did not end its {tune:,} tuning steps in {seconds:.0f} s"
+            raise TimeoutError(message) from error
         ended = now()
-    if not interruption.is_tuned:
-        raise TimeoutError(f"did not end its {tune:,} tuning steps in {seconds:.0f} s")
     tuning = interruption.tuned - interruption.started - (clock.seconds - compiled_at_setup)
     posterior = idata.posterior
     run = Run(
@@ -123,15 +128,29 @@ def papers_setting(problem: Problem, seconds: float, *, share: float = 1.0) -> R
 
 
 def metropolis(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
-    """One Metropolis step for each variable."""
+    """One Metropolis step for each variable, which moves its entries one by one."""
+
+    calls = Counter()
 
     def make_step() -> tuple[Any, None]:
-        return pm.Metropolis(compile_kwargs=NUMBA), None
+        step = pm.Metropolis(compile_kwargs=NUMBA)
+        for method in getattr(step, "methods", [step]):
+            method.delta_logp = counted(method.delta_logp, calls)
+        return step, None
 
-    n_variables = 1 + len(problem.positive) + 2 * (problem.family == "hierarchical")
     run, _ = sample(problem, make_step, int(share * MANY), seconds)
-    run.evaluations_per_draw = float(n_variables)
+    run.evaluations_per_draw = calls["all"] / (len(next(iter(run.draws.values()))) + 1_000)
     return run
+
+
+def counted(function: Callable, calls: Counter) -> Callable:
+    """Count the calls of a function."""
+
+    def counting(*args: Any) -> Any:
+        calls["all"] += 1
+        return function(*args)
+
+    return counting
 
 
 def demetropolis_z(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

@@ -143,5 +143,4 @@ def importance_moments(
         "n_points": n_points,
         "effective_points": float(weights.sum() ** 2 / np.sum(weights**2)),
         "pareto_k": float(pareto_k),
-        "covariance_root": root.tolist(),
     }

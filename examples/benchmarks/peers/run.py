@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-__all__ = ["Deadline", "Run", "now"]
+__all__ = ["Deadline", "Run", "now", "tuning_share"]
 
 
 def now() -> float:
@@ -34,6 +34,8 @@ class Run:
         Rows read for a decision or for a gradient.
     evaluations_per_draw : float
         Decisions or gradients of a draw.
+    tuning_share : float
+        Share of the tuning steps of the documentation that were made; the seconds are those of all.
     stopped_early : bool
         Whether the time was up before the draws were complete.
     facts : dict
@@ -47,8 +49,14 @@ class Run:
     sampling_seconds: float
     rows_per_evaluation: float
     evaluations_per_draw: float = 1.0
+    tuning_share: float = 1.0
     stopped_early: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
+
+
+def tuning_share(n_rows: int) -> float:
+    """Share of the tuning steps that are made; few where a gradient of all rows takes long."""
+    return 1.0 if n_rows < 400_000 else 0.3
 
 
 class Deadline:

@@ -1,0 +1,171 @@
+"""The cells as Markdown: ratios first, then what was promised, then every number."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from examples.benchmarks.peers.promises import promises
+from examples.benchmarks.peers.results import Results, title
+from examples.benchmarks.peers.samplers import LABELS
+from examples.benchmarks.peers.verdicts import verdicts
+
+__all__ = ["markdown", "write"]
+
+
+def write(folder: Path, file: Path) -> None:
+    """Write the tables of all cells in a folder."""
+    file.write_text(markdown(Results.read(folder)) + "\n")
+
+
+def markdown(results: Results) -> str:
+    """All of it."""
+    return "\n\n".join(
+        [
+            provenance(results),
+            "### Ratios",
+            "How many times better the defaults of AusterityMH do: in effective draws a second after "
+            "tuning (least well sampled parameter) / in the time to 1,000 effective draws with "
+            "compilation, set-up and tuning. Below 1 the other sampler is the better one.",
+            ratios(results),
+            "### What was promised",
+            table(["", "measured", "bar"], promises(results)),
+            "### The paper's setting against exact sampling",
+            "\n".join(f"- {sentence}" for sentence in verdicts(results)),
+            "### Every number",
+            *everything(results),
+        ]
+    )
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; all columns but the first are numbers."""
+    lines = ["| " + " | ".join(header) + " |"]
+    lines.append("| --- |" + " ---: |" * (len(header) - 1))
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def provenance(results: Results) -> str:
+    """Dates and versions."""
+    cells = list(results.cells.values())
+    dates = sorted({cell["date"] for cell in cells})
+    versions = {name: found for cell in cells for name, found in cell["versions"].items()}
+    python = ", ".join(sorted({cell["python"] for cell in cells}))
+    span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    listed = ", ".join(f"{name} {found}" for name, found in versions.items())
+    return f"Measured on one core with one thread, {span}: Python {python}, {listed}."
+
+
+def number(value: float | None) -> str:
+    """Three significant digits.
+
+    Examples
+    --------
+    >>> number(12345.6), number(0.012345), number(None)
+    ('12,300', '0.0123', '-')
+    """
+    if value is None:
+        return "-"
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:g}"
+
+
+def ratios(results: Results) -> str:
+    """Ours against each peer; speed and time to 1,000 effective draws."""
+    peers = [name for name in LABELS if name != "ours"]
+    peers = [name for name in peers if any(key[2] == name for key in results.cells)]
+    rows = []
+    for model, n_rows in results.posteriors:
+        ours = results.get(model, n_rows, "ours")
+        if ours is None:
+            continue
+        row = [title(model, n_rows)]
+        for name in peers:
+            row.append(ratio(ours, results.of(model, n_rows).get(name)))
+        if any(cell != " " for cell in row[1:]):
+            rows.append(row)
+    return table(["speed / time to 1,000", *(LABELS[name] for name in peers)], rows)
+
+
+def ratio(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
+    """Two ratios, both larger than 1 where ours is better."""
+    if peer is None:
+        return " "
+    if "failed" in peer:
+        return "none in time"
+    if not peer["ess_per_second_min"] or not peer["seconds_to_1000"]:
+        return "none in time"
+    speed = ours["ess_per_second_min"] / peer["ess_per_second_min"]
+    return f"{number(speed)} / {number(peer['seconds_to_1000'] / ours['seconds_to_1000'])}"
+
+
+HEADER = (
+    "sampler",
+    "set-up s",
+    "compile s",
+    "tuning s",
+    "ESS/s median",
+    "ESS/s least",
+    "s to 1,000 ESS",
+    "rows a decision or gradient",
+    "of these a draw",
+    "error of means, sds",
+    "error of sds, %",
+    "peak MB",
+    "notes",
+)
+
+
+def everything(results: Results) -> Iterator[str]:
+    """One table for each posterior."""
+    for model, n_rows in results.posteriors:
+        yield f"#### {title(model, n_rows)}"
+        truth = results.get(model, n_rows, "reference")
+        if truth is not None:
+            yield (
+                f"Reference: {truth['n_points']:,} points of importance sampling with all rows, "
+                f"Pareto k {truth['pareto_k']:.2f}; its own standard errors are at most "
+                f"{max(truth['mean_error']):.3f} sds for means and "
+                f"{100 * max(truth['sd_error']):.2f} % for sds."
+            )
+        yield table(
+            HEADER,
+            [
+                full_row(name, cell, results.errors(model, n_rows, name))
+                for name, cell in results.of(model, n_rows).items()
+            ],
+        )
+
+
+def full_row(
+    name: str, cell: dict[str, Any], distance: tuple[float, float] | None
+) -> Sequence[str]:
+    """One sampler on one posterior."""
+    if "failed" in cell:
+        reason = cell["failed"].split(": ", 1)[-1]
+        return [LABELS[name], *[""] * 10, number(cell["peak_mb"]), reason]
+    measured = [
+        cell["setup_seconds"],
+        cell["compile_seconds"],
+        cell["tuning_seconds"],
+        cell["ess_per_second_median"],
+        cell["ess_per_second_min"],
+        cell["seconds_to_1000"],
+        cell["rows_per_evaluation"],
+        cell["evaluations_per_draw"],
+    ]
+    off = ["", ""] if distance is None else [number(distance[0]), number(100 * distance[1])]
+    return [LABELS[name], *map(number, measured), *off, number(cell["peak_mb"]), notes(cell)]
+
+
+def notes(cell: dict[str, Any]) -> str:
+    """What a reader must know about a cell."""
+    found = []
+    if cell["stopped_early"]:
+        found.append(f"stopped after {cell['n_draws']:,} draws")
+    if cell["tuning_share"] < 1.0:
+        found.append(f"{100 * cell['tuning_share']:.0f} % of the tuning, its time extrapolated")
+    if cell["ess_min"] < 1_000:
+        found.append(f"extrapolated from {number(cell['ess_min'])} effective draws")
+    if cell["rhat_max"] is None or cell["rhat_max"] > 1.05:
+        found.append("has not converged")
+    return "; ".join(found)

@@ -1,0 +1,88 @@
+"""The cells that were measured, with their distance from the reference."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from examples.benchmarks.peers.problems import FAMILIES
+from examples.benchmarks.peers.samplers import SAMPLERS
+from examples.benchmarks.peers.summary import errors
+
+__all__ = ["EXACT", "Results", "title"]
+
+EXACT = ("pymc_nuts", "nutpie", "numpyro_nuts")
+"""Samplers that read all rows and use gradients."""
+
+TITLES = {
+    "logistic-20": "Logistic, D = 20",
+    "logistic-100": "Logistic, D = 100",
+    "poisson": "Poisson with exposure",
+    "student_t": "Student-t, scale and degrees of freedom unknown",
+    "hierarchical": "Hierarchical logistic, 50 groups",
+    "kdd": "KDD Cup 99",
+    "mnist": "MNIST, 7 against 9",
+}
+
+
+def title(model: str, n_rows: int) -> str:
+    """Name of a posterior.
+
+    Examples
+    --------
+    >>> title("kdd", 494021)
+    'KDD Cup 99, N = 494,021'
+    """
+    return f"{TITLES[model]}, N = {n_rows:,}"
+
+
+@dataclass(frozen=True)
+class Results:
+    """All cells.
+
+    Attributes
+    ----------
+    cells : dict
+        What was written, by model, number of rows and sampler.
+    """
+
+    cells: dict[tuple[str, int, str], dict[str, Any]]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Results":
+        """Read all files of a folder."""
+        cells = {}
+        for file in sorted(folder.glob("*.json")):
+            cell = json.loads(file.read_text())
+            cells[cell["model"], cell["n_rows"], cell["sampler"]] = cell
+        return cls(cells)
+
+    @property
+    def posteriors(self) -> list[tuple[str, int]]:
+        """Models and sizes that at least one sampler was run on."""
+        found = {key[:2] for key in self.cells if key[2] in SAMPLERS}
+        return sorted(found, key=lambda key: (list(FAMILIES).index(key[0]), key[1]))
+
+    def get(self, model: str, n_rows: int, sampler: str) -> dict[str, Any] | None:
+        """A cell, if it was measured with success."""
+        cell = self.cells.get((model, n_rows, sampler))
+        return None if cell is None or "failed" in cell else cell
+
+    def of(self, model: str, n_rows: int) -> dict[str, dict[str, Any]]:
+        """Cells of a posterior by sampler, failures too, in the order of `SAMPLERS`."""
+        keys = [(model, n_rows, sampler) for sampler in SAMPLERS]
+        return {key[2]: self.cells[key] for key in keys if key in self.cells}
+
+    def errors(self, model: str, n_rows: int, sampler: str) -> tuple[float, float] | None:
+        """Largest error of a mean in sds, and of an sd as a share of it."""
+        truth, cell = self.get(model, n_rows, "reference"), self.get(model, n_rows, sampler)
+        return None if truth is None or cell is None else errors(cell, truth)
+
+    def fastest_exact(self, model: str, n_rows: int) -> str | None:
+        """The sampler on all rows with the most effective draws a second."""
+        found = {
+            name: cell["ess_per_second_min"]
+            for name in EXACT
+            if (cell := self.get(model, n_rows, name)) is not None
+        }
+        return max(found, key=lambda name: found[name]) if found else None

@@ -1,0 +1,48 @@
+"""Where the paper's setting is slower or wronger than exact sampling, in words."""
+
+from collections.abc import Iterator
+
+from examples.benchmarks.peers.results import Results, title
+from examples.benchmarks.peers.samplers import LABELS
+
+__all__ = ["verdicts"]
+
+CLOSE_MEAN, CLOSE_SD = 0.1, 0.05
+
+
+def verdicts(results: Results) -> Iterator[str]:
+    """One sentence for every posterior on which both were run."""
+    for model, n_rows in results.posteriors:
+        paper = results.of(model, n_rows).get("paper")
+        exact = results.fastest_exact(model, n_rows)
+        if paper is None or exact is None:
+            continue
+        where = f"**{title(model, n_rows)}**"
+        if "failed" in paper:
+            yield f"{where}: the paper's setting made no draws in the time it was given."
+            continue
+        other = results.get(model, n_rows, exact)
+        speed = paper["ess_per_second_min"] / other["ess_per_second_min"]
+        comparison = (
+            f"{speed:.2g} times as fast as" if speed >= 1 else f"{1 / speed:.2g} times slower than"
+        )
+        share = paper["rows_per_evaluation"] / n_rows
+        yield (
+            f"{where}: {comparison} {LABELS[exact]}, reading {100 * share:.0f} % of the rows for a "
+            f"decision{accuracy(results, model, n_rows)}."
+        )
+
+
+def accuracy(results: Results, model: str, n_rows: int) -> str:
+    """How wrong the paper's setting is, as far as its draws can tell."""
+    found = results.errors(model, n_rows, "paper")
+    paper = results.get(model, n_rows, "paper")
+    if found is None or paper is None:
+        return ""
+    of_mean, of_sd = found
+    size = f"means off by up to {of_mean:.2f} sds, sds by {100 * of_sd:.0f} %"
+    if of_mean <= CLOSE_MEAN and of_sd <= CLOSE_SD:
+        return f"; right: {size}"
+    if paper["ess_min"] < 500:
+        return f"; {size}, with only {paper['ess_min']:.0f} effective draws to tell"
+    return f"; wrong: {size}"
