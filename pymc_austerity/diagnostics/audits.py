@@ -118,6 +118,8 @@ def audit_table(
     """`audit` without the warning."""
     needed = ["audited", "audit_agrees"] + (["epsilon"] if promised is None else [])
     statistics = statistics_of(idata, needed, step_method=step_method)
+    if (statistics["steps_per_draw"] > 1).any():
+        statistics = statistics_of(statistics, ["audit"])
     _check_share("probability", probability)
     if promised is None:
         promised = float(statistics["epsilon"].max())
@@ -158,16 +160,18 @@ def _of_decisions(of_draws: float, steps: int, share: float) -> float:
 
 
 def _steps_and_share(statistics: xr.Dataset) -> tuple[int, float]:
-    steps = set(statistics["steps_per_draw"].values.tolist())
-    if steps == {1}:
+    """Steps per draw and share of audited decisions, of those step methods that audited any."""
+    some = statistics["audited"].astype(bool).any(["chain", "draw"]).values
+    steps = set(statistics["steps_per_draw"].values[some].tolist())
+    if steps <= {1}:
         return 1, 1.0
-    shares = set(statistics["audit"].values.tolist()) if "audit" in statistics.coords else {0.0}
+    shares = set(statistics["audit"].values[some].tolist())
     if len(steps) > 1 or len(shares) > 1:
         raise SettingError(
             "The step methods of this run differ in steps_per_draw or audit, so that their audits "
             "cannot be added up: choose one with step_method=0, 1, ..."
         )
-    return int(steps.pop()), float(shares.pop()) or 1.0
+    return int(steps.pop()), float(shares.pop())
 
 
 def _check_share(name: str, value: Any) -> None:

@@ -1,0 +1,140 @@
+"""Audits count, bound and contradict."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pymc_austerity import AusterityWarning, SettingError, SettingTypeError
+from pymc_austerity.diagnostics import audit
+from pymc_austerity.diagnostics.binomial import exact_interval
+from tests.diagnostics.runs import audited, real, synthetic
+from tests.step_methods.models import normal_mean, normal_regression
+
+
+@pytest.mark.parametrize(("n_hits", "n_trials"), [(0, 10), (3, 40), (40, 40), (13, 1012)])
+def test_interval_leaves_out_the_improbable(n_hits, n_trials):
+    low, high = exact_interval(n_hits, n_trials, 0.9)
+    above = binom.sf(n_hits - 1, n_trials, low)
+    below = binom.cdf(n_hits, n_trials, high)
+    assert low == 0 if n_hits == 0 else above == pytest.approx(0.05)
+    assert high == 1 if n_hits == n_trials else below == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("probability", [0.003, 0.05, 0.3])
+def test_interval_covers_at_least_as_often_as_it_says(probability):
+    n_trials = 60
+    ends = [exact_interval(n_hits, n_trials, 0.95) for n_hits in range(n_trials + 1)]
+    covers = [low <= probability <= high for low, high in ends]
+    assert np.sum(binom.pmf(np.arange(n_trials + 1), n_trials, probability)[covers]) >= 0.95
+
+
+def test_by_chain_and_overall():
+    table = audit(audited(40, 2))
+    assert table.index.tolist() == [0, 1, "all"]
+    assert table["n_audited"].tolist() == [40, 0, 40]
+    assert table["n_wrong"].tolist() == [2, 0, 2]
+    assert table["wrong_rate"].tolist() == pytest.approx([0.05, np.nan, 0.05], nan_ok=True)
+    assert table.loc[1, ["wrong_rate_low", "wrong_rate_high"]].tolist() == [0, 1]
+    ends = table.loc["all", ["wrong_rate_low", "wrong_rate_high"]].tolist()
+    assert ends == pytest.approx(exact_interval(2, 40, 0.95))
+    assert (table["promised"] == 0.05).all()
+
+
+def test_disagreement_counts_only_where_it_was_audited():
+    run = synthetic(audited=np.arange(50) < 10, audit_agrees=np.arange(50) < 30)
+    assert audit(run).loc["all", ["n_audited", "n_wrong"]].tolist() == [20, 0]
+
+
+def test_warns_when_the_interval_lies_above_what_was_promised():
+    low = exact_interval(10, 50, 0.95)[0]
+    run = audited(50, 10)
+    with pytest.warns(AusterityWarning, match=r"10 of 50 audited .* the 5\.00% promised"):
+        audit(run)
+    with pytest.warns(AusterityWarning, match="smaller epsilon"):
+        audit(run, promised=low - 1e-6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        audit(run, promised=low + 1e-6)
+        audit(run, probability=1 - 1e-9)
+        audit(audited(50, 0), promised=0.0)
+        audit(audited(0, 0), promised=0.0)
+
+
+def test_warning_points_at_the_caller():
+    with pytest.warns(AusterityWarning) as caught:
+        audit(audited(50, 25))
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("share", "steps"), [(0.1, 5), (1.0, 3), (0.5, 1), (0.01, 20)])
+@pytest.mark.parametrize("wrong", [0.02, 0.3])
+def test_rate_is_that_of_single_decisions(rng, share, steps, wrong):
+    n_draws = 40_000
+    is_audited = rng.random((2, n_draws, steps)) < share
+    disagrees = is_audited & (rng.random(is_audited.shape) < wrong)
+    run = synthetic(
+        n_draws=n_draws,
+        audited=is_audited.any(axis=-1),
+        audit_agrees=~disagrees.any(axis=-1),
+        attrs={"steps_per_draw": steps, "audit": share},
+    )
+    row = audit(run, promised=1.0, probability=0.999).loc["all"]
+    assert row["wrong_rate_low"] < wrong < row["wrong_rate_high"]
+    assert row["wrong_rate_low"] < row["wrong_rate"] < row["wrong_rate_high"]
+    spread = np.sqrt(wrong * (1 - wrong) / is_audited.sum())
+    assert abs(row["wrong_rate"] - wrong) < 4.5 * spread
+
+
+def test_step_methods_of_one_kind_add_up():
+    flags = np.zeros((2, 50, 2), dtype=bool)
+    flags[..., 1] = True
+    agrees = np.ones_like(flags)
+    agrees[0, :2, 1] = False
+    settings = {"n_step_methods": 2, "audited": flags, "audit_agrees": agrees}
+    run = synthetic(**settings, attrs={"epsilon": [0.2, 0.01], "audit": [0.0, 1.0]})
+    assert audit(run).loc["all", ["n_audited", "n_wrong", "promised"]].tolist() == [100, 2, 0.2]
+    assert audit(run, step_method=0).loc["all", "n_audited"] == 0
+    assert audit(run, step_method=1).loc["all", "promised"] == 0.01
+    several = {"audit": [0.1, 1.0], "steps_per_draw": [3, 1]}
+    assert audit(synthetic(**settings, attrs=several)).loc["all", "wrong_rate"] == 0.02
+    run = synthetic(**(settings | {"audited": True}), attrs=several)
+    with pytest.raises(SettingError, match=r"differ in .*choose one with step_method"):
+        audit(run)
+    assert audit(run, step_method=1).loc["all", "wrong_rate"] == 0.02
+
+
+def test_share_of_audits_is_needed_for_several_steps():
+    with pytest.raises(SettingError, match="lacks 'audit'"):
+        audit(synthetic(attrs={"steps_per_draw": 2}))
+
+
+@pytest.mark.parametrize("name", ["promised", "probability"])
+def test_shares_are_checked(name):
+    for value in (-0.1, 1.1, float("nan")):
+        with pytest.raises(SettingError, match=f"{name} .*between 0 and 1, not {value}"):
+            audit(synthetic(), **{name: value})
+    for value in ("much", [1, 2], object()):
+        with pytest.raises(SettingTypeError, match=f"{name} must be a number"):
+            audit(synthetic(), **{name: value})
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_an_interval_must_be_one(value):
+    with pytest.raises(SettingError, match="probability"):
+        audit(synthetic(), probability=value)
+
+
+def test_exact_runs_are_never_wrong():
+    row = audit(real(normal_mean, epsilon=0.0, audit=1.0, draws=50)).loc["all"]
+    assert row[["n_audited", "n_wrong", "wrong_rate"]].tolist() == [100, 0, 0]
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_loose_test_is_caught(steps):
+    settings = {"epsilon": 0.5, "batch_size": 20, "audit": 1.0, "steps_per_draw": steps}
+    run = real(normal_regression, **settings)
+    with pytest.warns(AusterityWarning, match="more than the 5"):
+        row = audit(run, promised=0.05).loc["all"]
+    assert 0.1 < row["wrong_rate"] < 0.5
