@@ -10,6 +10,10 @@ _OPEN_AFTER_FIRST_LOOK = 0.5
 """Share of the decisions that may need a second look. Those that need many cost the same wherever
 they start, so that a small first look is cheap; a tiny one would not estimate spreads."""
 
+_RESOLVING = 0.2
+"""Twice the density of the sum at the threshold, per nat, times the overshoot of doubling looks.
+Measured on real data, where it lies between 0.1 and 0.3."""
+
 
 def first_look_sizes(
     scores: NDArray[np.float64],
@@ -26,8 +30,12 @@ def first_look_sizes(
     is spread by :math:`\log u` with a density of at most 1 per nat, on average over the sum's own
     spread of about half of that, so this happens to a share of about :math:`q s`. With the rows in
     :math:`A` taken always and the others in strata of the same total score, Neyman's allocation of
-    :math:`n` rows has :math:`s = \sum_{i \notin A} r_i / \sqrt n`. That gives :math:`n(A)`, and
-    the cheapest :math:`A`.
+    :math:`n` rows has :math:`s = \sum_{i \notin A} r_i / \sqrt n`. That gives :math:`n(A)`.
+
+    Decisions closer to the threshold go on until their standard error resolves the distance, or
+    all rows are seen; on average that takes a multiple of :math:`q \sqrt N \sum_{i \notin A} r_i`
+    rows. The :math:`A` for which all this together is least is chosen; where even the first look is
+    too large for all of them, the :math:`A` with the smallest :math:`s`.
 
     Parameters
     ----------
@@ -52,8 +60,14 @@ def first_look_sizes(
     candidates = candidates[candidates < min(most, scores.size)]
     left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[candidates]
     wanted = (quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
-    n_sampled = np.clip(wanted, n_strata * fewest_per_stratum, None)
-    best = int(np.argmin(candidates + n_sampled))
-    n_take_all = int(candidates[best])
-    n_first = min(n_sampled[best], max(most - n_take_all, n_strata * fewest_per_stratum))
-    return n_take_all, int(np.ceil(n_first / n_strata))
+    fewest = n_strata * fewest_per_stratum
+    n_sampled, room = np.maximum(wanted, fewest), np.maximum(most - candidates, fewest)
+    further = np.minimum(_RESOLVING * quantile * np.sqrt(scores.size) * left, scores.size)
+    affordable = candidates + n_sampled <= most
+    if affordable.any():
+        cost = candidates + n_sampled + further
+        best = int(np.argmin(np.where(affordable, cost, np.inf)))
+    else:  # as small a standard error as the most rows give
+        best = int(np.argmin(left / np.sqrt(room)))
+    n_first = min(n_sampled[best], room[best])
+    return int(candidates[best]), int(np.ceil(n_first / n_strata))
