@@ -1,0 +1,185 @@
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from pymc_austerity.control_variates import find_anchor, first_look_sizes, influence_scores
+from pymc_austerity.rows import ArrayRows, strata_by_score
+from pymc_austerity.rows.protocols import LARGEST_BLOCK
+from tests.control_variates.brute_force import taylor_differences
+from tests.control_variates.regressions import logistic, simulate
+
+SETTINGS = {"epsilon": 0.05, "n_strata": 10, "fewest_per_stratum": 12, "most": 20_000}
+
+
+def by_hand(residuals):
+    """Scores from residuals of shape (pairs, rows), all finite."""
+    mean_squares = np.array([np.mean(row**2) for row in residuals])
+    normalized = np.array(
+        [row**2 / square for row, square in zip(residuals, mean_squares, strict=True) if square]
+    )
+    return np.sqrt(normalized.sum(axis=0) / len(residuals) * np.median(mean_squares))
+
+
+def scores_of(residuals):
+    """Scores where the residuals of a pair are given by its number."""
+    numbers = np.arange(residuals.shape[1])
+    pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(len(residuals))]
+
+    def function(proposed, current, rows):
+        return residuals[int(proposed[0])][rows]
+
+    return influence_scores(function, pairs, ArrayRows([numbers]))
+
+
+# ------------------------------------------------------------------ scores
+
+
+@pytest.mark.parametrize("n_rows", [50, LARGEST_BLOCK + 3])
+def test_scores_are_root_mean_squares_over_the_pairs(n_rows, rng):
+    residuals = rng.standard_t(3, size=(5, n_rows)) * np.geomspace(1e-6, 1e3, 5)[:, None]
+    np.testing.assert_allclose(scores_of(residuals), by_hand(residuals), rtol=1e-12)
+
+
+def test_every_pair_counts_alike(rng):
+    """A pair far apart must not drown the others."""
+    residuals = np.zeros((3, 100))
+    residuals[0, 3], residuals[1, 5], residuals[2, 7] = 1e6, 1.0, -1e-6
+    scores = scores_of(residuals)
+    assert scores[3] == pytest.approx(scores[5]) == pytest.approx(scores[7])
+    assert np.count_nonzero(scores) == 3
+
+
+def test_one_pair_is_its_absolute_residuals(rng):
+    residuals = rng.normal(size=(1, 200))
+    np.testing.assert_allclose(scores_of(residuals), np.abs(residuals[0]), rtol=1e-12)
+
+
+def test_pairs_that_say_nothing(rng):
+    residuals = rng.normal(size=(4, 100))
+    residuals[2] = 0.0
+    np.testing.assert_allclose(scores_of(residuals), by_hand(residuals), rtol=1e-12)
+    np.testing.assert_array_equal(scores_of(np.zeros((3, 10))), np.zeros(10))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_rows_that_are_not_finite_come_first(bad, rng):
+    residuals = rng.normal(size=(4, 100))
+    residuals[1, 17] = bad
+    scores = scores_of(residuals)
+    assert np.isfinite(scores).all()
+    assert scores[17] == scores.max()
+    mean_squares = np.mean(np.delete(residuals, 17, axis=1) ** 2, axis=1)
+    mean_squares[[0, 2, 3]] = np.mean(residuals[[0, 2, 3]] ** 2, axis=1)  # all rows are finite
+    expected = (residuals**2 / mean_squares[:, None]).sum(axis=0) / 4 * np.median(mean_squares)
+    others = np.delete(np.arange(100), 17)
+    np.testing.assert_allclose(scores[others], np.sqrt(expected[others]), rtol=1e-12)
+
+
+# ------------------------------------------------------------------ sizes
+
+
+def standard_error(scores, n_take_all, n_sampled):
+    """Of the sum, in nats, by Neyman's allocation among the rows that are not always taken."""
+    return np.sort(scores)[: scores.size - n_take_all].sum() / np.sqrt(n_sampled)
+
+
+@pytest.mark.parametrize("epsilon", [0.001, 0.01, 0.05])
+def test_the_first_look_leaves_the_error_that_was_aimed_for(epsilon, rng):
+    """A look is wide enough if the quantile times its standard error is half a nat."""
+    scores = 1e-5 * rng.pareto(1.2, size=200_000)
+    n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS | {"epsilon": epsilon})
+    n_sampled, quantile = 10 * per_stratum, norm.isf(epsilon)
+    assert quantile * standard_error(scores, n_take_all, n_sampled) <= 0.5
+    # not with many more than it takes with the best number of rows to take always
+    falling = np.sort(scores)[::-1]
+    left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[:20_000]
+    needed = np.arange(20_000) + np.maximum((quantile * left / 0.5) ** 2, 120)
+    assert n_take_all + n_sampled <= 2 * needed.min()
+    assert n_sampled <= max(needed[n_take_all] - n_take_all, 120) + 10  # rounded up in strata
+
+
+def test_a_few_influential_rows_are_always_taken(rng):
+    scores = np.full(100_000, 1e-6)
+    scores[rng.choice(100_000, 100, replace=False)] = 1.0
+    n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS)
+    assert 100 <= n_take_all < 150
+    assert per_stratum == 12
+
+
+def test_quiet_rows_need_the_fewest(rng):
+    assert first_look_sizes(np.full(50_000, 1e-9), **SETTINGS) == (0, 12)
+    assert first_look_sizes(np.zeros(50_000), **SETTINGS) == (0, 12)
+
+
+@pytest.mark.parametrize("most", [100, 1_000, 5_000])
+@pytest.mark.parametrize("shape", ["equal", "heavy"])
+def test_wild_rows_stay_below_the_cap_and_use_it_well(most, shape, rng):
+    scores = np.full(10_000, 10.0) if shape == "equal" else 10.0 * rng.pareto(0.7, size=10_000)
+    n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS | {"most": most})
+    assert n_take_all + 10 * per_stratum <= max(most, n_take_all + 120) + 10
+    assert per_stratum >= 12
+    if most > 120:
+        error = standard_error(scores, n_take_all, 10 * per_stratum)
+        others = [standard_error(scores, n, most - n) for n in range(0, most - 120, 10)]
+        assert error <= 1.05 * min(others)
+
+
+def test_smaller_epsilon_and_wilder_rows_take_more(rng):
+    scores = 1e-5 * rng.pareto(1.2, size=100_000)
+
+    def total(scores, **other):
+        n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS | other)
+        return n_take_all + 10 * per_stratum
+
+    assert total(scores) < total(scores, epsilon=0.001)
+    assert total(scores) < total(2 * scores)
+    assert total(scores, epsilon=0.0) >= total(scores, epsilon=1e-6)
+
+
+# ------------------------------------------------------------------ both, on a regression
+
+
+def test_one_row_in_a_thousand_carries_the_error_and_is_always_taken(rng):
+    """Ten coefficients of which six rows each know."""
+    n_rows, n_rare = 60_000, 60
+    X = np.zeros((n_rows, 12))
+    X[:, :2] = rng.normal(size=(n_rows, 2))
+    rare = rng.choice(n_rows, n_rare, replace=False)
+    X[rare, 2 + np.arange(n_rare) % 10] = 2 * rng.normal(size=n_rare)
+    model = simulate(logistic, n_rows, rng, np.r_[0.2, -0.1, rng.normal(size=10)], X)
+    model.prior_precision = 0.1
+    anchor = find_anchor(
+        model.start, model.rows, model.exact, model.differences, model.source, rng=rng
+    )
+    g, H = model.row_gradients(anchor.point), model.row_hessians(anchor.point)
+
+    def residuals(proposed, current, rows):
+        differences = model.differences(proposed, current, X, model.y)
+        return (differences - taylor_differences(g, H, anchor.point, proposed, current))[rows]
+
+    def pairs(n):
+        draws = anchor.point + rng.standard_normal((2 * n, 12)) @ anchor.root.T
+        return list(zip(draws[:n], draws[n:], strict=True))
+
+    scores = influence_scores(residuals, pairs(8), ArrayRows([np.arange(n_rows)]))
+    assert np.isin(np.argsort(-scores)[:n_rare], rare).mean() > 0.9
+    n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS)
+    order, strata = strata_by_score(
+        scores, n_take_all=n_take_all, n_strata=10, per_stratum=per_stratum, rng=rng
+    )
+    assert n_take_all >= 20
+    assert strata.first_counts[0] == strata.sizes[0] == n_take_all
+    assert strata.first_counts.sum() < 500
+    n_always = strata.sizes[strata.first_counts == strata.sizes].sum()  # also the smallest strata
+    assert n_always < 100
+    for proposed, current in pairs(20):  # others than those that the scores are made of
+        signed = residuals(proposed, current, order)
+        squares = signed**2
+        assert squares[:n_always].sum() > 0.99 * squares.sum()
+        pieces = np.split(signed, np.cumsum(strata.sizes)[:-1])
+        stratified = sum(
+            N**2 * piece.var() / n * (1 - n / N)
+            for piece, N, n in zip(pieces, strata.sizes, strata.first_counts, strict=True)
+        )
+        uniform = n_rows**2 * signed.var() / strata.first_counts.sum()
+        assert stratified < 0.01 * uniform
