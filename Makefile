@@ -11,9 +11,10 @@ RUN := $(VENV)/bin/python
 INSTALL := $(RUN) -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.ready-docs
+PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format typecheck docs bench clean
+.PHONY: help demo test lint format typecheck docs bench bench-peers clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -22,6 +23,7 @@ help:
 	@echo "make format  put the style right"
 	@echo "make docs    build the site into docs/_build/html"
 	@echo "make bench   measure the time and memory of a draw"
+	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
 	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."
@@ -52,6 +54,9 @@ docs: $(DOCS_READY)
 bench: $(READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
 
+bench-peers: $(PEERS_READY)
+	$(RUN) -m examples.benchmarks.peers $(ARGS)
+
 clean:
 	rm -rf .venv-* .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api/generated examples/output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -72,4 +77,9 @@ $(READY): pyproject.toml constraints.txt
 $(DOCS_READY): $(READY)
 	@echo "Installing what the site needs into $(VENV) ..."
 	@$(INSTALL) --editable '.[docs]'
+	@touch $@
+
+$(PEERS_READY): $(READY)
+	@echo "Installing the other samplers into $(VENV) ..."
+	@$(INSTALL) --editable '.[peers]'
 	@touch $@

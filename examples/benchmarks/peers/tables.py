@@ -23,9 +23,9 @@ def markdown(results: Results) -> str:
         [
             provenance(results),
             "### Ratios",
-            "How many times better the defaults of AusterityMH do: in effective draws a second after "
-            "tuning (least well sampled parameter) / in the time to 1,000 effective draws with "
-            "compilation, set-up and tuning. Below 1 the other sampler is the better one.",
+            "How many times better the defaults of AusterityMH do: in effective draws a second "
+            "after tuning (least well sampled parameter) / in the time to 1,000 effective draws "
+            "with compilation, set-up and tuning. Below 1 the other sampler is the better one.",
             ratios(results),
             "### What was promised",
             table(["", "measured", "bar"], promises(results)),

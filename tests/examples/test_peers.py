@@ -1,0 +1,191 @@
+"""The comparison with other samplers: its numbers, its tables, and one small cell."""
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import digamma, polygamma
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples.benchmarks.peers import (  # noqa: E402
+    problems,
+    promises,
+    pymc_samplers,
+    reference,
+    results,
+    summary,
+    tables,
+    verdicts,
+)
+from examples.benchmarks.peers.compiling import CompileClock  # noqa: E402
+from examples.benchmarks.peers.run import Deadline  # noqa: E402
+
+MODEL, N_ROWS = "logistic-20", 1_000_000
+
+
+def a_cell(sampler, speed, **others):
+    """A cell as it is written, with made-up numbers."""
+    cell = {
+        "model": MODEL,
+        "n_rows": N_ROWS,
+        "sampler": sampler,
+        "date": "2026-01-01",
+        "python": "3.11",
+        "versions": {"pymc": "5"},
+        "mean": [0.0, 1.0],
+        "sd": [1.0, 2.0],
+        "n_draws": 1_000,
+        "ess_min": 900.0,
+        "rhat_max": 1.0,
+        "setup_seconds": 2.0,
+        "compile_seconds": 3.0,
+        "tuning_seconds": 1.0,
+        "sampling_seconds": 0.1,
+        "ess_per_second_median": 1.1 * speed,
+        "ess_per_second_min": speed,
+        "seconds_to_1000": 6.0 + 1_000.0 / speed,
+        "rows_per_evaluation": 300.0,
+        "evaluations_per_draw": 1.0,
+        "tuning_share": 1.0,
+        "stopped_early": False,
+        "facts": {},
+        "peak_mb": 500.0,
+    }
+    return cell | others
+
+
+@pytest.fixture
+def folder(tmp_path):
+    cells = [
+        a_cell("ours", 1_000.0),
+        a_cell("nutpie", 1.0),
+        a_cell("paper", 0.5, mean=[0.5, 1.0], rows_per_evaluation=500_000.0, ess_min=2_000.0),
+        a_cell("hmcecs", 1.0) | {"failed": "TimeoutError: too slow"},
+        {
+            **a_cell("reference", 1.0),
+            "n_points": 100,
+            "pareto_k": 0.1,
+            "mean_error": [0.0, 0.0],
+            "sd_error": [0.0, 0.0],
+        },
+    ]
+    for i, cell in enumerate(cells):
+        (tmp_path / f"{i}.json").write_text(json.dumps(cell))
+    return tmp_path
+
+
+class TestTables:
+    def test_ratios_are_larger_than_one_where_ours_is_better(self, folder):
+        text = tables.ratios(results.Results.read(folder))
+        assert "| 2,000 / 287 | 1,000 / 144 | none in time |" in text
+
+    def test_a_failure_is_told_with_its_reason(self, folder):
+        assert "too slow" in tables.markdown(results.Results.read(folder))
+
+    def test_the_paper_is_called_slow_and_wrong_where_it_is(self, folder):
+        (sentence,) = verdicts.verdicts(results.Results.read(folder))
+        assert "2 times slower than nutpie" in sentence
+        assert "50 % of the rows" in sentence
+        assert "wrong: means off by up to 0.50 sds" in sentence
+
+    def test_promises_come_with_their_bars(self, folder):
+        rows = {
+            what: (value, bar)
+            for what, value, bar in promises.promises(results.Results.read(folder))
+        }
+        assert rows["time of a draw, N = 1,000,000, D = 20"] == ("100 µs", "120 µs")
+        assert rows["ESS/s at N = 1,000,000, D = 20, to nutpie"] == ("1,000.0 x", "at least 500 x")
+
+    def test_errors_are_relative_to_the_reference(self):
+        truth = {"mean": [0.0, 1.0], "sd": [1.0, 2.0]}
+        assert summary.errors({"mean": [0.0, 1.2], "sd": [0.9, 2.0]}, truth) == (0.1, 0.1)
+
+
+class TestReference:
+    def test_moments_of_a_skew_density(self):
+        """Log of a gamma variable: the normal approximation is off, the weights put it right."""
+        shape = 20.0
+
+        def value(z):
+            return float(shape * z[0] - np.exp(z[0]))
+
+        def gradient(z):
+            return np.array([shape - np.exp(z[0])])
+
+        mean, root = reference.normal_approximation(value, gradient, np.zeros(1))
+        assert mean[0] == pytest.approx(np.log(shape), abs=1e-5)
+        rng = np.random.default_rng(1)
+        found = reference.importance_moments(value, mean, root, 20_000, rng)
+        sd = np.sqrt(polygamma(1, shape))
+        assert abs(found["mean"][0] - digamma(shape)) < 4 * found["mean_error"][0] * sd
+        assert abs(found["sd"][0] / sd - 1.0) < 4 * found["sd_error"][0]
+        assert found["mean_error"][0] < 0.01
+
+    def test_follows_the_order_of_the_flattened_draws(self):
+        problem = problems.student_t(500)
+        found = reference.reference(problem, 200)
+        beta, nu, sigma = slice(0, 5), 5, 6
+        assert np.asarray(found["mean"])[beta].shape == (5,)
+        assert 0.0 < found["mean"][nu] < 4.0
+        assert found["mean"][sigma] == pytest.approx(np.log(0.7), abs=0.3)
+
+
+class TestModels:
+    @pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="NumPyro is not there")
+    @pytest.mark.parametrize("name", ["logistic-20", "poisson", "student_t", "hierarchical"])
+    def test_both_languages_describe_the_same_posterior(self, name):
+        import jax
+        from numpyro.infer import util
+
+        from examples.benchmarks.peers.jax_models import MODELS
+
+        jax.config.update("jax_enable_x64", True)
+        problem = problems.build(name, 400)
+        model = problem.model(problem.rows)
+        rng = np.random.default_rng(1)
+        both = []
+        for _ in range(2):
+            z = {
+                v.name: 0.3 * rng.standard_normal(np.shape(model.initial_point()[v.name]))
+                for v in model.value_vars
+            }
+            named = {name.removesuffix("_log__"): values for name, values in z.items()}
+            ours = float(model.compile_logp(mode="FAST_COMPILE")(z))
+            theirs = -float(
+                util.potential_energy(MODELS[problem.family], (problem.rows,), {}, named)
+            )
+            both.append((ours, theirs))
+        (first, other_first), (second, other_second) = both
+        assert first - second == pytest.approx(other_first - other_second, rel=1e-8)
+
+
+class TestCells:
+    def test_ours_on_few_rows(self):
+        problem = problems.logistic(2_000, 3)
+        run = pymc_samplers.defaults(problem, 60.0, share=0.05)
+        flat = summary.flatten(run.draws, problem.positive)
+        assert flat.shape == (1_000, 3)
+        assert run.sampling_seconds > 0 and run.compile_seconds > 0
+        assert summary.moments(flat)["ess_min"] > 50
+
+    def test_a_run_without_draws_is_a_timeout(self):
+        with pytest.raises(TimeoutError, match="did not end its 1,000 tuning steps"):
+            pymc_samplers.metropolis(problems.logistic(2_000, 3), 0.001)
+
+    def test_nested_compilations_count_once(self):
+        clock = CompileClock()
+        clock.enter()
+        clock.enter()
+        clock.leave()
+        assert clock.seconds == 0.0
+        clock.leave()
+        assert clock.seconds > 0.0
+
+    def test_a_deadline_passes(self):
+        assert Deadline(0.0).passed
+        assert not Deadline(100.0).passed
