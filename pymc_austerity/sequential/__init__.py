@@ -1,5 +1,7 @@
 """How a decision is made: from sums and counts, knowing no parameter and no model."""
 
+from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
+from pymc_austerity.sequential.concentration import EmpiricalBernstein, Hoeffding
 from pymc_austerity.sequential.decide import decide
 from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import (
@@ -17,12 +19,17 @@ from pymc_austerity.sequential.stratified import (
 )
 from pymc_austerity.sequential.student_t import StudentT
 from pymc_austerity.sequential.uniform import UniformSurvey
+from pymc_austerity.sequential.wang_tsiatis import WangTsiatis
 
 __all__ = [
+    "BarkerTest",
     "Decision",
     "DifferenceStream",
+    "EmpiricalBernstein",
     "Estimate",
     "Evidence",
+    "Hoeffding",
+    "LogisticCorrection",
     "Moments",
     "StoppingRule",
     "StratifiedDesign",
@@ -31,5 +38,7 @@ __all__ = [
     "StudentT",
     "Survey",
     "UniformSurvey",
+    "WangTsiatis",
     "decide",
+    "logistic_correction",
 ]

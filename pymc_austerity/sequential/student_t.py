@@ -7,14 +7,14 @@ from scipy.special import stdtr, stdtrit
 
 from pymc_austerity.sequential.protocols import Evidence
 
-__all__ = ["StudentT"]
+__all__ = ["StudentT", "upper_quantile"]
 
 
 @lru_cache(maxsize=65_536)
-def _quantile(degrees_of_freedom: float, epsilon: float) -> float:
-    if epsilon == 0.0:
-        return float("inf")
-    return float(stdtrit(degrees_of_freedom, 1.0 - epsilon))
+def upper_quantile(degrees_of_freedom: float, tail: float) -> float:
+    """Point beyond which Student's t has the given tail probability, at most 1/2; cached."""
+    # by symmetry from the lower tail, which keeps its digits when `tail` is tiny
+    return abs(float(stdtrit(degrees_of_freedom, tail))) if tail > 0.0 else float("inf")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class StudentT:
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""
-        quantile = _quantile(evidence.degrees_of_freedom, self.epsilon)
+        quantile = upper_quantile(evidence.degrees_of_freedom, self.epsilon)
         return abs(evidence.distance) > quantile * evidence.standard_error
 
     def error(self, evidence: Evidence) -> float:

@@ -1,0 +1,167 @@
+"""Tests that err no more often than they say, whatever the rows, if the range is right."""
+
+import math
+from dataclasses import dataclass
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.sequential.protocols import Evidence
+
+__all__ = ["EmpiricalBernstein", "Hoeffding"]
+
+
+@dataclass(frozen=True)
+class _Concentration:
+    """What the two rules share: their parameters, and how the error is spread over looks."""
+
+    largest_difference: float
+    error_probability: float = 0.05
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.largest_difference < math.inf:
+            raise SettingError(
+                f"largest_difference is {self.largest_difference}: it must be positive and finite"
+            )
+        if not 0.0 < self.error_probability < 1.0:
+            raise SettingError(
+                f"error_probability is {self.error_probability}: it must lie between 0 and 1"
+            )
+        if not self.power > 1.0:
+            raise SettingError(f"power is {self.power}: it must exceed 1, or errors do not add up")
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether the mean is further from the threshold than the inequality lets it stray."""
+        return self.error(evidence) < self.share_of_error(evidence.n_looks)
+
+    def share_of_error(self, look: int) -> float:
+        r"""Error allowed at a look, :math:`\delta_k`: over all looks at most the whole."""
+        return (self.power - 1.0) / (self.power * look**self.power) * self.error_probability
+
+    def error(self, evidence: Evidence) -> float:
+        """Bound of the probability of such a distance from the true mean, at most 1."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Hoeffding(_Concentration):
+    r"""Stop when Hoeffding's inequality without replacement leaves one side of the threshold.
+
+    At look :math:`k`, with :math:`n` of :math:`N` rows seen and
+    :math:`\delta_k = \frac{p - 1}{p k^p} \delta`,
+
+    .. math:: |\bar l - \mu_0| > c_k = C \sqrt{\frac{2}{n} \left(1 - \frac{n-1}{N}\right)
+              \log \frac{2}{\delta_k}}
+
+    stops the test. The whole test errs with probability at most :math:`\delta`, whatever the
+    number of looks and the distribution of the rows, provided that :math:`C` is a bound.
+
+    Parameters
+    ----------
+    largest_difference : float
+        :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
+        absolute value.
+    error_probability : float
+        :math:`\delta`, largest probability of a wrong decision.
+    power : float
+        :math:`p`: how fast the shares :math:`\delta_k` fall.
+
+    Raises
+    ------
+    SettingError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For uniform samples only. With :math:`C` far above the standard deviation of the differences, as
+    is usual, most decisions take all rows: this is the price of a guarantee. Samples
+    that double from look to look spend less of :math:`\delta` on looks.
+
+    References
+    ----------
+    Bardenet, R., Doucet, A. and Holmes, C. (2014). Towards scaling up Markov chain Monte Carlo: an
+    adaptive subsampling approach. ICML, section 4 and algorithm 2.
+    Serfling, R. J. (1974). Probability inequalities for the sum in sampling without replacement.
+    The Annals of Statistics 2(1), 39-48.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Evidence, Hoeffding
+    >>> rule = Hoeffding(largest_difference=1.0, error_probability=0.05)
+    >>> rule.stops(Evidence(2_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    True
+    >>> rule.stops(Evidence(1_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    False
+    """
+
+    def error(self, evidence: Evidence) -> float:
+        """Bound of the probability of such a distance from the true mean, at most 1."""
+        n, n_rows = evidence.n_seen, evidence.n_rows
+        distance = evidence.distance / n_rows / self.largest_difference
+        exponent = 0.5 * n * distance * distance / (1.0 - (n - 1) / n_rows)
+        return min(1.0, 2.0 * math.exp(-exponent))
+
+
+@dataclass(frozen=True)
+class EmpiricalBernstein(_Concentration):
+    r"""Stop when the empirical Bernstein inequality leaves one side of the threshold.
+
+    At look :math:`k`, with :math:`n` rows seen, :math:`s_n` the standard deviation of their
+    differences and :math:`\delta_k = \frac{p - 1}{p k^p} \delta`,
+
+    .. math:: |\bar l - \mu_0| > c_k = s_n \sqrt{\frac{2 \log(3 / \delta_k)}{n}}
+              + \frac{6 C \log(3 / \delta_k)}{n}
+
+    stops the test. The whole test errs with probability at most :math:`\delta`. The range enters
+    divided by :math:`n`: with many rows the spread counts, not the range.
+
+    Parameters
+    ----------
+    largest_difference : float
+        :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
+        absolute value.
+    error_probability : float
+        :math:`\delta`, largest probability of a wrong decision.
+    power : float
+        :math:`p`: how fast the shares :math:`\delta_k` fall.
+
+    Raises
+    ------
+    SettingError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For uniform samples only. :math:`s_n` is taken from the standard error, whose finite population
+    correction is undone.
+
+    References
+    ----------
+    Bardenet, R., Doucet, A. and Holmes, C. (2014). Towards scaling up Markov chain Monte Carlo: an
+    adaptive subsampling approach. ICML, section 4 and algorithm 2.
+    Audibert, J.-Y., Munos, R. and Szepesvári, C. (2009). Exploration-exploitation trade-off using
+    variance estimates in multi-armed bandits. Theoretical Computer Science 410, theorem 1.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import EmpiricalBernstein, Evidence
+    >>> rule = EmpiricalBernstein(largest_difference=1.0, error_probability=0.05)
+    >>> rule.stops(Evidence(2_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    True
+    """
+
+    def error(self, evidence: Evidence) -> float:
+        """Bound of the probability of such a distance from the true mean, at most 1."""
+        n = evidence.n_seen
+        distance = abs(evidence.distance) / evidence.n_rows
+        # distance = s sqrt(2 y) + 6 C y, a quadratic in sqrt(y), with y = log(3 / error) / n
+        half = row_standard_deviation(evidence) * math.sqrt(0.5)
+        range_term = 6.0 * self.largest_difference
+        root = distance / (half + math.sqrt(half * half + range_term * distance))
+        return min(1.0, 3.0 * math.exp(-n * root * root))
+
+
+def row_standard_deviation(evidence: Evidence) -> float:
+    """Sample standard deviation of the differences of a uniform sample, nats."""
+    n, n_rows = evidence.n_seen, evidence.n_rows
+    share_left = 1.0 - (n - 1) / (n_rows - 1)
+    return evidence.standard_error / n_rows * math.sqrt(n / share_left)

@@ -1,0 +1,83 @@
+"""A sequential t-test that asks for more while few rows were seen, or for less."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from scipy.special import ndtr, ndtri, stdtr
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.sequential.protocols import Evidence
+from pymc_austerity.sequential.student_t import upper_quantile
+
+__all__ = ["WangTsiatis"]
+
+
+@lru_cache(maxsize=65_536)
+def _level(epsilon: float, alpha: float, share: float) -> float:
+    if alpha == 0.5 or epsilon == 0.0:
+        return epsilon
+    return float(ndtr(ndtri(epsilon) * share ** (alpha - 0.5)))
+
+
+@dataclass(frozen=True)
+class WangTsiatis:
+    r"""Stop as soon as the tail probability of Student's t falls below a level of the look.
+
+    The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
+    :math:`\pi = n / N` the share of the rows seen:
+
+    .. math:: \epsilon(\pi) = 1 - \Phi\left(G_0 \, \pi^{\alpha - 1/2}\right),
+              \qquad G_0 = \Phi^{-1}(1 - \epsilon)
+
+    With :math:`\alpha < 1/2` early looks need stronger evidence than late ones, and the error of
+    the whole test grows less with the number of looks.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level as :math:`\pi \to 1`, in [0, 0.5].
+    alpha : float
+        Shape of the boundary. 1/2 is `StudentT`, 0 is the boundary of O'Brien and Fleming.
+
+    Raises
+    ------
+    SettingError
+        If `epsilon` lies outside [0, 0.5].
+
+    Notes
+    -----
+    Beyond some 37 standard errors the level is smaller than the smallest number: however strong
+    the evidence, a look that far below the full data does not stop the test.
+
+    References
+    ----------
+    Wang, S. K. and Tsiatis, A. A. (1987). Approximately optimal one-parameter boundaries for group
+    sequential trials. Biometrics 43(1), 193-199.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, section 5.1 and supplement.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Evidence, StudentT, WangTsiatis
+    >>> evidence = Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
+    >>> StudentT(epsilon=0.05).stops(evidence), WangTsiatis(0.05, alpha=0.25).stops(evidence)
+    (True, False)
+    """
+
+    epsilon: float
+    alpha: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.epsilon <= 0.5:
+            raise SettingError(f"epsilon is {self.epsilon}: it must lie in [0, 0.5]")
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""
+        level = _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)
+        quantile = upper_quantile(evidence.degrees_of_freedom, level)
+        return abs(evidence.distance) > quantile * evidence.standard_error
+
+    def error(self, evidence: Evidence) -> float:
+        """Tail probability of Student's t beyond the observed statistic."""
+        statistic = abs(evidence.distance) / evidence.standard_error
+        return float(stdtr(evidence.degrees_of_freedom, -statistic))
