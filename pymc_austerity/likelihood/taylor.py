@@ -15,6 +15,7 @@ from pymc_austerity._pymc import (
     stabilized,
 )
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
+from pymc_austerity.likelihood.special import expand_trigamma
 
 __all__ = ["Derivatives", "compile_derivatives", "compile_residuals"]
 
@@ -133,8 +134,10 @@ def compile_residuals(
 def _compile(
     model: pm.Model, inputs: list, outputs: Any, compile_kwargs: dict[str, Any] | None
 ) -> Callable:
+    many = isinstance(outputs, list)
+    expanded = expand_trigamma(outputs if many else [outputs])
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:  # so that the model's check_bounds is honoured
-        function = pm.compile(inputs, outputs, **kwargs)
+        function = pm.compile(inputs, expanded if many else expanded[0], **kwargs)
     function.trust_input = True
     return function
