@@ -48,7 +48,6 @@ def a_cell(sampler, speed, **others):
         "sampling_seconds": 0.1,
         "ess_per_second_median": 1.1 * speed,
         "ess_per_second_min": speed,
-        "seconds_to_1000": 6.0 + 1_000.0 / speed,
         "rows_per_evaluation": 300.0,
         "evaluations_per_draw": 1.0,
         "tuning_share": 1.0,

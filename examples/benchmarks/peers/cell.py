@@ -62,8 +62,6 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
     run = sampler(name)(problem, seconds, share=share)
     found = moments(flatten(run.draws, problem.positive))
     rates = {key: found[f"ess_{key}"] / run.sampling_seconds for key in ("median", "min")}
-    fixed = run.setup_seconds + run.compile_seconds + run.tuning_seconds
-    to_1000 = fixed + 1_000.0 / rates["min"] if rates["min"] > 0 else None
     return found | {
         "n_parameters": len(found["mean"]),
         "setup_seconds": run.setup_seconds,
@@ -72,7 +70,6 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "sampling_seconds": run.sampling_seconds,
         "ess_per_second_median": rates["median"],
         "ess_per_second_min": rates["min"],
-        "seconds_to_1000": to_1000,
         "rows_per_evaluation": run.rows_per_evaluation,
         "evaluations_per_draw": run.evaluations_per_draw,
         "tuning_share": run.tuning_share,

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from examples.benchmarks.peers.results import Results
+from examples.benchmarks.peers.results import Results, seconds_to_1000
 from examples.benchmarks.peers.samplers import LABELS
 
 __all__ = ["write"]
 
 PANELS = {
-    "ess_per_second_min": "effective draws a second",
-    "seconds_to_1000": "seconds to 1,000 effective draws",
+    "effective draws a second": lambda cell: cell["ess_per_second_median"],
+    "seconds to 1,000 effective draws": seconds_to_1000,
 }
 
 
@@ -19,12 +19,12 @@ def write(folder: Path, file: Path) -> None:
     """Draw the cells of the logistic regression with 20 columns."""
     results = Results.read(folder)
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, layout="constrained")
-    for axis, (entry, label) in zip(axes, PANELS.items(), strict=True):
+    for axis, (label, number) in zip(axes, PANELS.items(), strict=True):
         for name in LABELS:
             points = sorted(
-                (n_rows, cell[entry])
+                (n_rows, number(cell))
                 for (model, n_rows, sampler), cell in results.cells.items()
-                if model == "logistic-20" and sampler == name and cell.get(entry)
+                if model == "logistic-20" and sampler == name and "failed" not in cell
             )
             if points:
                 axis.loglog(*zip(*points, strict=True), "o-", label=LABELS[name])

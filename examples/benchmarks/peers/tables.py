@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.peers.promises import promises
-from examples.benchmarks.peers.results import Results, title
+from examples.benchmarks.peers.results import SHORT, Results, seconds_to_1000, title
 from examples.benchmarks.peers.samplers import LABELS
 from examples.benchmarks.peers.verdicts import verdicts
 
@@ -24,8 +24,9 @@ def markdown(results: Results) -> str:
             provenance(results),
             "### Ratios",
             "How many times better the defaults of AusterityMH do: in effective draws a second "
-            "after tuning (least well sampled parameter) / in the time to 1,000 effective draws "
-            "with compilation, set-up and tuning. Below 1 the other sampler is the better one.",
+            "after tuning (median over the parameters) / in the time to 1,000 effective draws of "
+            "the least well sampled parameter, with compilation, set-up and tuning. Below 1 the "
+            "other sampler is the better one.",
             ratios(results),
             "### What was promised",
             table(["", "measured", "bar"], promises(results)),
@@ -92,10 +93,11 @@ def ratio(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
         return " "
     if "failed" in peer:
         return "none in time"
-    if not peer["ess_per_second_min"] or not peer["seconds_to_1000"]:
+    theirs = seconds_to_1000(peer)
+    if theirs is None:
         return "none in time"
-    speed = ours["ess_per_second_min"] / peer["ess_per_second_min"]
-    return f"{number(speed)} / {number(peer['seconds_to_1000'] / ours['seconds_to_1000'])}"
+    speed = ours["ess_per_second_median"] / peer["ess_per_second_median"]
+    return f"{number(speed)} / {number(theirs / seconds_to_1000(ours))}"
 
 
 HEADER = (
@@ -149,7 +151,7 @@ def full_row(
         cell["tuning_seconds"],
         cell["ess_per_second_median"],
         cell["ess_per_second_min"],
-        cell["seconds_to_1000"],
+        seconds_to_1000(cell),
         cell["rows_per_evaluation"],
         cell["evaluations_per_draw"],
     ]
@@ -164,8 +166,10 @@ def notes(cell: dict[str, Any]) -> str:
         found.append(f"stopped after {cell['n_draws']:,} draws")
     if cell["tuning_share"] < 1.0:
         found.append(f"{100 * cell['tuning_share']:.0f} % of the tuning, its time extrapolated")
+    if cell["n_draws"] < SHORT:
+        found.append("time to 1,000 from the median")
     if cell["ess_min"] < 1_000:
-        found.append(f"extrapolated from {number(cell['ess_min'])} effective draws")
+        found.append(f"extrapolated from {number(cell['ess_min'])} effective draws of the least")
     if cell["rhat_max"] is None or cell["rhat_max"] > 1.05:
         found.append("has not converged")
     return "; ".join(found)

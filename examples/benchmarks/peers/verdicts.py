@@ -22,7 +22,7 @@ def verdicts(results: Results) -> Iterator[str]:
             yield f"{where}: the paper's setting made no draws in the time it was given."
             continue
         other = results.get(model, n_rows, exact)
-        speed = paper["ess_per_second_min"] / other["ess_per_second_min"]
+        speed = paper["ess_per_second_median"] / other["ess_per_second_median"]
         comparison = (
             f"{speed:.2g} times as fast as" if speed >= 1 else f"{1 / speed:.2g} times slower than"
         )
