@@ -115,7 +115,7 @@ def _heading(facts: Facts) -> str:
 
 def _tail(facts: Facts) -> str:
     row = facts.errors.loc["all"]
-    epsilon = ", ".join(f"{value:g}" for value in facts.constants("epsilon"))
+    epsilon = ", ".join(dict.fromkeys(f"{value:g}" for value in facts.constants("epsilon")))
     return (
         f"The test stopped at a tail probability of {row['error_mean']:.2g} on average and "
         f"{row['error_max']:.2g} at most" + (f" (epsilon {epsilon})" if epsilon else "") + "; it "

@@ -1,0 +1,139 @@
+"""Audited errors next to what was promised."""
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pymc_austerity.diagnostics.audits import audit_table, contradicts
+from pymc_austerity.errors import SettingError
+from pymc_austerity.plots.drawing import COLOURS, axes_or_new, legend_above, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot_audit"]
+
+
+def plot_audit(
+    idata: Any,
+    *,
+    promised: float | None = None,
+    probability: float = 0.95,
+    step_method: int | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":
+    """Draw audited shares of wrong decisions, with intervals, next to what was promised.
+
+    A line for each chain and one for all together, or, of several runs, a line for each run. An
+    interval that lies entirely above what was promised is drawn in another colour and with another
+    marker.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset, path, or dict of these
+        A run of ``AusterityMH(audit=...)``, a netCDF file of one, or several by name.
+    promised : float, optional
+        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``epsilon``
+        of each run.
+    probability : float
+        Coverage of the intervals, in (0, 1).
+    step_method : int, optional
+        Which AusterityMH of a compound run, counted from 0; by default all together.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw, by default in a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not a run of AusterityMH, nothing was audited, or an argument cannot be used.
+    ImportError
+        matplotlib is not installed.
+
+    See Also
+    --------
+    pymc_austerity.diagnostics.audit : the numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.plots import plot_audit
+    >>> dims = ("chain", "draw")
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, np.full((2, 100), 500)),
+    ...         "audited": (dims, np.ones((2, 100), dtype=bool)),
+    ...         "audit_agrees": (dims, np.arange(200).reshape(2, 100) % 50 > 0),
+    ...     },
+    ...     attrs={"epsilon": 0.05},
+    ... )
+    >>> ax = plot_audit(run)
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['chain 0 (100 audited)', 'chain 1 (100 audited)', 'all (200 audited)']
+    """
+    table = _table(idata, promised, probability, step_method)
+    if not table["n_audited"].any():
+        raise SettingError("No decision was audited: sample with AusterityMH(audit=0.05).")
+    ax = axes_or_new(ax, (6.5, 1.4 + 0.4 * len(table)))
+    broken = table.apply(contradicts, axis=1)
+    _draw_intervals(
+        ax, table, ~broken, "o", COLOURS[0], f"audited, {percent(probability)} interval"
+    )
+    _draw_intervals(ax, table, broken, "D", COLOURS[1], "audited, above what was promised")
+    ax.plot(
+        table["promised"],
+        range(len(table)),
+        linestyle="",
+        marker="|",
+        markersize=16.0,
+        markeredgewidth=2.0,
+        color=COLOURS[-1],
+        label="promised",
+    )
+    ax.set_yticks(range(len(table)), _labels(table))
+    ax.set(
+        xlabel="share of wrong decisions", xlim=(0.0, _end(table)), ylim=(len(table) - 0.5, -0.5)
+    )
+    ax.xaxis.set_major_formatter(percent)
+    legend_above(ax)
+    return ax
+
+
+def _labels(table: pd.DataFrame) -> list[str]:
+    return [f"{name} ({n:,} audited)" for name, n in table["n_audited"].items()]
+
+
+def _draw_intervals(
+    ax: "Axes", table: pd.DataFrame, which: Any, marker: str, color: str, label: str
+) -> None:
+    rows = table[which & (table["n_audited"] > 0)]
+    if rows.empty:
+        return
+    places = [i for i, name in enumerate(table.index) if name in rows.index]
+    rate = rows["wrong_rate"]
+    ends = [rate - rows["wrong_rate_low"], rows["wrong_rate_high"] - rate]
+    ax.errorbar(
+        rate, places, xerr=ends, linestyle="", marker=marker, capsize=4.0, color=color, label=label
+    )
+
+
+def _end(table: pd.DataFrame) -> float:
+    known = table[table["n_audited"] > 0]
+    return min(1.0, 1.1 * max(known["wrong_rate_high"].max(), known["promised"].max()))
+
+
+def _table(
+    idata: Any, promised: float | None, probability: float, step_method: int | None
+) -> pd.DataFrame:
+    settings = promised, probability, step_method
+    # A Dataset and a DataTree are mappings, too: only a plain dictionary is several runs.
+    if not isinstance(idata, dict):
+        return audit_table(idata, *settings).rename(lambda x: x if x == "all" else f"chain {x}")
+    if not idata:
+        raise SettingError("idata names no run.")
+    rows = {str(name): audit_table(run, *settings).loc["all"] for name, run in idata.items()}
+    return pd.DataFrame(rows).T.astype({"n_audited": int, "n_wrong": int})

@@ -1,0 +1,81 @@
+"""What holds for every plot."""
+
+import subprocess
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from pymc_austerity import SettingTypeError, plots
+from pymc_austerity.plots import (
+    plot_audit,
+    plot_data_usage,
+    plot_decision_errors,
+    plot_risk,
+    plot_t_statistic,
+)
+from tests.diagnostics.runs import audited, synthetic
+
+CALLS = {
+    "plot_audit": lambda **kwargs: plot_audit(audited(40, 2), **kwargs),
+    "plot_decision_errors": lambda **kwargs: plot_decision_errors(synthetic(), **kwargs),
+    "plot_risk": lambda **kwargs: plot_risk({"a": ([1, 2], [1, 0.5])}, **kwargs),
+    "plot_t_statistic": lambda **kwargs: plot_t_statistic(
+        [0.0, 1.0], degrees_of_freedom=9, **kwargs
+    ),
+    "plot_data_usage": lambda **kwargs: plot_data_usage(
+        synthetic(), **{name: (ax, ax.figure.add_subplot()) for name, ax in kwargs.items()}
+    ),
+}
+
+
+def test_is_here():
+    assert set(CALLS) == set(plots.__all__)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_draws_where_it_is_told(name):
+    given = plt.figure().add_subplot()
+    drawn = np.ravel(CALLS[name](ax=given))
+    assert drawn[0] is given
+    assert plt.get_fignums() == [given.figure.number]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_makes_one_figure_with_labels(name):
+    for ax in np.ravel(CALLS[name]()):
+        assert ax.get_xlabel()
+        assert ax.get_ylabel() or ax.get_yticklabels()
+        ax.figure.canvas.draw()
+    assert len(plt.get_fignums()) == 1
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_asks_for_matplotlib_where_there_is_none(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"need matplotlib: pip install .*\[plots\]"):
+        CALLS[name]()
+
+
+@pytest.mark.parametrize("plot", [plot_audit, plot_decision_errors, plot_data_usage])
+def test_refuses_what_is_no_run(plot):
+    with pytest.raises(SettingTypeError, match="not int"):
+        plot(3)
+
+
+def test_refuses_what_are_no_axes():
+    with pytest.raises(SettingTypeError, match="Axes, not str"):
+        plot_audit(audited(40, 2), ax="left")
+    with pytest.raises(SettingTypeError, match="pair of matplotlib Axes"):
+        plot_data_usage(synthetic(), ax=plt.figure().add_subplot())
+
+
+def test_importing_the_plots_does_not_import_matplotlib():
+    code = "import sys, pymc_austerity.plots; print('matplotlib.pyplot' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imports_it = "import sys, pymc; print('matplotlib.pyplot' in sys.modules)"
+    alone = subprocess.run(
+        [sys.executable, "-c", imports_it], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout == alone.stdout
