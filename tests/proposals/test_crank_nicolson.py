@@ -50,9 +50,7 @@ def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
     state = moves.init(LAYOUT, APPROXIMATION)
     point = from_afar(rng)
     new, there = moves.propose(state, point, rng)
-    noise = np.linalg.solve(
-        b * APPROXIMATION.root, point - MEAN - np.sqrt(1 - b**2) * (new - MEAN)
-    )
+    noise = np.linalg.solve(b * APPROXIMATION.root, point - MEAN - np.sqrt(1 - b**2) * (new - MEAN))
     home, back = moves.propose(state, new, Given(noise))
     np.testing.assert_allclose(home, point, rtol=1e-9)
     assert back == pytest.approx(-there, rel=1e-8)

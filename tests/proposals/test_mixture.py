@@ -177,7 +177,9 @@ def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
     assert n_accepted > 0.1 * n_chains * n_steps
 
 
-@pytest.mark.parametrize("target", [standard_normal(3), log_gamma(2.0, 3)], ids=["normal", "skewed"])
+@pytest.mark.parametrize(
+    "target", [standard_normal(3), log_gamma(2.0, 3)], ids=["normal", "skewed"]
+)
 def test_a_tuned_chain_finds_the_known_posterior(target, rng):
     log_density, approximation = target
     mixture = Mixture()

@@ -28,7 +28,10 @@ def test_windows_and_taken_rows_are_the_rows(arrays, rng):
     source = ArrayRows(arrays)
     assert source.n_rows == 2 * LARGEST_BLOCK + 17
     indices = rng.choice(source.n_rows, 50, replace=False)
-    for block, rows in ((source.window(5, 1_000), slice(5, 1_000)), (source.take(indices), indices)):
+    for block, rows in (
+        (source.window(5, 1_000), slice(5, 1_000)),
+        (source.take(indices), indices),
+    ):
         assert_like_any_block(block, arrays)
         for piece, array in zip(block, arrays, strict=True):
             np.testing.assert_array_equal(piece, array[rows])
