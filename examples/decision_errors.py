@@ -163,7 +163,7 @@ def posterior_points(
 def ask(sampler: AusterityMH, current: np.ndarray, rng: np.random.Generator) -> Question:
     """Draw a proposal and a uniform number at a point."""
     proposed, log_ratio = sampler.proposal.propose(sampler.proposal_state, current, rng)
-    log_exact_ratio = float(sampler.exact_difference(proposed, current)) + log_ratio
+    log_exact_ratio = float(sampler.machinery.exact_difference(proposed, current)) + log_ratio
     return Question(current, proposed, np.log1p(-rng.random()) - log_exact_ratio)
 
 
@@ -402,7 +402,7 @@ def main() -> None:
         sampler = exact_sampler(n_parameters=mode.size)
         points = posterior_points(sampler, mode, n_triples, thin=thin, burn_in=burn_in)
     rng = np.random.default_rng(1)
-    sampling = sampler.sampling  # of all rows, at every decision
+    sampling = sampler.machinery.sampling  # of all rows, at every decision
     questions = [ask(sampler, point, rng) for point in points]
     exact = [answer(sampling, question, epsilon=0.0, rng=rng) for question in questions]
     mu_std = np.array([right.standardized_mean for right in exact])

@@ -66,25 +66,28 @@ def watched(step: AusterityMH) -> Stopwatch:
 
     step.stop_tuning = start_watch
     step.proposal = TimedProposal(step.proposal, watch)
-    step.exact_difference = watch.wrap("exact part", step.exact_difference)
-    rows = watch.wrap("compiled rows", step.sampling.function)
-    step.sampling = replace(step.sampling, function=rows)
+    machinery = step.machinery
+    rows = watch.wrap("compiled rows", machinery.sampling.function)
+    step.machinery = replace(
+        machinery,
+        exact_difference=watch.wrap("exact part", machinery.exact_difference),
+        sampling=replace(machinery.sampling, function=rows),
+    )
     step._decide = watch.wrap("decision", step._decide)
-    step._statistics = watch.wrap("statistics", step._statistics)
+    step._transition = watch.wrap("transition", step._transition)
     step.step = watch.wrap("step", step.step)
     return watch
 
 
 def parts(total: float, time: dict[str, float]) -> list[Measurement]:
     """Disjoint parts of a draw."""
-    inside_step = time["proposal"] + time["decision"] + time["statistics"]
     disjoint = {
         "PyMC's loop and trace": total - time["step"],
-        "PyMC's step: raveling the point": time["step"] - inside_step,
+        "PyMC's step: raveling the point": time["step"] - time["transition"],
         "proposal": time["proposal"],
         "exact part of the log-density": time["exact part"],
         "test": time["decision"] - time["exact part"] - time["compiled rows"],
-        "statistics of the draw": time["statistics"],
+        "statistics of the draw": time["transition"] - time["proposal"] - time["decision"],
     }
     rows = time["compiled rows"]
     return [

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,22 @@ from pymc_austerity.likelihood import (
     split_log_density,
     verify,
 )
-from pymc_austerity.rows import AllRows, FreshRows, RowSource, SharedRows, Windows
-from pymc_austerity.step_methods.default_plan import control_variate_plan
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.rows import (
+    AllRows,
+    FreshRows,
+    RowSource,
+    SharedRows,
+    Windows,
+    blocks_of,
+)
+from pymc_austerity.step_methods.default_plan import (
+    USUAL_BATCH,
+    PlanRequest,
+    control_variate_plan,
+)
 from pymc_austerity.step_methods.sampling import RowFunction, Sampling, UniformSampling
+from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import Say
 
 __all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
@@ -29,9 +43,6 @@ __all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
 _ORDER_OF_ROWS = 20_140_621
 """Seed of the order in which rows are stored where no ``rng`` is given: the results of
 ``pm.sample`` then depend on its ``random_seed`` alone."""
-
-USUAL_BATCH = 500
-"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
 
 
 class PreparedModel:
@@ -120,17 +131,29 @@ class Machinery:
     anchor: Anchor | None
     summary: str
 
+    @cached_property
+    def approximation(self) -> GaussianApproximation | None:
+        """Normal approximation of the posterior at the anchor, if there is one."""
+        if self.anchor is None:
+            return None
+        return GaussianApproximation(self.anchor.point, self.anchor.root)
+
+    def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
+        """Whether the log-density at a point is finite as it is at the start; reads all rows."""
+        if not np.isfinite(self.exact_difference(candidate, start)):
+            return False
+        return all(
+            np.isfinite(self.row_function(candidate, start, *block)).all()
+            for block in blocks_of(self.source)
+        )
+
 
 def assemble(
     prepared: PreparedModel,
     variables: Sequence,
     shared: Mapping,
+    settings: Settings,
     *,
-    epsilon: float,
-    batch_size: int | None,
-    rows: str,
-    control_variates: str | int | None,
-    strata: str | None,
     anchor: NDArray | None,
     compile_kwargs: dict[str, Any] | None,
     say: Say = str,
@@ -144,47 +167,42 @@ def assemble(
     )
     start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
     compiled.exact(start, start)  # what is called once is ready when the chains start
-    n_rows = likelihood.n_rows
-    always_exact = epsilon == 0.0 or (batch_size or USUAL_BATCH) >= n_rows
-    plan, reason = None, ""
-    if control_variates is not None and not always_exact:
+    reason = ""
+    if settings.order and not _always_exact(settings, likelihood.n_rows):
+        request = PlanRequest(likelihood, variables, shared, point, start, compiled.rows, settings)
         plan, reason = control_variate_plan(
-            likelihood,
-            variables,
-            shared,
-            point,
-            prepared.arrays,
-            compiled.rows,
-            epsilon=epsilon,
-            batch_size=batch_size,
-            order=2 if control_variates == "auto" else int(control_variates),
-            stratified=strata is not None,
-            anchor=anchor,
-            rng=prepared.rng,
-            say=say,
-            compile_kwargs=compile_kwargs,
+            request, rng=prepared.rng, anchor=anchor, compile_kwargs=compile_kwargs, say=say
         )
-        if plan is None and control_variates != "auto":
+        if plan is not None:
+            return Machinery(compiled.exact, *plan)
+        if settings.control_variates != "auto":
             raise SettingError(
-                f"control_variates={control_variates!r} cannot be had because {reason}: use "
-                "control_variates='auto' to go without where need be."
+                f"control_variates={settings.control_variates!r} cannot be had because {reason}: "
+                "use control_variates='auto' to go without where need be."
             )
-    if plan is not None:
-        return Machinery(compiled.exact, *plan)
     say("storing the rows")
     source = prepared.shuffled_rows()
     compiled.rows(start, start, *source.window(0, 1))
-    if always_exact:
-        draw: Any = AllRows(source)
-        why = "epsilon=0" if epsilon == 0.0 else f"a batch of {batch_size or USUAL_BATCH:,}"
-        summary = f"exact, all {n_rows:,} rows at every step ({why})"
-    else:
-        draw = Windows(source) if rows == "windows" else FreshRows(source)
-        summary = f"uniform samples of {n_rows:,} rows, {batch_size or USUAL_BATCH:,} at a look"
-        summary += f"; no control variates because {reason}" if reason else ""
-    batch = n_rows if always_exact else (batch_size or USUAL_BATCH)
-    sampling = UniformSampling(compiled.rows, draw, n_rows, batch)
+    sampling, summary = _uniform_sampling(compiled.rows, source, settings)
+    summary += f"; no control variates because {reason}" if reason else ""
     return Machinery(compiled.exact, sampling, compiled.rows, source, None, summary)
+
+
+def _always_exact(settings: Settings, n_rows: int) -> bool:
+    return settings.epsilon == 0.0 or (settings.batch_size or USUAL_BATCH) >= n_rows
+
+
+def _uniform_sampling(
+    function: RowFunction, source: SharedRows, settings: Settings
+) -> tuple[UniformSampling, str]:
+    n_rows, batch = source.n_rows, settings.batch_size or USUAL_BATCH
+    if _always_exact(settings, n_rows):
+        why = "epsilon=0" if settings.epsilon == 0.0 else f"a batch of {batch:,}"
+        sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
+        return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
+    draw = Windows(source) if settings.rows == "windows" else FreshRows(source)
+    summary = f"uniform samples of {n_rows:,} rows, {batch:,} at a look"
+    return UniformSampling(function, draw, n_rows, batch), summary
 
 
 def _refuse_local(likelihood: RowLikelihood, variables: Sequence) -> None:

@@ -20,29 +20,22 @@ from pymc_austerity._pymc import (
     get_random_generator,
     make_shared_replacements,
 )
+from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import (
-    GaussianApproximation,
     Mixture,
     Outcome,
     Proposal,
     ProposalFunction,
     RandomWalk,
 )
-from pymc_austerity.rows import blocks_of
 from pymc_austerity.sequential import Decision, StudentT, decide
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
-from pymc_austerity.step_methods.checks import (
-    checked_batch_size,
-    checked_choice,
-    checked_count,
-    checked_fraction,
-    checked_proposal,
-    checked_variables,
-)
+from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
 from pymc_austerity.step_methods.run_constants import StatisticsTypes
+from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import (
     anchor_point,
@@ -224,18 +217,12 @@ class AusterityMH(ArrayStepShared):
         compile_kwargs: dict[str, Any] | None = None,
         _prepared: PreparedModel | None = None,
     ) -> None:
-        self.epsilon = checked_fraction(
-            "epsilon", epsilon, 0.5, "the tail probability at which the test stops"
+        self.settings = Settings(
+            epsilon, batch_size, rows, control_variates, strata, audit, steps_per_draw
         )
-        self.batch_size = checked_batch_size(batch_size)
-        self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        checked_choice("rows", rows, ("windows", "fresh"))
-        checked_choice("control_variates", control_variates, ("auto", 1, 2, None))
-        checked_choice("strata", strata, ("auto", None))
         own_proposal = checked_proposal(proposal)
-        self.rule = StudentT(self.epsilon)
+        self.rule = StudentT(self.settings.epsilon)
         self.adapts = bool(tune)
-        self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
         point = initial_point or model.initial_point()
@@ -249,28 +236,16 @@ class AusterityMH(ArrayStepShared):
                 prepared,
                 variables,
                 shared,
-                epsilon=self.epsilon,
-                batch_size=self.batch_size,
-                rows=rows,
-                control_variates=control_variates,
-                strata=strata,
+                self.settings,
                 anchor=anchor_point(anchor, variables, model),
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
         super().__init__(variables, shared, blocked=blocked, rng=rng)
+        self.machinery = machinery
         self.n_rows = prepared.likelihood.n_rows
         self.subsampled = prepared.likelihood.subsampled
-        self.machinery = machinery
-        self.exact_difference = machinery.exact_difference
-        self.sampling = machinery.sampling
-        self.anchor = machinery.anchor
-        self.approximation = (
-            None
-            if self.anchor is None
-            else GaussianApproximation(self.anchor.point, self.anchor.root)
-        )
-        default_proposal = RandomWalk() if self.anchor is None else Mixture()
+        default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
         self.proposal: Proposal[Any] = own_proposal or default_proposal
         self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
@@ -285,6 +260,16 @@ class AusterityMH(ArrayStepShared):
         _log.info(self._summary())
 
     @property
+    def epsilon(self) -> float:
+        """Tail probability at which the test stops."""
+        return self.settings.epsilon
+
+    @property
+    def anchor(self) -> Anchor | None:
+        """Where the row differences are expanded; None if they are not."""
+        return self.machinery.anchor
+
+    @property
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
         return {
@@ -292,12 +277,12 @@ class AusterityMH(ArrayStepShared):
             "epsilon": self.epsilon,
             "test": type(self.rule).__name__,
             "proposal": type(self.proposal).__name__,
-            "audit": self.audit,
-            "steps_per_draw": self.steps_per_draw,
+            "audit": self.settings.audit,
+            "steps_per_draw": self.settings.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
             "control_variates": 0 if self.anchor is None else self.anchor.order,
-            **self.sampling.constants,
+            **self.machinery.sampling.constants,
         }
 
     # ------------------------------------------------------------------ one step
@@ -309,7 +294,7 @@ class AusterityMH(ArrayStepShared):
             self.at_start = False
             current = self._dispersed(current)
         decisions = []
-        for _ in range(self.steps_per_draw):
+        for _ in range(self.settings.steps_per_draw):
             current, statistics = self._transition(current)
             decisions.append(statistics)
         return RaveledVars(current, apoint.point_map_info), [of_draw(decisions)]
@@ -325,16 +310,17 @@ class AusterityMH(ArrayStepShared):
         return following, of_decision(decision, self.n_rows, scaling)
 
     def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
-        log_exact_ratio = float(self.exact_difference(proposed, current)) + log_ratio
+        log_exact_ratio = float(self.machinery.exact_difference(proposed, current)) + log_ratio
         if not math.isfinite(log_exact_ratio):
             return Decision(False, 0, 0, 0.0, math.nan, True)
         uniform = self.rng.random()
         log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
-        audit = self.audit > 0.0 and self.rng.random() < self.audit
+        share = self.settings.audit
+        audit = share > 0.0 and self.rng.random() < share
         log_threshold = log_uniform - log_exact_ratio
-        if self.anchor is not None:
-            log_threshold -= self.anchor.expansion(proposed, current)
-        survey = self.sampling.begin(proposed, current, self.rng)
+        if self.machinery.anchor is not None:
+            log_threshold -= self.machinery.anchor.expansion(proposed, current)
+        survey = self.machinery.sampling.begin(proposed, current, self.rng)
         return decide(survey, log_threshold, rule=self.rule, audit=audit)
 
     # ------------------------------------------------------------------ a chain
@@ -353,7 +339,7 @@ class AusterityMH(ArrayStepShared):
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
         self.tune = True
-        self.proposal_state = self.proposal.init(self.layout, self.approximation)
+        self.proposal_state = self.proposal.init(self.layout, self.machinery.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal."""
@@ -364,18 +350,13 @@ class AusterityMH(ArrayStepShared):
     def _dispersed(self, current: NDArray) -> NDArray:
         if not np.array_equal(current, self.start):  # the user chose where this chain starts
             return current
-        if self.approximation is not None:
-            return disperse_about(self.approximation, current, self._is_possible, self.rng)
-        return disperse(current, self.layout, self._is_possible, self.rng)
+        approximation, is_possible = self.machinery.approximation, self._is_possible
+        if approximation is not None:
+            return disperse_about(approximation, current, is_possible, self.rng)
+        return disperse(current, self.layout, is_possible, self.rng)
 
     def _is_possible(self, candidate: NDArray) -> bool:
-        start, machinery = self.start.astype(candidate.dtype), self.machinery
-        if not math.isfinite(float(self.exact_difference(candidate, start))):
-            return False
-        return all(
-            np.isfinite(machinery.row_function(candidate, start, *block)).all()
-            for block in blocks_of(machinery.source)
-        )
+        return self.machinery.is_possible(candidate, self.start.astype(candidate.dtype))
 
     def _refuse_stale_data(self) -> None:
         replaced = self._replaced_data()

@@ -1,6 +1,7 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,9 +30,13 @@ from pymc_austerity.step_methods.sampling import (
     StratifiedSampling,
     UniformSampling,
 )
+from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import Say
 
-__all__ = ["Plan", "control_variate_plan"]
+__all__ = ["USUAL_BATCH", "Plan", "PlanRequest", "control_variate_plan"]
+
+USUAL_BATCH = 500
+"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
 
 _MOST_ENTRIES = 300
 _PILOT_PAIRS = 8
@@ -50,22 +55,43 @@ class Plan(NamedTuple):
     summary: str
 
 
+@dataclass(frozen=True)
+class PlanRequest:
+    """A split model, the variables to move, and what the user wants.
+
+    Attributes
+    ----------
+    likelihood, variables, shared, point
+        As in `pymc_austerity.likelihood.compile_differences`.
+    start : array, shape (d,)
+        The raveled point.
+    row_function : callable
+        Compiled row differences.
+    settings : Settings
+        What the user chose.
+    """
+
+    likelihood: RowLikelihood
+    variables: Sequence
+    shared: Mapping
+    point: Mapping[str, NDArray]
+    start: NDArray
+    row_function: RowFunction
+    settings: Settings
+
+    @property
+    def arrays(self) -> list[NDArray]:
+        """Data of the rows, in the user's order."""
+        return [leaf.array for leaf in self.likelihood.leaves]
+
+
 def control_variate_plan(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
-    arrays: Sequence[NDArray],
-    row_function: RowFunction,
+    request: PlanRequest,
     *,
-    epsilon: float,
-    batch_size: int | None,
-    order: int,
-    stratified: bool,
-    anchor: NDArray | None,
     rng: np.random.Generator,
-    say: Say,
+    anchor: NDArray | None,
     compile_kwargs: dict[str, Any] | None,
+    say: Say,
 ) -> tuple[Plan | None, str]:
     """Find the anchor, measure the influence of the rows, store them by it.
 
@@ -76,35 +102,37 @@ def control_variate_plan(
     reason : str
         Why not, as half a sentence.
     """
-    start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
-    reason = _impossible(variables, shared, start.size)
+    settings = request.settings
+    reason = _impossible(request.variables, request.shared, request.start.size)
     if reason:
         return None, reason
-    rows = ArrayRows(arrays)
-    arguments = (likelihood, variables, shared, point)
+    rows = ArrayRows(request.arrays)
+    arguments = (request.likelihood, request.variables, request.shared, request.point)
     try:
         derivatives = compile_derivatives(*arguments, compile_kwargs=compile_kwargs)
         say("finding the posterior mode")
         found = find_anchor(
-            start,
+            request.start,
             derivatives.rows,
             derivatives.exact,
-            row_function,
+            request.row_function,
             rows,
             rng=rng,
-            order=order,
+            order=settings.order,
             at=anchor,
         )
-        residuals = compile_residuals(*arguments, order=order, compile_kwargs=compile_kwargs)
+        residuals = compile_residuals(
+            *arguments, order=settings.order, compile_kwargs=compile_kwargs
+        )
     except NoAnchorError as error:
         return None, str(error)
     except underivable:
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
-    function = ResidualFunction(residuals, found.point.astype(start.dtype))
-    if not stratified:
-        return _uniform(function, found, arrays, batch_size or 500, rng), ""
-    return _stratified(function, found, rows, arrays, epsilon, batch_size, rng), ""
+    function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
+    if settings.strata is None:
+        return _uniform(function, found, request, rng), ""
+    return _stratified(function, found, rows, request, rng), ""
 
 
 def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
@@ -118,14 +146,11 @@ def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
 
 
 def _uniform(
-    function: ResidualFunction,
-    anchor: Anchor,
-    arrays: Sequence[NDArray],
-    batch_size: int,
-    rng: np.random.Generator,
+    function: ResidualFunction, anchor: Anchor, request: PlanRequest, rng: np.random.Generator
 ) -> Plan:
-    n_rows = arrays[0].shape[0]
-    source = SharedRows(arrays, rng.permutation(n_rows))
+    n_rows = request.likelihood.n_rows
+    batch_size = request.settings.batch_size or USUAL_BATCH
+    source = SharedRows(request.arrays, rng.permutation(n_rows))
     sampling = UniformSampling(function, Windows(source), n_rows, batch_size)
     summary = (
         f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
@@ -138,20 +163,19 @@ def _stratified(
     function: ResidualFunction,
     anchor: Anchor,
     rows: ArrayRows,
-    arrays: Sequence[NDArray],
-    epsilon: float,
-    batch_size: int | None,
+    request: PlanRequest,
     rng: np.random.Generator,
 ) -> Plan:
+    settings = request.settings
     pairs = [(_draw(anchor, rng), _draw(anchor, rng)) for _ in range(_PILOT_PAIRS)]
     dtype = function.anchor.dtype
     scores = influence_scores(
         function, [(new.astype(dtype), old.astype(dtype)) for new, old in pairs], rows
     )
-    most = min(batch_size or _MOST_FIRST_ROWS, rows.n_rows // 2)
+    most = min(settings.batch_size or _MOST_FIRST_ROWS, rows.n_rows // 2)
     n_take_all, per_stratum = first_look_sizes(
         scores,
-        epsilon=epsilon,
+        epsilon=settings.epsilon,
         n_strata=_STRATA,
         fewest_per_stratum=_FEWEST_PER_STRATUM,
         most=most,
@@ -159,7 +183,7 @@ def _stratified(
     order, strata = strata_by_score(
         scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
     )
-    source = SharedRows(arrays, order)
+    source = SharedRows(request.arrays, order)
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata))
     summary = (
         f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "

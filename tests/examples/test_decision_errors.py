@@ -44,7 +44,7 @@ def questions_at_the_border(sampler, rng):
     """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
     for _ in range(N_QUESTIONS):
         question = example.ask(sampler, near_the_mode(rng), rng)
-        all_rows = sampler.sampling.begin(question.proposed, question.current, rng).look()
+        all_rows = sampler.machinery.sampling.begin(question.proposed, question.current, rng).look()
         yield replace(question, log_threshold=all_rows.total - 1e-9)
 
 
@@ -60,7 +60,7 @@ def error_rates(sampler, ask, rng):
     """
     rates = []
     for _ in range(N_ORDERS):
-        all_rows = sampler.sampling
+        all_rows = sampler.machinery.sampling
         questions = list(ask(sampler, rng))
         exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
         rates.append([])
@@ -142,7 +142,7 @@ def test_digits(data_folder, rng):
         sampler = example.exact_sampler(mode.size)
         points = example.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
     questions = [example.ask(sampler, point, rng) for point in points]
-    all_rows = sampler.sampling
+    all_rows = sampler.machinery.sampling
     exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
     theory = example.Theory.simulate(EPSILON, sampler.n_rows, example.BATCH_SIZE, rng)
     error, share = theory.at(np.array([right.standardized_mean for right in exact]))

@@ -183,7 +183,7 @@ def test_saved_and_loaded(built, tmp_path):
     import arviz as az
 
     model, step = built
-    idata = sample(step, model)
+    idata = sample(step, model, draws=400)  # long enough for every unknown to have moved
     path = tmp_path / "draws.nc"
     idata.to_netcdf(path)
     loaded = az.from_netcdf(path)
