@@ -25,9 +25,14 @@ def _broken_promise(facts: Facts) -> str | None:
     if not contradicts(row):
         return None
     advice = (
-        f"Do not rely on this run: more decisions are wrong than the {row['promised']:.2%} "
-        "promised. Choose a smaller epsilon or read more rows at the first look."
+        f"More decisions are wrong than the {row['promised']:.2%} {facts.promise}: choose a smaller"
+        " epsilon, or read more rows at the first look."
     )
+    if facts.promise != "promised":
+        advice += (
+            " (epsilon bounds one look, and a close decision has many. If you can live with a "
+            "larger error, name it: promised=.)"
+        )
     if facts.constant("control_variates") == 0:
         advice += (
             " Uniform samples miss rare rows of large influence; control variates with strata "
@@ -57,8 +62,8 @@ def _undecided_audit(facts: Facts) -> str | None:
             f"that takes at least {enough}, all of them right. Audit more (audit=...)."
         )
     return (
-        f"The audit neither confirms nor contradicts the {promised:.2%} promised: audit more "
-        "(audit=...), or choose a smaller epsilon to be on the safe side."
+        f"The audit neither confirms nor contradicts the {promised:.2%} {facts.promise}: audit "
+        "more (audit=...), or choose a smaller epsilon to be on the safe side."
     )
 
 

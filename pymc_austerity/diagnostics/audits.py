@@ -102,10 +102,11 @@ def audit(
     table = audit_table(idata, promised, probability, step_method)
     overall = table.loc["all"]
     if contradicts(overall):
+        source = "" if promised is not None else " by epsilon, which bounds one look only"
         warnings.warn(
             f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
-            f"more than the {overall['promised']:.2%} promised can explain: choose a smaller "
-            "epsilon or read more rows at the first look.",
+            f"more than the {overall['promised']:.2%} promised{source}: choose a smaller epsilon, "
+            "or read more rows at the first look.",
             AusterityWarning,
             stacklevel=2,
         )

@@ -24,12 +24,15 @@ class Facts:
         Statistics and constants.
     usage, errors, audit : pandas.DataFrame
         As `data_usage`, `decision_errors` and `audit` return them.
+    promise : str
+        Whose the error is that was promised: "promised", by the user, or "allowed by epsilon".
     """
 
     statistics: xr.Dataset
     usage: pd.DataFrame
     errors: pd.DataFrame
     audit: pd.DataFrame
+    promise: str
 
     def constants(self, name: str) -> list[Any]:
         """Values of a constant of the run, one for each step method; none if it is not known."""
@@ -52,4 +55,5 @@ def facts_of(
         data_usage(statistics),
         decision_errors(statistics),
         audit_table(statistics, promised, probability, None),
+        "allowed by epsilon" if promised is None else "promised",
     )

@@ -74,7 +74,7 @@ def report(
         0.05); it expects 2.0 wrong decisions (1.00%), as if it had looked only once.
       - 0.0% of the decisions are exact: they saw all rows, or needed none.
       - Audit: of 200 audited decisions, 0 were wrong: 0.00%, with 95% interval 0.00% to
-        1.83%. This confirms the 5.00% promised.
+        1.83%. This is at most the 5.00% allowed by epsilon.
     <BLANKLINE>
     How cheap
       - A decision read 5.00% of the rows on average: mean 500, median 500, 95% quantile
@@ -138,15 +138,16 @@ def _audited(facts: Facts, probability: float) -> str:
     if not row["n_audited"]:
         return "Audit: none."
     if contradicts(row):
-        verdict = f"This CONTRADICTS the {row['promised']:.2%} promised."
+        verdict = "is MORE than"
     elif row["wrong_rate_high"] <= row["promised"]:
-        verdict = f"This confirms the {row['promised']:.2%} promised."
+        verdict = "is at most"
     else:
-        verdict = f"This is compatible with the {row['promised']:.2%} promised."
+        verdict = "is compatible with"
     return (
         f"Audit: of {row['n_audited']:,.0f} audited {_unit(facts)}, {row['n_wrong']:,.0f} were "
         f"wrong: {row['wrong_rate']:.2%}, with {probability:.0%} interval "
-        f"{row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}. {verdict}"
+        f"{row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}. This {verdict} the "
+        f"{row['promised']:.2%} {facts.promise}."
     )
 
 

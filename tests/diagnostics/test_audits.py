@@ -50,9 +50,11 @@ def test_disagreement_counts_only_where_it_was_audited():
 def test_warns_when_the_interval_lies_above_what_was_promised():
     low = exact_interval(10, 50, 0.95)[0]
     run = audited(50, 10)
-    with pytest.warns(AusterityWarning, match=r"10 of 50 audited .* the 5\.00% promised"):
+    with pytest.warns(
+        AusterityWarning, match=r"10 of 50 audited .* 5\.00% promised by epsilon, which"
+    ):
         audit(run)
-    with pytest.warns(AusterityWarning, match="smaller epsilon"):
+    with pytest.warns(AusterityWarning, match="promised: choose a smaller epsilon"):
         audit(run, promised=low - 1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -45,7 +45,7 @@ def test_nothing_to_change():
 @pytest.mark.parametrize(
     ("run", "first"),
     [
-        (audited(50, 25), "Do not rely on this run"),
+        (audited(50, 25), "More decisions are wrong than the 5.00% allowed by epsilon"),
         (synthetic(), "No decision was checked on all rows"),
         (audited(50, 0), "50 audited decisions are too few to confirm a rate of 5.00%"),
         (audited(600, 25, n_draws=600), "The audit neither confirms nor contradicts"),
@@ -104,8 +104,12 @@ def test_several_step_methods_and_steps():
 
 
 def test_no_warning_but_words(recwarn):
-    text = report(audited(50, 25))
-    assert "CONTRADICTS" in text
+    text = " ".join(report(audited(50, 25), promised=0.1).split())
+    assert "This is MORE than the 10.00% promised." in text
+    assert "epsilon bounds one look" not in text
+    text = " ".join(report(audited(50, 25)).split())
+    assert "This is MORE than the 5.00% allowed by epsilon." in text
+    assert "epsilon bounds one look" in text
     assert not recwarn.list
 
 
