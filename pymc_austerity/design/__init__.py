@@ -1,5 +1,7 @@
 """Sequential tests by design: how often they err and what they read, before they are run."""
 
+from pymc_austerity.design.acceptance import acceptance_error
+from pymc_austerity.design.bound import total_variation_bound
 from pymc_austerity.design.boundaries import Boundary
 from pymc_austerity.design.error import (
     OperatingCharacteristic,
@@ -12,14 +14,28 @@ from pymc_austerity.design.looks import (
     doubling_looks,
     effective_shares,
 )
+from pymc_austerity.design.optimal import (
+    TestDesign,
+    average_design,
+    default_batch_sizes,
+    worst_case_design,
+)
+from pymc_austerity.design.trial import TrialRun
 
 __all__ = [
     "Boundary",
     "Looks",
     "OperatingCharacteristic",
+    "TestDesign",
+    "TrialRun",
+    "acceptance_error",
+    "average_design",
     "constant_looks",
+    "default_batch_sizes",
     "doubling_looks",
     "effective_shares",
     "operating_characteristic",
+    "total_variation_bound",
+    "worst_case_design",
     "worst_error",
 ]

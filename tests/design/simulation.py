@@ -18,11 +18,17 @@ def counts_of(shares, n_rows):
 def sequential_tests(differences, orders, counts, quantiles):
     """Ask the sequential t-test with threshold 0 about the same rows in many orders.
 
-    Stops at the first look but the last where |t| exceeds the quantile of the look. Returns
-    (accepted, rows seen), both of shape (n_orders,).
+    Returns (accepted, rows seen), both of shape (n_orders,).
     """
-    n_rows, last = len(differences), len(counts) - 1
-    seen = differences[orders]
+    return run_tests(differences[orders], counts, quantiles)
+
+
+def run_tests(seen, counts, quantiles):
+    """Ask the test about every line of a matrix of differences, read from left to right.
+
+    Stops at the first look but the last where |t| exceeds the quantile of the look.
+    """
+    n_rows, last = seen.shape[1], len(counts) - 1
     index = np.asarray(counts) - 1
     sums = np.cumsum(seen, axis=1)[:, index]
     squares = np.cumsum(seen * seen, axis=1)[:, index]
