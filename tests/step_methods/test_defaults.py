@@ -1,0 +1,282 @@
+"""AusterityMH as it comes: control variates, strata and the mixture find known posteriors."""
+
+import re
+from functools import cache
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.stats import binom
+
+from pymc_austerity import AusterityMH, CrankNicolson, Mixture, RandomWalk, SettingError
+from tests.step_methods.models import groups, normal_regression, switch_point
+
+QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
+N_ROWS, N_COLUMNS = 20_000, 4
+
+
+def data(seed=20_000):
+    rng = np.random.default_rng(seed)
+    x = np.column_stack([np.ones(N_ROWS), rng.normal(size=(N_ROWS, N_COLUMNS - 1))])
+    return rng, x, x @ np.array([0.4, -0.3, 0.2, 0.0])
+
+
+def linear():
+    rng, x, eta = data()
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=N_COLUMNS)
+        pm.Normal("y", x @ beta, 0.7, observed=eta + 0.7 * rng.normal(size=N_ROWS))
+    return model
+
+
+def logistic():
+    rng, x, eta = data()
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=N_COLUMNS)
+        observed = (rng.random(N_ROWS) < 1 / (1 + np.exp(-eta))).astype("int8")
+        pm.Bernoulli("y", logit_p=x @ beta, observed=observed)
+    return model
+
+
+def student_t():
+    rng, x, eta = data()
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=N_COLUMNS)
+        sigma, nu = pm.HalfNormal("sigma", 1.0), pm.Gamma("nu", 2.0, 0.1)
+        observed = eta + 0.5 * rng.standard_t(4, size=N_ROWS)
+        pm.StudentT("y", nu=nu, mu=x @ beta, sigma=sigma, observed=observed)
+    return model
+
+
+def sample(model, step, **kwargs):
+    settings = {"draws": 4_000, "tune": 1_000, "chains": 2, "cores": 1, "random_seed": 7}
+    with model:
+        return pm.sample(step=step, **(settings | QUIET | kwargs))
+
+
+def built(model, **settings):
+    with model:
+        return AusterityMH(**settings)
+
+
+def moments(idata):
+    """Mean, sd and effective draws of every entry of every variable, as three vectors."""
+    rows = []
+    for name in sorted(idata.posterior.data_vars):
+        values = idata.posterior[name].values
+        values = values.reshape(*values.shape[:2], -1)
+        ess = np.atleast_1d(az.ess(idata, var_names=[name])[name].values).ravel()
+        rows += [
+            (values[..., k].mean(), values[..., k].std(), ess[k]) for k in range(values.shape[-1])
+        ]
+    return np.array(rows).T
+
+
+def assert_agree(ours, reference):
+    """Within 4 standard errors, of the means and (roughly, for a normal) of the sds."""
+    mean, sd, ess = ours
+    mean_0, sd_0, ess_0 = reference
+    assert (np.abs(mean - mean_0) < 4 * np.sqrt(sd**2 / ess + sd_0**2 / ess_0)).all()
+    assert (np.abs(np.log(sd / sd_0)) < 4 * np.sqrt(0.5 / ess + 0.5 / ess_0) + 0.02).all()
+
+
+def closed_form(model):
+    x = data()[1]
+    y = np.asarray(model.rvs_to_values[model["y"]].data)
+    covariance = np.linalg.inv(x.T @ x / 0.49 + np.eye(N_COLUMNS))
+    mean = covariance @ x.T @ y / 0.49
+    return np.array([mean, np.sqrt(np.diag(covariance)), np.full(N_COLUMNS, np.inf)])
+
+
+@cache
+def logistic_run():
+    model = logistic()
+    return model, built(model), moments(sample(model, built(model)))
+
+
+# ------------------------------------------------------------------ posteriors
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"control_variates": 1}, {"control_variates": 2}, {"strata": None}]
+)
+def test_closed_form_of_a_linear_regression(settings):
+    model = linear()
+    idata = sample(model, built(model, **settings))
+    mean, sd, ess = moments(idata)
+    assert ess.min() > (200 if settings.get("control_variates") == 1 else 1_000)
+    assert_agree((mean, sd, ess), closed_form(model))
+    stats = idata["sample_stats"]
+    assert stats.attrs["control_variates"] == settings.get("control_variates", 2)
+    if settings.get("control_variates") != 1:  # nothing is left after the second order
+        assert stats["n_rows_used"].values.mean() < 1_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("build", [logistic, student_t])
+def test_posteriors_agree_with_nuts(build):
+    model = build()
+    ours = sample(model, built(model), draws=8_000)
+    with model:
+        settings = {"draws": 1_500, "tune": 500, "chains": 2, "cores": 2, "random_seed": 3}
+        nuts = pm.sample(nuts_sampler="pymc", **(settings | QUIET))
+    assert_agree(moments(ours), moments(nuts))
+    assert moments(ours)[2].min() > 1_000
+    assert ours["sample_stats"]["data_fraction"].values.mean() < 0.1
+
+
+# ------------------------------------------------------------------ decisions
+
+
+def wrong_decisions(model, step, n=600, tune=300):
+    """Number of audited decisions that were wrong, and of those audited."""
+    idata = sample(model, step, draws=n, tune=tune, chains=1)
+    stats = idata["sample_stats"]
+    audited = stats["audited"].values
+    return int((audited & ~stats["audit_agrees"].values).sum()), int(audited.sum()), idata
+
+
+@pytest.mark.parametrize("build", [logistic, student_t])
+@pytest.mark.parametrize("epsilon", [0.05, 0.01])
+def test_wrong_decisions_are_at_most_epsilon(build, epsilon):
+    model = build()
+    n_wrong, n_audited, _ = wrong_decisions(model, built(model, audit=1.0, epsilon=epsilon))
+    assert n_audited > 500
+    assert n_wrong <= binom.isf(1e-4, n_audited, epsilon)
+
+
+def rare_influence(n_rows=20_000):
+    """Twenty rows know about ten coefficients: 0.1 % of the rows carry all of the residuals."""
+    rng = np.random.default_rng(11)
+    x = np.zeros((n_rows, 12))
+    x[:, 0], x[:, 1] = 1.0, rng.normal(size=n_rows)
+    rare = rng.choice(n_rows, 20, replace=False)
+    x[rare, 2 + np.arange(20) % 10] = 3.0
+    eta = x @ np.r_[0.3, -0.2, rng.normal(0.0, 0.5, size=10)]
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 2.0, shape=12)
+        observed = (rng.random(n_rows) < 1 / (1 + np.exp(-eta))).astype("int8")
+        pm.Bernoulli("y", logit_p=x @ beta, observed=observed)
+    return model
+
+
+def test_strata_repair_what_uniform_samples_get_wrong():
+    model = rare_influence()
+    walk = {"proposal": RandomWalk(), "audit": 1.0}
+    by_influence, n_audited, idata = wrong_decisions(model, built(model, **walk))
+    uniform, n_audited_0, _ = wrong_decisions(model, built(model, strata=None, **walk))
+    assert min(n_audited, n_audited_0) > 500
+    assert by_influence <= binom.isf(1e-4, n_audited, 0.05)
+    assert uniform > 0.10 * n_audited_0
+    assert idata["sample_stats"]["n_rows_used"].values.mean() < 2_000
+
+
+# ------------------------------------------------------------------ where control variates end
+
+
+def flat():
+    rng, x, eta = data()
+    with pm.Model() as model:
+        a, b = pm.Flat("a"), pm.Flat("b")
+        pm.Normal("y", a + b, 1.0, observed=eta)
+    return model
+
+
+def many():
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, 301, size=2_000)
+    with pm.Model() as model:
+        effect = pm.Normal("effect", shape=301)
+        pm.Normal("y", effect[group], 1.0, observed=rng.normal(size=2_000))
+    return model
+
+
+@pytest.mark.parametrize(
+    ("build", "settings", "reason"),
+    [
+        (switch_point, {}, "there are discrete variables"),
+        (groups, {"vars": ["effect"]}, "other step methods move other variables"),
+        (many, {}, "there are 301 dimensions, more than 300"),
+        (flat, {}, "the Hessian .* is not negative definite"),
+    ],
+)
+def test_explain_says_why_there_are_no_control_variates(build, settings, reason):
+    model = build()
+    step = built(model, **settings)
+    (line,) = [line for line in step.explain().splitlines() if "no control variates" in line]
+    assert re.search(f"no control variates because {reason}", line)
+    assert step.anchor is None
+    assert isinstance(step.proposal, RandomWalk)
+    with pytest.raises(SettingError, match=f"cannot be had because {reason}: use "):
+        built(model, control_variates=2, **settings)
+
+
+def test_explain_says_what_was_chosen():
+    step = logistic_run()[1]
+    line = step.explain().splitlines()[0]
+    assert "control variates of order 2 about the mode" in line
+    assert "20,000 rows sampled by influence in" in line
+    assert "Mixture proposal" in line
+
+
+# ------------------------------------------------------------------ the user's own anchor
+
+
+def test_the_anchor_is_the_mode_and_close_to_the_posterior():
+    model, step, (mean, sd, _) = logistic_run()
+    with model:
+        mode = pm.find_MAP(progressbar=False)
+    np.testing.assert_allclose(step.anchor.point, mode["beta"], atol=0.05 * sd.min())
+    np.testing.assert_allclose(step.anchor.point, mean, atol=0.3 * sd.min())
+    covariance = step.anchor.root @ step.anchor.root.T
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=0.1)
+
+
+def test_anchor_as_a_dictionary_of_constrained_values():
+    model = normal_regression()
+    step = built(model, anchor={"beta": [0.5, -0.3, 0.2], "sigma": 1.1})
+    np.testing.assert_allclose(step.anchor.point, [0.5, -0.3, 0.2, np.log(1.1)])
+    default = built(model)
+    assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
+    given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
+    assert_agree(given, found)
+
+
+def test_anchor_from_an_earlier_run():
+    model = normal_regression()
+    earlier = sample(model, built(model), draws=200, tune=200)
+    step = built(model, anchor=earlier)
+    posterior = earlier.posterior
+    expected = np.r_[
+        posterior["beta"].mean(("chain", "draw")).values,
+        np.log(posterior["sigma"].mean(("chain", "draw")).values),
+    ]
+    np.testing.assert_allclose(step.anchor.point, expected)
+
+
+def test_anchor_must_be_complete_and_a_point():
+    model = normal_regression()
+    with pytest.raises(SettingError, match="lacks 'sigma'"):
+        built(model, anchor={"beta": np.zeros(3)})
+    with pytest.raises(SettingError, match="not negative definite"):
+        built(model, control_variates=2, anchor={"beta": [50.0, 0.0, 0.0], "sigma": 1.0})
+
+
+# ------------------------------------------------------------------ proposals
+
+
+def test_the_mixture_takes_the_independence_sampler_where_it_can():
+    model, step, _ = logistic_run()
+    assert isinstance(step.proposal, Mixture)
+    idata = sample(model, step, draws=400, tune=600)
+    scaling = idata["sample_stats"]["scaling"].values
+    assert (scaling == 1.0).mean() > 0.8
+    assert idata["sample_stats"]["accepted"].values.mean() > 0.7
+
+
+@pytest.mark.parametrize("proposal", [CrankNicolson(0.5), RandomWalk()])
+def test_other_proposals_find_the_same_posterior(proposal):
+    model, _, expected = logistic_run()
+    step = built(model, proposal=proposal)
+    assert_agree(moments(sample(model, step)), expected)
