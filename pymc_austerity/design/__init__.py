@@ -14,12 +14,9 @@ from pymc_austerity.design.looks import (
     doubling_looks,
     effective_shares,
 )
-from pymc_austerity.design.optimal import (
-    TestDesign,
-    average_design,
-    default_batch_sizes,
-    worst_case_design,
-)
+from pymc_austerity.design.optimal import average_design, worst_case_design
+from pymc_austerity.design.promise import TestDesign
+from pymc_austerity.design.search import default_batch_sizes
 from pymc_austerity.design.trial import TrialRun
 
 __all__ = [

@@ -1,4 +1,5 @@
 import math
+import time
 
 import numpy as np
 import pytest
@@ -204,3 +205,13 @@ def _go_on(mu_std, share, boundary):
 def test_shape_is_kept(shape):
     found = operating_characteristic(np.ones(shape), constant_looks(10, 100), Boundary(0.1))
     assert found.error.shape == found.data_fraction.shape == shape
+
+
+def test_is_fast_enough_for_a_search():
+    """200 distances and 20 looks below 50 ms; the fastest of a few runs, other work aside."""
+    mu_std, looks, seconds = np.linspace(0, 10, 200), constant_looks(500, 10_000), []
+    for _ in range(10):
+        start = time.perf_counter()
+        operating_characteristic(mu_std, looks, Boundary(0.05))
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.05
