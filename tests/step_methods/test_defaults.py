@@ -1,12 +1,14 @@
 """AusterityMH as it comes: control variates, strata and the mixture find known posteriors."""
 
 import re
+import warnings
 from functools import cache
 
 import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+from scipy.optimize import minimize
 from scipy.stats import binom
 
 from pymc_austerity import AusterityMH, CrankNicolson, Mixture, RandomWalk, SettingError
@@ -118,7 +120,10 @@ def test_closed_form_of_a_linear_regression(settings):
 def test_posteriors_agree_with_nuts(build):
     model = build()
     ours = sample(model, built(model), draws=8_000)
-    with model:
+    with model, warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", RuntimeWarning
+        )  # NUTS overflows on its way
         settings = {"draws": 1_500, "tune": 500, "chains": 2, "cores": 2, "random_seed": 3}
         nuts = pm.sample(nuts_sampler="pymc", **(settings | QUIET))
     assert_agree(moments(ours), moments(nuts))
@@ -225,9 +230,14 @@ def test_explain_says_what_was_chosen():
 
 def test_the_anchor_is_the_mode_and_close_to_the_posterior():
     model, step, (mean, sd, _) = logistic_run()
-    with model:
-        mode = pm.find_MAP(progressbar=False)
-    np.testing.assert_allclose(step.anchor.point, mode["beta"], atol=0.05 * sd.min())
+    log_density, slope = model.compile_logp(), model.compile_dlogp()
+    mode = minimize(
+        lambda beta: -log_density({"beta": beta}),
+        np.zeros(N_COLUMNS),
+        jac=lambda beta: -slope({"beta": beta}),
+        options={"gtol": 1e-3},
+    ).x
+    np.testing.assert_allclose(step.anchor.point, mode, atol=0.05 * sd.min())
     np.testing.assert_allclose(step.anchor.point, mean, atol=0.3 * sd.min())
     covariance = step.anchor.root @ step.anchor.root.T
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=0.1)
