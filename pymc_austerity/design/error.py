@@ -110,6 +110,9 @@ def operating_characteristic(
     uniform ones of another share (see `effective_shares`), with the allocation of rows known
     beforehand.
 
+    On one core of the machine it was written on, 200 distances and 20 looks take 2 to 7 ms
+    (``examples/design_of_tests.py`` compares the results with the test itself).
+
     References
     ----------
     Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
@@ -158,7 +161,7 @@ def worst_error(looks: Looks, boundary: Boundary) -> float:
     Returns
     -------
     float
-        No decision errs more often.
+        No decision errs more often, as far as means of batches are normal.
 
     Examples
     --------
