@@ -14,11 +14,12 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format typecheck docs bench bench-peers clean
+.PHONY: help demo test test-all lint format typecheck docs bench bench-peers clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
 	@echo "make test    run the tests; ARGS='-k rows' is passed on to pytest"
+	@echo "make test-all run all of them, on every shape of model (an hour and more)"
 	@echo "make lint    check style and types"
 	@echo "make format  put the style right"
 	@echo "make docs    build the site into docs/_build/html"
@@ -37,6 +38,9 @@ test: export OPENBLAS_NUM_THREADS ?= 1
 test: export MPLBACKEND ?= agg
 test: $(READY)
 	$(RUN) -m pytest -n 2 $(ARGS)
+
+test-all: $(READY)
+	$(RUN) -m pytest -n 2 -m "exhaustive or not exhaustive" $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -34,7 +34,8 @@ def trigamma(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> bool(np.isclose(trigamma(pt.constant(1.0, dtype="float64")).eval(), np.pi**2 / 6, rtol=1e-12))
+    >>> value = trigamma(pt.constant(1.0, dtype="float64")).eval()
+    >>> bool(np.isclose(value, np.pi**2 / 6, rtol=1e-12))
     True
     """
     z = x + _SHIFT

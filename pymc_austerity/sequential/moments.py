@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 __all__ = ["Moments"]
 
-_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+ROUNDING = 8 * float(np.finfo(np.float64).eps)
+"""Spread relative to the mean that is not told from rounding error."""
 
 
 class Moments:
@@ -79,5 +80,5 @@ class Moments:
         if self.count < 2:
             return 0.0
         variance = self.centred_squares / (self.count - 1)
-        rounding = _ROUNDING * self.mean
+        rounding = ROUNDING * self.mean
         return variance if variance > rounding * rounding else 0.0

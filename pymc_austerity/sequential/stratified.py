@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.sequential.moments import ROUNDING
 from pymc_austerity.sequential.protocols import Estimate
 
 __all__ = ["StratifiedDesign", "StratifiedStream", "StratifiedSurvey"]
@@ -161,7 +162,8 @@ class StratifiedSurvey:
         n_seen, of_squares, one_over_free = weights
         variances = of_squares * self.centred_squares
         variance = float(np.add.reduce(variances))
-        if not variance > 0.0:  # also NaN, where a difference is not finite
+        rounding = ROUNDING * float(self.design.sizes.dot(np.abs(self.means)))
+        if not variance > rounding * rounding:  # also NaN, where a difference is not finite
             return Estimate(total, 0.0, math.inf, n_seen, self.spread)
         degrees_of_freedom = variance * variance / float((variances * variances).dot(one_over_free))
         self.spread = math.sqrt(variance * n_seen / (self.n_rows - n_seen))

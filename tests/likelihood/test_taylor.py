@@ -28,7 +28,9 @@ FEW = {"logistic", "poisson_exposure", "slopes_by_group", "two_likelihoods", "hu
 def shapes():
     """All continuous ones that can be cut; few in the fast tier."""
     return [
-        pytest.param(shape, id=shape.name, marks=[] if shape.name in FEW else pytest.mark.slow)
+        pytest.param(
+            shape, id=shape.name, marks=[] if shape.name in FEW else pytest.mark.exhaustive
+        )
         for shape in SHAPES.values()
         if shape.expect == "works" and shape.name not in DISCRETE
     ]

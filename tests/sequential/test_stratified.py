@@ -129,6 +129,13 @@ def test_a_take_all_stratum_adds_no_error(rng):
     assert math.sqrt(estimate.variance) < 1_000
 
 
+def test_rounding_is_not_spread(rng):
+    strata = [0.1 + rng.choice([-1e-17, 0.0, 1e-17], size=200) for _ in range(3)]
+    survey = survey_of(strata, [20, 20, 20], rng)
+    assert survey.look().variance == 0.0
+    assert decide(survey_of(strata, [20, 20, 20], rng), 0.0, rule=StudentT(0.05)).exact
+
+
 def test_finish_sees_the_rest(strata, rng):
     truth = sum(values.sum() for values in strata)
     survey = survey_of(strata, [30, 10, 10], rng)

@@ -121,9 +121,7 @@ def test_posteriors_agree_with_nuts(build):
     model = build()
     ours = sample(model, built(model), draws=8_000)
     with model, warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", RuntimeWarning
-        )  # NUTS overflows on its way
+        warnings.simplefilter("ignore", RuntimeWarning)  # NUTS overflows on its way
         settings = {"draws": 1_500, "tune": 500, "chains": 2, "cores": 2, "random_seed": 3}
         nuts = pm.sample(nuts_sampler="pymc", **(settings | QUIET))
     assert_agree(moments(ours), moments(nuts))
