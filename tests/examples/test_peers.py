@@ -37,6 +37,8 @@ def a_cell(sampler, speed, **others):
         "date": "2026-01-01",
         "python": "3.11",
         "versions": {"pymc": "5"},
+        "revision": "abc",
+        "limit_seconds": 60.0,
         "mean": [0.0, 1.0],
         "sd": [1.0, 2.0],
         "n_draws": 1_000,
@@ -81,7 +83,7 @@ def folder(tmp_path):
 class TestTables:
     def test_ratios_are_larger_than_one_where_ours_is_better(self, folder):
         text = tables.ratios(results.Results.read(folder))
-        assert "| 2,000 / 287 | 1,000 / 144 | none in time |" in text
+        assert "| 2,000 / 287 | 1,000 / 144 | no draws in 60 s |" in text
 
     def test_a_failure_is_told_with_its_reason(self, folder):
         assert "too slow" in tables.markdown(results.Results.read(folder))
@@ -91,6 +93,14 @@ class TestTables:
         assert "2 times slower than nutpie" in sentence
         assert "50 % of the rows" in sentence
         assert "wrong: means off by up to 0.50 sds" in sentence
+
+    def test_a_chain_that_has_not_converged_has_no_speed(self, folder):
+        paper = a_cell("paper", 0.5, rhat_max=2.0)
+        (folder / "2.json").write_text(json.dumps(paper))
+        found = results.Results.read(folder)
+        assert "not converged" in tables.ratios(found)
+        (sentence,) = verdicts.verdicts(found)
+        assert "had not converged after 1,000 draws" in sentence
 
     def test_promises_come_with_their_bars(self, folder):
         rows = {

@@ -5,6 +5,7 @@ import datetime
 import json
 import logging
 import platform
+import subprocess
 import time
 import traceback
 from importlib.metadata import PackageNotFoundError, version
@@ -40,6 +41,7 @@ def main() -> None:
         "date": datetime.date.today().isoformat(),
         "python": platform.python_version(),
         "versions": versions(),
+        "revision": revision(),
     }
     started = time.perf_counter()
     try:
@@ -87,6 +89,15 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def revision() -> str:
+    """Commit of this package."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
 
 
 if __name__ == "__main__":

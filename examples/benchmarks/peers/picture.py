@@ -4,7 +4,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from examples.benchmarks.peers.results import Results, seconds_to_1000
+from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
 from examples.benchmarks.peers.samplers import LABELS
 
 __all__ = ["write"]
@@ -24,7 +24,9 @@ def write(folder: Path, file: Path) -> None:
             points = sorted(
                 (n_rows, number(cell))
                 for (model, n_rows, sampler), cell in results.cells.items()
-                if model == "logistic-20" and sampler == name and "failed" not in cell
+                if (model, sampler) == ("logistic-20", name)
+                and "failed" not in cell
+                and converged(cell)
             )
             if points:
                 axis.loglog(*zip(*points, strict=True), "o-", label=LABELS[name])

@@ -124,6 +124,8 @@ def importance_moments(
     at_mode = value(mean)
     excess = np.array([value(mean + root @ xi) - at_mode + 0.5 * xi @ xi for xi in normal])
     _, pareto_k = az.psislw(excess)
+    if not pareto_k < 0.7:
+        raise ValueError(f"the weights of the importance sampling have Pareto k {pareto_k}")
     weights = np.exp(excess - excess.max())
     weights /= weights.mean()
     sd_q = np.sqrt(np.sum(root**2, axis=1))

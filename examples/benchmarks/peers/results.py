@@ -9,7 +9,7 @@ from examples.benchmarks.peers.problems import FAMILIES
 from examples.benchmarks.peers.samplers import SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
-__all__ = ["EXACT", "SHORT", "Results", "seconds_to_1000", "title"]
+__all__ = ["EXACT", "SHORT", "Results", "converged", "seconds_to_1000", "title"]
 
 EXACT = ("pymc_nuts", "nutpie", "numpyro_nuts")
 """Samplers that read all rows and use gradients."""
@@ -37,6 +37,17 @@ def title(model: str, n_rows: int) -> str:
     'KDD Cup 99, N = 494,021'
     """
     return f"{TITLES[model]}, N = {n_rows:,}"
+
+
+def converged(cell: dict[str, Any]) -> bool:
+    """Whether a chain is long and stationary enough for its effective draws to mean anything.
+
+    Short runs of samplers that read all rows are given the benefit of the doubt.
+    """
+    if cell["sampler"] in EXACT and cell["n_draws"] < 1_000:
+        return True
+    rhat = cell["rhat_max"]
+    return rhat is not None and rhat < 1.05 and cell["ess_min"] >= 100
 
 
 def seconds_to_1000(cell: dict[str, Any]) -> float | None:

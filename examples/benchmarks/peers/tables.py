@@ -5,7 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.peers.promises import promises
-from examples.benchmarks.peers.results import SHORT, Results, seconds_to_1000, title
+from examples.benchmarks.peers.results import (
+    EXACT,
+    SHORT,
+    Results,
+    converged,
+    seconds_to_1000,
+    title,
+)
 from examples.benchmarks.peers.samplers import LABELS
 from examples.benchmarks.peers.verdicts import verdicts
 
@@ -53,7 +60,11 @@ def provenance(results: Results) -> str:
     python = ", ".join(sorted({cell["python"] for cell in cells}))
     span = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     listed = ", ".join(f"{name} {found}" for name, found in versions.items())
-    return f"Measured on one core with one thread, {span}: Python {python}, {listed}."
+    revision = ", ".join(sorted({cell["revision"] for cell in cells}))
+    return (
+        f"Measured on one core with one thread, {span}: Python {python}, {listed}; "
+        f"this package at revision {revision}."
+    )
 
 
 def number(value: float | None) -> str:
@@ -92,10 +103,10 @@ def ratio(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
     if peer is None:
         return " "
     if "failed" in peer:
-        return "none in time"
+        return f"no draws in {peer['limit_seconds']:.0f} s"
+    if not converged(peer):
+        return "not converged"
     theirs = seconds_to_1000(peer)
-    if theirs is None:
-        return "none in time"
     speed = ours["ess_per_second_median"] / peer["ess_per_second_median"]
     return f"{number(speed)} / {number(theirs / seconds_to_1000(ours))}"
 
@@ -129,6 +140,8 @@ def everything(results: Results) -> Iterator[str]:
                 f"{max(truth['mean_error']):.3f} sds for means and "
                 f"{100 * max(truth['sd_error']):.2f} % for sds."
             )
+        else:
+            yield "**No reference: the errors are not known.**"
         yield table(
             HEADER,
             [
@@ -170,6 +183,8 @@ def notes(cell: dict[str, Any]) -> str:
         found.append("time to 1,000 from the median")
     if cell["ess_min"] < 1_000:
         found.append(f"extrapolated from {number(cell['ess_min'])} effective draws of the least")
-    if cell["rhat_max"] is None or cell["rhat_max"] > 1.05:
-        found.append("has not converged")
+    if not converged(cell):
+        found.append("**has not converged: speed and errors mean nothing**")
+    elif cell["sampler"] in EXACT and cell["n_draws"] < 1_000:
+        found.append("too short to judge its errors")
     return "; ".join(found)

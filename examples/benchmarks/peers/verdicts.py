@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from examples.benchmarks.peers.results import Results, title
+from examples.benchmarks.peers.results import Results, converged, seconds_to_1000, title
 from examples.benchmarks.peers.samplers import LABELS
 
 __all__ = ["verdicts"]
@@ -20,6 +20,17 @@ def verdicts(results: Results) -> Iterator[str]:
         where = f"**{title(model, n_rows)}**"
         if "failed" in paper:
             yield f"{where}: the paper's setting made no draws in the time it was given."
+            continue
+        if not converged(paper):
+            exact_seconds = seconds_to_1000(results.get(model, n_rows, exact))
+            spent = paper["tuning_seconds"] + paper["sampling_seconds"]
+            known = "slower" if spent >= exact_seconds else "not decided in the time it was given"
+            yield (
+                f"{where}: {known}. The paper's setting had not converged after "
+                f"{paper['n_draws']:,} draws, {spent:.0f} s, so that wrong decisions cannot be told "
+                f"from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to 1,000 "
+                "effective draws."
+            )
             continue
         other = results.get(model, n_rows, exact)
         speed = paper["ess_per_second_median"] / other["ess_per_second_median"]
