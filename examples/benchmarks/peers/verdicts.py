@@ -27,8 +27,8 @@ def verdicts(results: Results) -> Iterator[str]:
             known = "slower" if spent >= exact_seconds else "not decided in the time it was given"
             yield (
                 f"{where}: {known}. The paper's setting had not converged after "
-                f"{paper['n_draws']:,} draws, {spent:.0f} s, so that wrong decisions cannot be told "
-                f"from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to 1,000 "
+                f"{paper['n_draws']:,} draws, {spent:.0f} s, so that wrong decisions cannot be "
+                f"told from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to 1,000 "
                 "effective draws."
             )
             continue
