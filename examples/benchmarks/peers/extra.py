@@ -1,6 +1,7 @@
 """Cells that are no samplers: the time of a gradient on all rows, and audited decisions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,12 @@ def audit(problem: Problem, epsilon: float) -> dict[str, Any]:
 
     def make_step() -> tuple[Any, None]:
         step = AusterityMH(epsilon=epsilon, audit=1.0)
-        share, step.audit = step.audit, 0.0
-        stop_tuning = step.stop_tuning
+        audited, stop_tuning = step.settings, step.stop_tuning
+        step.settings = replace(audited, audit=0.0)
 
         def begin_audit() -> None:
             stop_tuning()
-            step.audit = share
+            step.settings = audited
 
         step.stop_tuning = begin_audit
         return step, None

@@ -28,8 +28,8 @@ def verdicts(results: Results) -> Iterator[str]:
             yield (
                 f"{where}: {known}. The paper's setting had not converged after "
                 f"{paper['n_draws']:,} draws, {spent:.0f} s, so that wrong decisions cannot be "
-                f"told from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to 1,000 "
-                "effective draws."
+                f"told from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to "
+                "1,000 effective draws."
             )
             continue
         other = results.get(model, n_rows, exact)
