@@ -36,6 +36,7 @@ def poisson(x, eta, rng):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # where NUTS looks around
 @pytest.mark.parametrize("build", [linear, logistic, poisson])
 @pytest.mark.parametrize("settings", ["paper", "defaults"])
 def test_means_agree_with_nuts(build, settings):
