@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from numba.core import event
-from pytensor.compile.function.types import FunctionMaker
 
 from examples.benchmarks.peers.run import now
+
+try:
+    from pytensor.compile.maker import FunctionMaker  # PyTensor 3
+except ImportError:
+    from pytensor.compile.function.types import FunctionMaker  # PyTensor 2
 
 __all__ = ["CompileClock", "compile_clock"]
 
