@@ -136,8 +136,8 @@ class TestReference:
         assert found["mean_error"][0] < 0.01
 
     def test_follows_the_order_of_the_flattened_draws(self):
-        problem = problems.student_t(500)
-        found = reference.reference(problem, 200)
+        problem = problems.student_t(5_000)
+        found = reference.reference(problem, 1_000)
         beta, nu, sigma = slice(0, 5), 5, 6
         assert np.asarray(found["mean"])[beta].shape == (5,)
         assert 0.0 < found["mean"][nu] < 4.0

@@ -10,12 +10,19 @@ only the difference to the posterior is left to chance:
 from collections.abc import Callable
 from typing import Any
 
-import arviz as az
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from examples.benchmarks.peers.problems import Problem
+
+try:
+    from arviz import psislw
+except (ImportError, AttributeError):  # ArviZ 1 keeps it among its array functions
+    from arviz_stats.base import array_stats
+
+    psislw = array_stats.psislw
+
 
 __all__ = ["importance_moments", "normal_approximation", "reference"]
 
@@ -123,7 +130,7 @@ def importance_moments(
     normal = np.concatenate([half, -half])
     at_mode = value(mean)
     excess = np.array([value(mean + root @ xi) - at_mode + 0.5 * xi @ xi for xi in normal])
-    _, pareto_k = az.psislw(excess)
+    _, pareto_k = psislw(excess)
     if not pareto_k < 0.7:
         raise ValueError(f"the weights of the importance sampling have Pareto k {pareto_k}")
     weights = np.exp(excess - excess.max())
