@@ -103,6 +103,11 @@ class RowLikelihood:
     local_variables: frozenset[Variable]
     data_sources: tuple[DataSource, ...] = field(repr=False)
 
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """Data of the rows, in the user's order: one array per leaf, rows on axis 0."""
+        return [leaf.array for leaf in self.leaves]
+
     def stale(self) -> list[str]:
         """Names of the ``pm.Data`` that were changed since the leaves were read.
 

@@ -66,16 +66,11 @@ class PreparedModel:
         self.rng = rng
         self._shuffled: SharedRows | None = None
 
-    @property
-    def arrays(self) -> list[NDArray]:
-        """Data of the rows, in the user's order."""
-        return [leaf.array for leaf in self.likelihood.leaves]
-
     def shuffled_rows(self) -> SharedRows:
         """The rows in random order, stored once."""
         if self._shuffled is None:
             order = self.rng.permutation(self.likelihood.n_rows)
-            self._shuffled = SharedRows(self.arrays, order)
+            self._shuffled = SharedRows(self.likelihood.arrays, order)
         return self._shuffled
 
 

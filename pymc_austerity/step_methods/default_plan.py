@@ -81,11 +81,6 @@ class PlanRequest:
     row_function: RowFunction
     settings: Settings
 
-    @property
-    def arrays(self) -> list[NDArray]:
-        """Data of the rows, in the user's order."""
-        return [leaf.array for leaf in self.likelihood.leaves]
-
 
 def control_variate_plan(
     request: PlanRequest,
@@ -108,7 +103,7 @@ def control_variate_plan(
     reason = _impossible(request.variables, request.shared, request.start.size)
     if reason:
         return None, reason
-    rows = ArrayRows(request.arrays)
+    rows = ArrayRows(request.likelihood.arrays)
     arguments = (request.likelihood, request.variables, request.shared, request.point)
     try:
         derivatives = compile_derivatives(*arguments, compile_kwargs=compile_kwargs)
@@ -152,7 +147,7 @@ def _uniform(
 ) -> Plan:
     n_rows = request.likelihood.n_rows
     batch_size = request.settings.batch_size or USUAL_BATCH
-    source = SharedRows(request.arrays, rng.permutation(n_rows))
+    source = SharedRows(request.likelihood.arrays, rng.permutation(n_rows))
     sampling = UniformSampling(function, Windows(source), n_rows, batch_size)
     summary = (
         f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
@@ -185,7 +180,7 @@ def _stratified(
     order, strata = strata_by_score(
         scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
     )
-    source = SharedRows(request.arrays, order)
+    source = SharedRows(request.likelihood.arrays, order)
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata))
     summary = (
         f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "
