@@ -1,6 +1,5 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
-import logging
 import math
 import time
 from collections.abc import Sequence
@@ -12,16 +11,12 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    ArrayStepShared,
-    Competence,
     RaveledVars,
     StepMethodState,
     dataclass_state,
-    get_random_generator,
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.errors import StaleDataError
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import (
     Mixture,
@@ -31,10 +26,9 @@ from pymc_austerity.proposals import (
     RandomWalk,
 )
 from pymc_austerity.sequential import Decision, StudentT, decide
-from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
+from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
-from pymc_austerity.step_methods.run_constants import StatisticsTypes
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import (
@@ -43,11 +37,9 @@ from pymc_austerity.step_methods.starting import (
     disperse_about,
     layout_of,
 )
-from pymc_austerity.step_methods.statistics import STATISTICS, of_decision, of_draw
+from pymc_austerity.step_methods.statistics import of_decision, of_draw
 
 __all__ = ["AusterityMH"]
-
-_log = logging.getLogger("pymc.austerity")
 
 
 @dataclass_state
@@ -61,7 +53,7 @@ class AusterityState(StepMethodState):
     n_rows: int = field(metadata={"frozen": True})
 
 
-class AusterityMH(ArrayStepShared):
+class AusterityMH(SubsamplingStep):
     r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
 
     Takes the place of other step methods in ``pm.sample(step=AusterityMH())`` for models whose
@@ -179,9 +171,6 @@ class AusterityMH(ArrayStepShared):
     """
 
     name = "austerity_mh"
-    default_blocked = True
-    default_tune_steps = 1_000
-    stats_dtypes_shapes = STATISTICS
     _state_class = AusterityState
 
     def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
@@ -241,23 +230,14 @@ class AusterityMH(ArrayStepShared):
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
-        super().__init__(variables, shared, blocked=blocked, rng=rng)
+        self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
-        self.n_rows = prepared.likelihood.n_rows
-        self.subsampled = prepared.likelihood.subsampled
         default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
         self.proposal: Proposal[Any] = own_proposal or default_proposal
         self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
-        self.at_start = False
-        self.reset_tuning()
-        self.setup_seconds = time.perf_counter() - started
-        types = {name: kind for name, (kind, _) in STATISTICS.items()}
-        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
-        self._replaced_data = prepared.likelihood.stale
-        self._explanation = explain(prepared.likelihood, variables)
-        _log.info(self._summary())
+        self._finish(started, explain(prepared.likelihood, variables))
 
     @property
     def epsilon(self) -> float:
@@ -325,17 +305,6 @@ class AusterityMH(ArrayStepShared):
 
     # ------------------------------------------------------------------ a chain
 
-    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
-        """Begin a chain (PyMC 6)."""
-        self.set_rng(rng)
-
-    def set_rng(self, rng: Any) -> None:
-        """Begin a chain (PyMC 5): workers of parallel runs call nothing else before they step."""
-        self._refuse_stale_data()
-        self.rng = get_random_generator(rng, copy=False)
-        self.at_start = True
-        self.reset_tuning()
-
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
         self.tune = True
@@ -358,64 +327,13 @@ class AusterityMH(ArrayStepShared):
     def _is_possible(self, candidate: NDArray) -> bool:
         return self.machinery.is_possible(candidate, self.start.astype(candidate.dtype))
 
-    def _refuse_stale_data(self) -> None:
-        replaced = self._replaced_data()
-        if replaced:
-            raise StaleDataError(
-                f"{', '.join(map(repr, replaced))} was changed with pm.set_data after this "
-                "AusterityMH had read it: construct a new AusterityMH for the new data."
-            )
-
     # ------------------------------------------------------------------ words
 
-    def explain(self) -> str:
-        """What is subsampled, what is evaluated in full, and why, in plain words.
-
-        Returns
-        -------
-        str
-            Some lines of text.
-        """
-        return f"{self._summary()}\n{self._explanation}"
-
-    def __repr__(self) -> str:
-        return f"<{self._summary()}>"
-
-    def _summary(self) -> str:
+    @property
+    def summary(self) -> str:
+        """What was built, in one line."""
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
             f"{type(self.rule).__name__} test with epsilon={self.epsilon}; "
             f"{type(self.proposal).__name__} proposal (set up in {self.setup_seconds:.1f} s)."
         )
-
-    # ------------------------------------------------------------------ PyMC's contract
-
-    def __reduce_ex__(self, protocol: Any) -> tuple:
-        """Pickle what was built, not how: rows travel as a path, the model stays at home."""
-        self._refuse_stale_data()
-        return _rebuild, (type(self), self.__getstate__())
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state.pop("_BlockedStep__newargs", None)
-        state["_replaced_data"] = list  # nobody can change the data of another process
-        return state
-
-    @staticmethod
-    def competence(var: Any, has_grad: bool = False) -> Competence:
-        """Never chosen automatically: the user asks for it."""
-        return Competence.INCOMPATIBLE
-
-    @staticmethod
-    def _progressbar_config(n_chains: int = 1) -> tuple:
-        return progress.columns(n_chains)
-
-    @staticmethod
-    def _make_progressbar_update_functions() -> tuple:
-        return (progress.running_averages(),)
-
-
-def _rebuild(cls: type, state: dict[str, Any]) -> Any:
-    step: Any = object.__new__(cls)
-    step.__dict__.update(state)
-    return step

@@ -1,0 +1,141 @@
+"""What every step method of this package is to PyMC, whatever it proposes and decides."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pymc_austerity._pymc import (
+    ArrayStepShared,
+    Competence,
+    get_random_generator,
+)
+from pymc_austerity.errors import StaleDataError
+from pymc_austerity.likelihood import RowLikelihood
+from pymc_austerity.step_methods import progress
+from pymc_austerity.step_methods.run_constants import StatisticsTypes
+from pymc_austerity.step_methods.statistics import STATISTICS
+
+__all__ = ["SubsamplingStep"]
+
+_log = logging.getLogger("pymc.austerity")
+
+
+class SubsamplingStep(ArrayStepShared):
+    """A step method that was built from rows: its chains, its pickle, its statistics, its words.
+
+    A subclass has ``constants`` (what is constant over the run), ``summary`` (one line of text) and
+    ``reset_tuning``, and calls `_begin` at the start and `_finish` at the end of its ``__init__``.
+    """
+
+    default_blocked = True
+    default_tune_steps = 1_000
+    stats_dtypes_shapes = STATISTICS
+
+    def _begin(
+        self,
+        variables: Sequence,
+        shared: Mapping,
+        likelihood: RowLikelihood,
+        *,
+        blocked: bool,
+        rng: Any,
+    ) -> None:
+        """Tell PyMC what is moved, and note what is subsampled."""
+        super().__init__(variables, shared, blocked=blocked, rng=rng)
+        self.n_rows = likelihood.n_rows
+        self.subsampled = likelihood.subsampled
+        self.at_start = False
+        self._replaced_data: Callable[[], list[str]] = likelihood.stale
+
+    def _finish(self, started: float, explanation: str) -> None:
+        """Note how long setting up took, and say what was built."""
+        self.reset_tuning()
+        self.setup_seconds = time.perf_counter() - started
+        types = {name: kind for name, (kind, _) in STATISTICS.items()}
+        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
+        self._explanation = explanation
+        _log.info(self.summary)
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        raise NotImplementedError
+
+    @property
+    def summary(self) -> str:
+        """What was built, in one line."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ a chain
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Begin a chain (PyMC 6)."""
+        self.set_rng(rng)
+
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain (PyMC 5): workers of parallel runs call nothing else before they step."""
+        self._refuse_stale_data()
+        self.rng = get_random_generator(rng, copy=False)
+        self.at_start = True
+        self.reset_tuning()
+
+    def reset_tuning(self) -> None:
+        """Forget what was learnt."""
+        raise NotImplementedError
+
+    def _refuse_stale_data(self) -> None:
+        replaced = self._replaced_data()
+        if replaced:
+            name = type(self).__name__
+            raise StaleDataError(
+                f"{', '.join(map(repr, replaced))} was changed with pm.set_data after this {name} "
+                f"had read it: construct a new {name} for the new data."
+            )
+
+    # ------------------------------------------------------------------ words
+
+    def explain(self) -> str:
+        """What is subsampled, what is evaluated in full, and why, in plain words.
+
+        Returns
+        -------
+        str
+            Some lines of text.
+        """
+        return f"{self.summary}\n{self._explanation}"
+
+    def __repr__(self) -> str:
+        return f"<{self.summary}>"
+
+    # ------------------------------------------------------------------ PyMC's contract
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        """Pickle what was built, not how: rows travel as a path, the model stays at home."""
+        self._refuse_stale_data()
+        return _rebuild, (type(self), self.__getstate__())
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("_BlockedStep__newargs", None)
+        state["_replaced_data"] = list  # nobody can change the data of another process
+        return state
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool = False) -> Competence:
+        """Never chosen automatically: the user asks for it."""
+        return Competence.INCOMPATIBLE
+
+    @staticmethod
+    def _progressbar_config(n_chains: int = 1) -> tuple:
+        return progress.columns(n_chains)
+
+    @staticmethod
+    def _make_progressbar_update_functions() -> tuple:
+        return (progress.running_averages(),)
+
+
+def _rebuild(cls: type, state: dict[str, Any]) -> Any:
+    step: Any = object.__new__(cls)
+    step.__dict__.update(state)
+    return step
