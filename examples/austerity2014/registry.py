@@ -1,0 +1,16 @@
+"""The experiments there are, in the order of the paper."""
+
+from importlib import import_module
+
+from examples.austerity2014.experiment import Experiment
+
+__all__ = ["NAMES", "experiment"]
+
+NAMES = ("random_walk",)
+"""Modules of this package with a constant ``EXPERIMENT`` of the same name."""
+
+
+def experiment(name: str) -> Experiment:
+    """An experiment by its name."""
+    found: Experiment = import_module(f"examples.austerity2014.{name}").EXPERIMENT
+    return found

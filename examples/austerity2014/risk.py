@@ -1,0 +1,88 @@
+"""Risk against time: the squared error of an average over a chain that grows."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from examples.austerity2014.timed import TimedRun
+
+__all__ = ["curve", "squared_errors"]
+
+Floats = NDArray[np.float64]
+
+Statistic = Callable[[Floats], Floats]
+"""What is averaged: draws, shape (n, ...), to values, shape (n, k)."""
+
+_BLOCK = 2_000
+
+
+def squared_errors(
+    draws: Floats, statistic: Statistic, truth: Floats, counts: Sequence[int]
+) -> Floats:
+    """Squared error of the average over the first draws, averaged over what is estimated.
+
+    Parameters
+    ----------
+    draws : float array, shape (n, ...)
+        One chain.
+    statistic : callable
+        What is averaged, with k values for every draw.
+    truth : float array, shape (k,)
+        What the averages should be.
+    counts : sequence of int
+        Increasing numbers of draws.
+
+    Returns
+    -------
+    float array, shape (len(counts),)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.array([[1.0], [3.0], [5.0]])
+    >>> squared_errors(draws, lambda x: x, np.array([2.0]), [1, 3])
+    array([1., 1.])
+    """
+    total, errors = np.zeros_like(truth), []
+    for start, stop in pairwise([0, *counts]):
+        for begin in range(start, stop, _BLOCK):
+            total += statistic(draws[begin : min(begin + _BLOCK, stop)]).sum(axis=0)
+        errors.append(np.mean((total / stop - truth) ** 2))
+    return np.array(errors)
+
+
+def curve(
+    run: TimedRun, name: str, statistic: Statistic, truth: Floats, *, n_points: int = 30
+) -> dict[str, Any]:
+    """Risk of every chain of a run against seconds and rows read.
+
+    Parameters
+    ----------
+    run : TimedRun
+        Chains that start where the posterior is.
+    name : str
+        Variable whose draws the statistic takes.
+    statistic, truth
+        As in `squared_errors`.
+    n_points : int
+        Numbers of draws at which the risk is evaluated, evenly spaced on a log scale.
+
+    Returns
+    -------
+    dict
+        ``seconds`` and ``rows``, means over the chains, each a list of floats; ``risk``, a list
+        of such lists, one for every chain; ``before``, the seconds of set-up and tuning.
+    """
+    draws = run.draws(name)
+    counts = np.unique(np.geomspace(min(10, draws.shape[1]), draws.shape[1], n_points).astype(int))
+    risks = [squared_errors(chain, statistic, truth, counts.tolist()) for chain in draws]
+    return {
+        "before": round(run.before, 2),
+        "n_draws": int(draws.shape[1]),
+        "seconds": run.seconds[:, counts - 1].mean(axis=0).round(4).tolist(),
+        "rows": run.rows[:, counts - 1].mean(axis=0).round().tolist(),
+        "risk": [[float(f"{value:.4g}") for value in risk] for risk in risks],
+    }

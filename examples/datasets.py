@@ -1,0 +1,84 @@
+"""The real data sets of the examples: from a folder, or downloaded through scikit-learn.
+
+Other examples load data by ``load("mnist_7v9")``. A folder is named by the environment variable
+PYMC_AUSTERITY_DATA or on the command line. What it does not hold is downloaded where scikit-learn
+knows it and a network is there.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["VARIABLE", "Arrays", "NoData", "load"]
+
+VARIABLE = "PYMC_AUSTERITY_DATA"
+
+Arrays = dict[str, NDArray]
+
+
+class NoData(SystemExit):
+    """A data set cannot be had; ends a script with a sentence that says how to get it."""
+
+
+def load(name: str, folder: str | Path | None = None) -> Arrays:
+    """Arrays of a data set, by name.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file without ``.npz``.
+    folder : path, optional
+        Where to look first; by default the folder named by PYMC_AUSTERITY_DATA.
+
+    Raises
+    ------
+    NoData
+        It is neither in the folder nor could it be downloaded.
+    """
+    folder = folder or os.environ.get(VARIABLE)
+    path = Path(folder or ".") / f"{name}.npz"
+    if folder and path.is_file():
+        with np.load(path) as file:
+            return dict(file)
+    try:
+        return _download(name)
+    except (ImportError, OSError) as error:
+        place = f"in {folder}" if folder else "because no folder was named"
+        raise NoData(
+            f"There is no {path.name} {place}, and it cannot be downloaded "
+            f"({type(error).__name__}): name the folder that holds it by --data FOLDER or "
+            f"{VARIABLE}=FOLDER."
+        ) from error
+
+
+def _download(name: str) -> Arrays:
+    if name not in DOWNLOADS:
+        raise FileNotFoundError(name)
+    return DOWNLOADS[name]()
+
+
+def _download_digits() -> Arrays:
+    """MNIST from OpenML: 60,000 training images, then 10,000 test images."""
+    from sklearn.datasets import fetch_openml
+
+    mnist = fetch_openml("mnist_784", version=1, as_frame=False)
+    return sevens_and_nines(np.asarray(mnist.data), np.asarray(mnist.target).astype(int))
+
+
+def sevens_and_nines(pixels: NDArray, digits: NDArray, n_train: int = 60_000) -> Arrays:
+    """Rows with a 7 (label 0) or a 9 (label 1), in their order, training rows first."""
+    rows = np.flatnonzero(np.isin(digits, (7, 9)))
+    train, test = rows[rows < n_train], rows[rows >= n_train]
+    return {
+        "X_train": pixels[train].astype(np.uint8),
+        "y_train": (digits[train] == 9).astype(np.uint8),
+        "X_test": pixels[test].astype(np.uint8),
+        "y_test": (digits[test] == 9).astype(np.uint8),
+    }
+
+
+DOWNLOADS: dict[str, Callable[[], Arrays]] = {"mnist_7v9": _download_digits}
+"""How to download what scikit-learn knows."""
