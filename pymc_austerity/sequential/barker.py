@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -178,6 +178,9 @@ class BarkerTest:
     """
 
     noise: float = 1.0
+
+    growth: ClassVar[float] = 2.0
+    """Batches double, as the standard error has to come down to a given size."""
 
     def __post_init__(self) -> None:
         if not 0.5 <= self.noise <= 1.2:

@@ -1,33 +1,73 @@
 """Tests that err no more often than they say, whatever the rows, if the range is right."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import ClassVar, Self
 
-from pymc_austerity.errors import SettingError
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential.protocols import Evidence
 
 __all__ = ["EmpiricalBernstein", "Hoeffding"]
+
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
 class _Concentration:
     """What the two rules share: their parameters, and how the error is spread over looks."""
 
-    largest_difference: float
+    largest_difference: float | Callable[[NDArray, NDArray], float]
     error_probability: float = 0.05
     power: float = 2.0
 
+    growth: ClassVar[float] = 2.0
+    """Batches double, so that few looks share the error."""
+
+    uniform_only: ClassVar[bool] = True
+    """The inequality holds for uniform samples."""
+
     def __post_init__(self) -> None:
-        if not 0.0 < self.largest_difference < math.inf:
-            raise SettingError(
-                f"largest_difference is {self.largest_difference}: it must be positive and finite"
-            )
+        if not callable(self.largest_difference):
+            self._check_bound(self.largest_difference)
         if not 0.0 < self.error_probability < 1.0:
             raise SettingError(
                 f"error_probability is {self.error_probability}: it must lie between 0 and 1"
             )
         if not self.power > 1.0:
             raise SettingError(f"power is {self.power}: it must exceed 1, or errors do not add up")
+
+    @staticmethod
+    def _check_bound(bound: float) -> None:
+        if not isinstance(bound, Real):
+            raise SettingTypeError(
+                f"largest_difference is {bound!r}: give a number of nats, or a function of two "
+                "points that returns one"
+            )
+        if not 0.0 < bound < math.inf:
+            raise SettingError(f"largest_difference is {bound}: it must be positive and finite")
+
+    def between(self, proposed: NDArray, current: NDArray) -> Self:
+        """The same rule with the bound of the differences between two points as a number."""
+        if not callable(self.largest_difference):
+            return self
+        bound = float(self.largest_difference(proposed, current))
+        return replace(self, largest_difference=max(bound, _TINY))  # 0 between equal points
+
+    @property
+    def epsilon(self) -> float:
+        """Largest probability of a wrong decision."""
+        return self.error_probability
+
+    @property
+    def bound(self) -> float:
+        """Largest absolute difference, as a number."""
+        if callable(self.largest_difference):
+            raise SettingTypeError("largest_difference is a function of two points: see between()")
+        return self.largest_difference
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the mean is further from the threshold than the inequality lets it stray."""
@@ -57,9 +97,11 @@ class Hoeffding(_Concentration):
 
     Parameters
     ----------
-    largest_difference : float
+    largest_difference : float or callable
         :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
-        absolute value.
+        absolute value. Or a function ``(proposed, current) -> C`` of two points, arrays of shape
+        (d,): for a logistic regression, say, the largest norm of a row of covariates times
+        ``np.linalg.norm(proposed - current)``.
     error_probability : float
         :math:`\delta`, largest probability of a wrong decision.
     power : float
@@ -96,7 +138,7 @@ class Hoeffding(_Concentration):
     def error(self, evidence: Evidence) -> float:
         """Bound of the probability of such a distance from the true mean, at most 1."""
         n, n_rows = evidence.n_seen, evidence.n_rows
-        distance = evidence.distance / n_rows / self.largest_difference
+        distance = evidence.distance / n_rows / self.bound
         exponent = 0.5 * n * distance * distance / (1.0 - (n - 1) / n_rows)
         return min(1.0, 2.0 * math.exp(-exponent))
 
@@ -116,9 +158,11 @@ class EmpiricalBernstein(_Concentration):
 
     Parameters
     ----------
-    largest_difference : float
+    largest_difference : float or callable
         :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
-        absolute value.
+        absolute value. Or a function ``(proposed, current) -> C`` of two points, arrays of shape
+        (d,): for a logistic regression, say, the largest norm of a row of covariates times
+        ``np.linalg.norm(proposed - current)``.
     error_probability : float
         :math:`\delta`, largest probability of a wrong decision.
     power : float
@@ -155,7 +199,7 @@ class EmpiricalBernstein(_Concentration):
         distance = abs(evidence.distance) / evidence.n_rows
         # distance = s sqrt(2 y) + 6 C y, a quadratic in sqrt(y), with y = log(3 / error) / n
         half = row_standard_deviation(evidence) * math.sqrt(0.5)
-        range_term = 6.0 * self.largest_difference
+        range_term = 6.0 * self.bound
         root = distance / (half + math.sqrt(half * half + range_term * distance))
         return min(1.0, 3.0 * math.exp(-n * root * root))
 

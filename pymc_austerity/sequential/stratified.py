@@ -17,6 +17,10 @@ _FEWEST_NEW_ROWS = 2
 """Rows that a further look adds at least to every stratum that is not exhausted."""
 
 
+_MOST_AT_ONCE = 65_536
+"""Rows of a stratum that are evaluated together where all that is left is seen."""
+
+
 class StratifiedStream(Protocol):
     """Log-likelihood differences of rows that were not seen before, stratum by stratum."""
 
@@ -54,6 +58,27 @@ class StratifiedDesign:
     def first_weights(self) -> "Weights":
         """How the moments of the first look make an estimate."""
         return Weights.of(self.sizes, self.first_counts)
+
+
+    def further(
+        self, counts: NDArray[np.int64], deviations: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be.
+
+        Parameters
+        ----------
+        counts : int array, shape (H,)
+            Rows seen so far.
+        deviations : float array, shape (H,)
+            Standard deviations within the strata.
+        """
+        left = self.sizes - counts
+        weights = np.where(left > 0, self.sizes * deviations, 0.0)
+        if not np.add.reduce(weights) > 0.0:
+            return np.minimum(left, counts)
+        n_open = float(np.add.reduce(counts[left > 0]))
+        wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
+        return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))
 
 
 class Segments(NamedTuple):
@@ -132,7 +157,7 @@ class StratifiedSurvey:
     def look(self) -> Estimate:
         """See the first rows of each stratum; at further looks as many again as were seen."""
         if self.counts is not None:
-            return self._see_more(self._allocation(self.counts), self.counts)
+            return self._see_more(self.design.further(self.counts, self.deviations), self.counts)
         design = self.design
         values = self.stream.read(design.first_counts)
         self.means, self.centred_squares = design.first_segments.moments(values)
@@ -144,7 +169,17 @@ class StratifiedSurvey:
         if self.counts is None:
             self.look()
         assert self.counts is not None
-        return self._see_more(self.design.sizes - self.counts, self.counts)
+        while True:
+            left = self.design.sizes - self.counts
+            estimate = self._see_more(np.minimum(left, _MOST_AT_ONCE), self.counts)
+            if estimate.n_seen >= self.n_rows:
+                return estimate
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of the differences seen in each stratum, nats; shape (H,)."""
+        assert self.counts is not None
+        return np.sqrt(self.centred_squares / np.maximum(self.counts - 1, 1))
 
     def _see_more(self, new: NDArray[np.int64], seen: NDArray[np.int64]) -> Estimate:
         """Merge new rows by the update of Chan, Golub and LeVeque (1983)."""
@@ -168,14 +203,3 @@ class StratifiedSurvey:
         degrees_of_freedom = variance * variance / float((variances * variances).dot(one_over_free))
         self.spread = math.sqrt(variance * n_seen / (self.n_rows - n_seen))
         return Estimate(total, variance, degrees_of_freedom, n_seen, self.spread)
-
-    def _allocation(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be."""
-        left = self.design.sizes - counts
-        weights = self.design.sizes * np.sqrt(self.centred_squares / np.maximum(counts - 1, 1))
-        weights = np.where(left > 0, weights, 0.0)
-        if not np.add.reduce(weights) > 0.0:
-            return np.minimum(left, counts)
-        n_open = float(np.add.reduce(counts[left > 0]))
-        wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
-        return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))

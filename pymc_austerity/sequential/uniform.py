@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import DifferenceStream, Estimate
 
@@ -9,7 +12,7 @@ __all__ = ["UniformSurvey"]
 
 
 class UniformSurvey:
-    r"""Uniform sampling without replacement, the same number of rows at every look.
+    r"""Uniform sampling without replacement, in batches of one size or growing.
 
     With :math:`n` of :math:`N` rows seen, :math:`\bar l` and :math:`s_l` the mean and standard
     deviation of their differences,
@@ -23,7 +26,9 @@ class UniformSurvey:
     n_rows : int
         Rows there are, :math:`N`.
     batch_size : int
-        Rows added at every look, :math:`m`.
+        Rows of the first look, :math:`m`.
+    growth : float
+        By how much each further look multiplies the rows seen; 1 adds :math:`m` rows every time.
 
     References
     ----------
@@ -31,21 +36,31 @@ class UniformSurvey:
     Metropolis-Hastings Budget. ICML, section 4.
     """
 
-    __slots__ = ("batch_size", "moments", "n_rows", "stream")
+    __slots__ = ("batch_size", "growth", "moments", "n_rows", "stream")
 
-    def __init__(self, stream: DifferenceStream, *, n_rows: int, batch_size: int) -> None:
+    def __init__(
+        self, stream: DifferenceStream, *, n_rows: int, batch_size: int, growth: float = 1.0
+    ) -> None:
         self.stream = stream
         self.n_rows = n_rows
         self.batch_size = batch_size
+        self.growth = growth
         self.moments = Moments()
 
     def look(self) -> Estimate:
         """See the next batch."""
-        return self._see(min(self.batch_size, self.n_rows - self.moments.count))
+        n_seen = self.moments.count
+        n_new = max(self.batch_size, math.ceil((self.growth - 1.0) * n_seen))
+        return self._see(min(n_new, self.n_rows - n_seen))
 
     def finish(self) -> Estimate:
         """See all that is left."""
         return self._see(self.n_rows - self.moments.count)
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of the differences seen, nats; shape (1,)."""
+        return np.array([math.sqrt(self.moments.variance)])
 
     def _see(self, n_rows: int) -> Estimate:
         moments, total_rows = self.moments, self.n_rows

@@ -1,0 +1,45 @@
+"""How strict the test is, draw by draw."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Schedule", "Tightening"]
+
+Schedule: TypeAlias = Callable[[int], float]
+"""From the number of a draw, counted from 0 with those of the tuning phase, to its epsilon."""
+
+
+@dataclass(frozen=True)
+class Tightening:
+    """From a loose test to the wanted one in a straight line, then constant.
+
+    Far from the posterior most decisions are clear, and draws of the tuning phase are thrown away:
+    both is cheaper with a loose test.
+
+    Parameters
+    ----------
+    epsilon : float
+        Tail probability in the end, in [0, 0.5].
+    loosest : float
+        Tail probability of the first draw; not below `epsilon`.
+    n_draws : int
+        Draws after which `epsilon` is reached.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Tightening
+    >>> schedule = Tightening(0.05, loosest=0.25, n_draws=100)
+    >>> [round(schedule(draw), 3) for draw in (0, 50, 100, 10_000)]
+    [0.25, 0.15, 0.05, 0.05]
+    """
+
+    epsilon: float
+    loosest: float = 0.2
+    n_draws: int = 500
+
+    def __call__(self, draw: int) -> float:
+        """Tail probability of a draw."""
+        if draw >= self.n_draws or self.loosest <= self.epsilon:
+            return self.epsilon
+        return self.loosest + (self.epsilon - self.loosest) * (draw / self.n_draws)
