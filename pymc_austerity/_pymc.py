@@ -36,7 +36,7 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
-from pytensor.scalar.basic import Add, Cast, Neg, Sub
+from pytensor.scalar.basic import Add, Cast, Neg, Sub, Switch
 from pytensor.scalar.math import TriGamma
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar

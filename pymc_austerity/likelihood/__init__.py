@@ -9,6 +9,7 @@ from pymc_austerity.likelihood.taylor import (
     compile_derivatives,
     compile_residuals,
 )
+from pymc_austerity.likelihood.touching import Touches, touching_rows
 from pymc_austerity.likelihood.verify import verify
 
 __all__ = [
@@ -16,11 +17,13 @@ __all__ = [
     "Derivatives",
     "RowLeaf",
     "RowLikelihood",
+    "Touches",
     "compile_derivatives",
     "compile_differences",
     "compile_residuals",
     "explain",
     "row_length_deterministics",
     "split_log_density",
+    "touching_rows",
     "verify",
 ]
