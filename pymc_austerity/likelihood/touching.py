@@ -175,7 +175,7 @@ class _Paths:
         return numbers.pop() if whole and len(numbers) == 1 else None
 
     def _rearranged(self, variable: Variable) -> Variable | None:
-        node = variable.owner
+        node: Any = variable.owner
         operand, *others = node.inputs
         if not isinstance(node.op, (*_REARRANGING, *ADVANCED_SUBTENSOR_OPS)):
             return None
