@@ -148,28 +148,47 @@ class TestMarginals:
 
     def test_verdict_compares_all_three_times(self):
         closer, further = [[0.1, 0.1]] * 3, [[0.2, 0.2]] * 3
-        found = {"seconds": [1.0, 2.0, 3.0]}
-        found["distance"] = {"epsilon = 0": further, "epsilon = 0.1": closer, "defaults": closer}
-        results = {"n_chains": 2, "marginals": found}
-        assert marginals.verdict(results).agrees
-        found["distance"]["epsilon = 0"] = [*further[:2], [0.05, 0.05]]
-        assert not marginals.verdict(results).agrees
+        distance = {"epsilon = 0": further, "epsilon = 0.1": closer, "defaults": closer}
+        results = {"n_chains": 2, "before": 1.0, "seconds": [1.0, 2.0, 3.0], "distance": distance}
+        assert marginals.EXPERIMENT.figures[0].verdict(results).agrees
+        distance["epsilon = 0"] = [*further[:2], [0.05, 0.05]]
+        agrees, ours = marginals.EXPERIMENT.figures[0].verdict(results)
+        assert not agrees
+        assert "Closer at 2 of the 3 times" in ours and "0.2, 0.2, 0.05 for the exact" in ours
 
 
 class TestRandomWalk:
-    def test_verdict_finds_the_lowest_risk(self):
+    @staticmethod
+    def results(level, *, noise=0.05):
+        """Risks that fall like 1/t, at some level relative to the exact sampler's."""
+
         def curve(level):
             seconds = np.array([1.0, 4.0, 16.0])
-            risks = [(level / seconds).tolist()] * 2
-            return {"seconds": seconds.tolist(), "risk": risks, "before": 1.0}
+            risks = [(level * each / seconds).tolist() for each in (1.0 - noise, 1.0 + noise)]
+            return {"seconds": seconds.tolist(), "risk": risks, "before": 1.0, "n_draws": 160}
 
-        curves = {"epsilon = 0": curve(1.0), "epsilon = 0.1": curve(0.25), "defaults": curve(0.01)}
-        agrees, ours = risk_figure.verdict({"risk": curves})
+        levels = {"epsilon = 0": 1.0, "epsilon = 0.1": level, "defaults": 0.01}
+        spread = {"epsilon = 0": 1.0, "epsilon = 0.1": 1.3}
+        curves = {name: curve(each) for name, each in levels.items()}
+        return {"risk": curves, "steps_per_draw": 10, "spread": spread}
+
+    def test_verdict_finds_the_lowest_risk(self):
+        agrees, ours = risk_figure.verdict(self.results(0.25))
         assert agrees
-        assert "lowest with epsilon = 0.1, 4.0 times below" in ours
-        assert "t to the power 0: -1.0; 0.1: -1.0" in ours
-        curves["epsilon = 0.1"] = curve(2.0)
-        assert not risk_figure.verdict({"risk": curves}).agrees
+        assert "is 4.00 ± 0.28 times the lowest (epsilon = 0.1), more than chance" in ours
+        assert "t to the power 0: -1.0, 0.1: -1.0" in ours
+        assert "0: 10,000, 0.1: 10,000 microseconds" in ours
+        assert "over true ones are 0: 1.00, 0.1: 1.30" in ours
+
+    def test_verdict_does_not_take_chance_for_an_effect(self):
+        assert not risk_figure.verdict(self.results(2.0)).agrees
+        agrees, ours = risk_figure.verdict(self.results(0.9, noise=0.3))
+        assert not agrees and "not more than chance" in ours
+
+    def test_spread_is_relative_to_the_truth(self, rng):
+        run = fake_run(n_chains=3, n_draws=4_000, seconds_per_draw=1.0, rows_per_draw=1)
+        found = random_walk.spread(run, rng.normal(scale=0.5, size=(4_000, 3)))
+        assert found == pytest.approx(2.0, rel=0.05)
 
     def test_the_truth_is_the_posterior(self, rng):
         """One coefficient, against quadrature."""
