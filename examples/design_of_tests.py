@@ -5,7 +5,7 @@ paper's sequential t-test is asked at several epsilon about populations whose me
 distances from the threshold. Its share of wrong decisions and of rows read is drawn over the
 curves of the dynamic programme. A second picture shows what average and worst-case designs cost.
 
-Run ``python examples/design_of_tests.py``. ``--quick`` takes 2,000 orders and leaves the site as it
+Run ``python -m examples.design_of_tests``. ``--quick`` takes 2,000 orders and leaves the site as it
 is; otherwise the table and the pictures of its page are written.
 """
 
@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy import stats
 
+from examples.random_orders import OrderedRows, ask_test, quantiles
 from pymc_austerity.design import (
     Boundary,
     TestDesign,
@@ -51,39 +51,18 @@ def standardised(rows: np.ndarray) -> np.ndarray:
     return (rows - rows.mean()) / rows.std()
 
 
-def moments_at_looks(
-    rows: np.ndarray, counts: np.ndarray, n_orders: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Means of the rows seen at each look, and their standard errors; shape (n_orders, n_looks)."""
-    order = rows.copy()
-    sums, squares = np.empty((2, n_orders, counts.size))
-    starts = np.append(0, counts[:-1])
-    for i in range(n_orders):
-        rng.shuffle(order)
-        seen = order[: counts[-1]]
-        sums[i] = np.add.reduceat(seen, starts)
-        squares[i] = np.add.reduceat(seen * seen, starts)
-    means = sums.cumsum(axis=1) / counts
-    variances = (squares.cumsum(axis=1) - counts * means**2) / (counts - 1)
-    share_left = 1.0 - (counts - 1) / (rows.size - 1)
-    return means, np.sqrt(variances / counts * share_left)
-
-
 def simulate(rows: np.ndarray, n_orders: int, rng: np.random.Generator) -> Observed:
     """Ask the test at every epsilon and distance: one set of orders serves them all."""
-    counts = np.arange(BATCH_SIZE, rows.size, BATCH_SIZE)
-    means, errors = moments_at_looks(rows, counts, n_orders, rng)
-    used = np.append(counts, rows.size) / rows.size
+    seen = OrderedRows.draw(rows, BATCH_SIZE, n_orders, rng)
+    shares = np.append(seen.counts, rows.size) / rows.size
     observed = Observed(*np.empty((2, len(EPSILONS), MU_STD.size)))
     for i, epsilon in enumerate(EPSILONS):
-        quantiles = stats.t.isf(epsilon, counts - 1)
+        limits = quantiles(seen.counts, rows.size, Boundary(epsilon))
         for j, mu_std in enumerate(MU_STD):
-            statistics = (means + mu_std / np.sqrt(rows.size - 1)) / errors
-            stops = np.column_stack([np.abs(statistics) > quantiles, np.ones(n_orders, dtype=bool)])
-            at = stops.argmax(axis=1)
-            decided = np.column_stack([statistics, np.ones(n_orders)])[np.arange(n_orders), at]
-            observed.error[i, j] = np.mean(decided < 0.0)
-            observed.data_fraction[i, j] = used[at].mean()
+            statistics = seen.statistics(-mu_std / np.sqrt(rows.size - 1))
+            accepted, at = ask_test(statistics, limits, last=mu_std)
+            observed.error[i, j] = np.mean(~accepted)
+            observed.data_fraction[i, j] = shares[at].mean()
     return observed
 
 

@@ -11,9 +11,10 @@ from pymc_austerity.errors import (
 )
 from pymc_austerity.proposals import CrankNicolson, Mixture, RandomWalk
 from pymc_austerity.sequential import StudentT
-from pymc_austerity.step_methods import AusterityMH
+from pymc_austerity.step_methods import AusterityGibbs, AusterityMH
 
 __all__ = [
+    "AusterityGibbs",
     "AusterityMH",
     "AusterityWarning",
     "CrankNicolson",

@@ -14,6 +14,8 @@ import pytensor.gradient
 import pytensor.tensor.subtensor
 from pymc.blocking import RaveledVars
 from pymc.data import MinibatchOp
+from pymc.distributions.distribution import SymbolicRandomVariable, support_point
+from pymc.distributions.shape_utils import change_dist_size, implicit_size_from_params
 from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
@@ -21,7 +23,7 @@ from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements, rewr
 from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import get_random_generator
+from pymc.util import check_dist_not_registered, get_random_generator
 from pymc.vartypes import discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode
@@ -34,7 +36,7 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
-from pytensor.scalar.basic import Add, Cast, Neg, Sub
+from pytensor.scalar.basic import Add, Cast, Neg, Sub, Switch
 from pytensor.scalar.math import TriGamma
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar

@@ -15,20 +15,21 @@ MAY_IMPORT = {
     "_pymc": {"errors"},
     "sequential": {"errors"},
     "proposals": {"errors"},
+    "distributions": {"errors", "_pymc"},
     "rows": {"errors"},
     "likelihood": {"errors", "_pymc"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential"},
     "step_methods": {
         "errors", "_pymc", "_version", "sequential", "proposals", "rows", "likelihood",
-        "control_variates", "design",
+        "control_variates", "design", "distributions",
     },
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},
 }  # fmt: skip
 
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
-KNOW_PYMC = {"_pymc", "likelihood", "step_methods"}
+KNOW_PYMC = {"_pymc", "distributions", "likelihood", "step_methods"}
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 
 

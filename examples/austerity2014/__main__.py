@@ -39,12 +39,14 @@ def main(arguments: list[str] | None = None) -> None:
     options = parsed(arguments)
     folder = options.output or (QUICK if options.quick else SITE)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in () if options.report else options.names or NAMES:
+    names = options.names or NAMES
+    for name in () if options.report else names:
         print(f"{name} ...", flush=True)
         results = run(experiment(name), options)
-        (folder / f"{name}.json").write_text(json.dumps(results, indent=1) + "\n")
+        (folder / f"{name}.json").write_text(json.dumps(results) + "\n")
     for e, results in report.saved(folder):
-        draw(e, results, folder)
+        if e.name in names:
+            draw(e, results, folder)
     if folder == SITE:
         README.write_text(report.readme(SITE, "../../docs/_generated/austerity2014"))
         (SITE / "page.md").write_text(report.page(SITE, "_generated/austerity2014"))

@@ -6,7 +6,7 @@ from examples.austerity2014.experiment import Experiment
 
 __all__ = ["NAMES", "experiment"]
 
-NAMES = ("random_walk",)
+NAMES = ("random_walk", "sgld_pitfall")
 """Modules of this package with a constant ``EXPERIMENT`` of the same name."""
 
 

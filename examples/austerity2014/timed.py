@@ -1,4 +1,7 @@
-"""Chains that run for some seconds, with the time and the rows that every draw took."""
+"""Chains that run for some seconds, with the time and the rows that every draw took.
+
+Seconds are processor time of this process: what else the machine does is not counted.
+"""
 
 import time
 from collections import defaultdict
@@ -25,7 +28,7 @@ class Stopwatch:
     def __call__(self, trace: Any, draw: Any) -> None:
         """Note the time of a draw."""
         notes = self._tuning if draw.tuning else self._draws
-        notes[draw.chain].append(time.perf_counter())
+        notes[draw.chain].append(time.process_time())
 
     @property
     def seconds(self) -> Floats:

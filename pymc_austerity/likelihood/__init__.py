@@ -2,6 +2,10 @@
 
 from pymc_austerity.likelihood.compile import CompiledDifferences, compile_differences
 from pymc_austerity.likelihood.explain import explain, row_length_deterministics
+from pymc_austerity.likelihood.gathered import (
+    GatheredDifferences,
+    compile_gathered_differences,
+)
 from pymc_austerity.likelihood.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.likelihood.split import split_log_density
 from pymc_austerity.likelihood.taylor import (
@@ -9,18 +13,25 @@ from pymc_austerity.likelihood.taylor import (
     compile_derivatives,
     compile_residuals,
 )
+from pymc_austerity.likelihood.touching import Touches, touching_rows
 from pymc_austerity.likelihood.verify import verify
+from pymc_austerity.likelihood.verify_touching import verify_touching
 
 __all__ = [
     "CompiledDifferences",
     "Derivatives",
+    "GatheredDifferences",
     "RowLeaf",
     "RowLikelihood",
+    "Touches",
     "compile_derivatives",
     "compile_differences",
+    "compile_gathered_differences",
     "compile_residuals",
     "explain",
     "row_length_deterministics",
     "split_log_density",
+    "touching_rows",
     "verify",
+    "verify_touching",
 ]

@@ -2,13 +2,16 @@
 
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.layout import Block, Layout
 from pymc_austerity.proposals.mixture import Mixture, MixtureState
 from pymc_austerity.proposals.protocols import Outcome, Proposal, ProposalFunction
 from pymc_austerity.proposals.random_walk import RandomWalk, RandomWalkState
+from pymc_austerity.proposals.reversible_jump import ReversibleJump
+from pymc_austerity.proposals.stiefel import StiefelWalk
 from pymc_austerity.proposals.user import UserProposal
 
 __all__ = [
+    "Block",
     "CrankNicolson",
     "GaussianApproximation",
     "Layout",
@@ -19,5 +22,7 @@ __all__ = [
     "ProposalFunction",
     "RandomWalk",
     "RandomWalkState",
+    "ReversibleJump",
+    "StiefelWalk",
     "UserProposal",
 ]

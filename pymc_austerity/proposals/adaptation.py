@@ -1,11 +1,18 @@
 """Learning the scale and the covariance of a proposal while a chain is tuning."""
 
 import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["covariance_estimate", "learning_rate", "optimal_scaling", "usual_acceptance"]
+__all__ = [
+    "ScaleSearch",
+    "covariance_estimate",
+    "learning_rate",
+    "optimal_scaling",
+    "usual_acceptance",
+]
 
 
 def usual_acceptance(n_entries: int) -> float:
@@ -31,6 +38,45 @@ def learning_rate(n_steps: int) -> float:
     Thoms 2008, section 5.1).
     """
     return 2.0 / n_steps**0.6
+
+
+@dataclass
+class ScaleSearch:
+    """Robbins-Monro recursion on the log of one scale, towards a given acceptance rate.
+
+    Attributes
+    ----------
+    log_scale : float
+        Where it is.
+    mean_log_scale : float
+        Average of where it has been, with weights that grow linearly: where it began counts least.
+    n_steps : int
+        Steps so far.
+    """
+
+    log_scale: float
+    mean_log_scale: float
+    n_steps: int = 0
+
+    @classmethod
+    def begin(cls, scaling: float) -> "ScaleSearch":
+        """Search that begins at a scale."""
+        return cls(math.log(scaling), math.log(scaling))
+
+    @property
+    def scale(self) -> float:
+        """Scale to use now."""
+        return math.exp(self.log_scale)
+
+    def step(self, accepted: bool, target: float) -> None:
+        """Learn from one decision."""
+        self.n_steps += 1
+        self.log_scale += learning_rate(self.n_steps) * (accepted - target)
+        self.mean_log_scale += (self.log_scale - self.mean_log_scale) * 2 / (self.n_steps + 1)
+
+    def end(self) -> "ScaleSearch":
+        """Settle for the average."""
+        return replace(self, log_scale=self.mean_log_scale)
 
 
 def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:

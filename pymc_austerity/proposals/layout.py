@@ -1,11 +1,39 @@
-"""Which entries of a point are real, integer or categorical."""
+"""Which entries of a point are real, integer or categorical, and to which variable they belong."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Layout"]
+__all__ = ["Block", "Layout"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """The entries of one variable in a raveled point.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable, in unconstrained space.
+    shape : tuple of int
+        Shape of its value.
+    first : int
+        Place of its first entry in the point.
+    orthonormal : bool
+        Whether it is known to be a matrix with orthonormal columns, or an array of such matrices.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    first: int
+    orthonormal: bool = False
+
+    @property
+    def entries(self) -> slice:
+        """Where the entries of the variable are in the point."""
+        return slice(self.first, self.first + math.prod(self.shape))
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +45,8 @@ class Layout:
     n_categories : int array, shape (d,)
         0 for a real number, 1 for an integer without bounds, ``k >= 2`` for one of the categories
         ``0, ..., k - 1`` (2: binary).
+    blocks : tuple of Block
+        The variables, in the order of their entries; empty where they do not matter.
 
     Examples
     --------
@@ -25,6 +55,7 @@ class Layout:
     """
 
     n_categories: NDArray[np.int64]
+    blocks: tuple[Block, ...] = ()
 
     @classmethod
     def continuous(cls, n_entries: int) -> "Layout":

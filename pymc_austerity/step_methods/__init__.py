@@ -1,9 +1,10 @@
 """The step methods: everything else, assembled behind PyMC's contract."""
 
 from pymc_austerity._pymc import annotate_conversion
+from pymc_austerity.step_methods.austerity_gibbs import AusterityGibbs
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.run_constants import merged_constants
 
-__all__ = ["AusterityMH"]
+__all__ = ["AusterityGibbs", "AusterityMH"]
 
 annotate_conversion(merged_constants)

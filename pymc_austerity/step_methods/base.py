@@ -56,7 +56,7 @@ class SubsamplingStep(ArrayStepShared):
         """Note how long setting up took, and say what was built."""
         self.reset_tuning()
         self.setup_seconds = time.perf_counter() - started
-        types = {name: kind for name, (kind, _) in STATISTICS.items()}
+        types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
         self._explanation = explanation
         _log.info(self.summary)

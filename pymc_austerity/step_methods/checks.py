@@ -154,7 +154,10 @@ def checked_proposal(value: Any) -> Proposal[Any] | None:
 
 
 def checked_variables(variables: Any, model: pm.Model) -> list:
-    """The value variables of the variables, or names of variables, that a user gives."""
+    """The value variables of the variables, or names of variables, that a user gives.
+
+    They come in the order of the model, in which PyMC joins their values where there are no others.
+    """
     if not model.free_RVs:
         raise SettingError(
             "the model has no free variables, so there is nothing to sample: add a prior for "
@@ -168,7 +171,8 @@ def checked_variables(variables: Any, model: pm.Model) -> list:
         raise SettingError(
             "vars=[] names no variable to sample: leave it out for all of them, or name some."
         )
-    return [_value_variable(variable, model) for variable in variables]
+    chosen = [_value_variable(variable, model) for variable in variables]
+    return [value for value in model.value_vars if value in chosen]
 
 
 def _value_variable(variable: Any, model: pm.Model) -> Any:

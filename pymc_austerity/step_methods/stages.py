@@ -13,7 +13,7 @@ Say: TypeAlias = Callable[[str], object]
 
 
 @contextmanager
-def stages() -> Iterator[Say]:
+def stages(name: str = "AusterityMH") -> Iterator[Say]:
     """Show a spinner with the current stage on terminals and in notebooks, nothing elsewhere.
 
     Examples
@@ -25,5 +25,5 @@ def stages() -> Iterator[Say]:
     if not (console.is_terminal or console.is_jupyter):
         yield lambda text: None
         return
-    with console.status("AusterityMH: starting") as status:
-        yield lambda text: status.update(f"AusterityMH: {text}")
+    with console.status(f"{name}: starting") as status:
+        yield lambda text: status.update(f"{name}: {text}")

@@ -13,8 +13,9 @@ from pymc_austerity._pymc import (
     discrete_types,
     make_initial_point_fn,
 )
+from pymc_austerity.distributions import on_manifold
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import GaussianApproximation, Layout
+from pymc_austerity.proposals import Block, GaussianApproximation, Layout
 
 __all__ = ["anchor_point", "disperse", "disperse_about", "layout_of"]
 
@@ -27,7 +28,17 @@ def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]
         np.full(np.size(point[variable.name]), _n_categories(variable, model, point))
         for variable in variables
     ]
-    return Layout(np.concatenate(kinds).astype(np.int64))
+    firsts = np.cumsum([0, *map(len, kinds)])
+    blocks = tuple(
+        Block(
+            variable.name,
+            np.shape(point[variable.name]),
+            int(first),
+            orthonormal=on_manifold(model.values_to_rvs[variable]),
+        )
+        for variable, first in zip(variables, firsts[:-1], strict=True)
+    )
+    return Layout(np.concatenate(kinds).astype(np.int64), blocks)
 
 
 def _n_categories(variable: pm.Model, model: pm.Model, point: Mapping[str, NDArray]) -> int:
@@ -50,8 +61,13 @@ def disperse(
     layout: Layout,
     is_possible: Callable[[NDArray], bool],
     rng: np.random.Generator,
+    *,
+    proposal: Any = None,
 ) -> NDArray:
     """Overdispersed start: real entries moved uniformly within (-1, 1), as PyMC's NUTS does it.
+
+    A proposal that knows better where points can be has a method
+    ``disperse(layout, point, radius, rng)``, which then makes the candidates.
 
     Parameters
     ----------
@@ -63,6 +79,8 @@ def disperse(
         Whether the log-density at a point is finite.
     rng : numpy.random.Generator
         Source of randomness.
+    proposal : Proposal, optional
+        The chain's own.
 
     Returns
     -------
@@ -70,15 +88,21 @@ def disperse(
         The first possible one of ten candidates, each half as far away as the one before; the
         point itself if there is none.
     """
-    real = layout.n_categories == 0
+    move = getattr(proposal, "disperse", _moved_uniformly)
     radius = 1.0
     for _ in range(_RETRIES):
-        moves = np.where(real, rng.uniform(-radius, radius, size=point.size), 0.0)
-        candidate = (point + moves).astype(point.dtype)
+        candidate = move(layout, point, radius, rng).astype(point.dtype)
         if is_possible(candidate):
             return candidate
         radius /= 2.0
     return point
+
+
+def _moved_uniformly(
+    layout: Layout, point: NDArray, radius: float, rng: np.random.Generator
+) -> NDArray:
+    real = layout.n_categories == 0
+    return point + np.where(real, rng.uniform(-radius, radius, size=point.size), 0.0)
 
 
 def disperse_about(

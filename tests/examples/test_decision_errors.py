@@ -1,28 +1,24 @@
 """Wrong decisions: as many with windows as with fresh rows, and as many as theory says."""
 
-import importlib.util
 import sys
 from dataclasses import replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.special import expit
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples import datasets, digits, triples  # noqa: E402
+from examples.decision_errors import __main__ as command  # noqa: E402
+from examples.decision_errors import acceptance, asked, shown  # noqa: E402
+from pymc_austerity.design import Boundary, constant_looks, operating_characteristic  # noqa: E402
 
 N_ROWS, BATCH_SIZE, N_ORDERS, N_QUESTIONS = 4_000, 200, 60, 40
 EPSILON = 0.1
-
-
-def load_example():
-    """The example is a script, not a part of the package."""
-    path = Path(__file__).parents[2] / "examples" / "decision_errors.py"
-    spec = importlib.util.spec_from_file_location("decision_errors", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-example = load_example()
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +27,8 @@ def sampler():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(N_ROWS, 3))
     y = (rng.random(N_ROWS) < 1 / (1 + np.exp(-x @ [0.5, -0.5, 0.2]))).astype("int8")
-    with example.logistic_regression(example.with_intercept(x), y):
-        return example.exact_sampler(n_parameters=4)
+    with digits.logistic_regression(digits.with_intercept(x), y):
+        return digits.papers_walk(4, epsilon=0.0)
 
 
 def near_the_mode(rng):
@@ -43,13 +39,13 @@ def near_the_mode(rng):
 def questions_at_the_border(sampler, rng):
     """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
     for _ in range(N_QUESTIONS):
-        question = example.ask(sampler, near_the_mode(rng), rng)
+        question = triples.ask(sampler, near_the_mode(rng), rng)
         all_rows = sampler.machinery.sampling.begin(question.proposed, question.current, rng).look()
         yield replace(question, log_threshold=all_rows.total - 1e-9)
 
 
 def questions_of_a_chain(sampler, rng):
-    return (example.ask(sampler, near_the_mode(rng), rng) for _ in range(N_QUESTIONS))
+    return (triples.ask(sampler, near_the_mode(rng), rng) for _ in range(N_QUESTIONS))
 
 
 def error_rates(sampler, ask, rng):
@@ -62,12 +58,12 @@ def error_rates(sampler, ask, rng):
     for _ in range(N_ORDERS):
         all_rows = sampler.machinery.sampling
         questions = list(ask(sampler, rng))
-        exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
+        exact = [asked.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
         rates.append([])
-        windows = example.on_windows(all_rows, rng, BATCH_SIZE)
-        for sampling in (windows, example.on_fresh_rows(all_rows, BATCH_SIZE)):
-            made = [example.answer(sampling, q, epsilon=EPSILON, rng=rng) for q in questions]
-            wrong, _ = example.judge(made, exact, N_ROWS)
+        windows = asked.on_windows(all_rows, rng, BATCH_SIZE)
+        for sampling in (windows, asked.on_fresh_rows(all_rows, BATCH_SIZE)):
+            made = [asked.answer(sampling, q, epsilon=EPSILON, rng=rng) for q in questions]
+            wrong, _ = asked.judge(made, exact, N_ROWS)
             rates[-1].append(wrong.mean())
     return np.array(rates)
 
@@ -86,67 +82,133 @@ class TestSyntheticRows:
 
     def test_errors_on_the_border_are_those_of_theory(self, sampler, rng):
         rates = error_rates(sampler, questions_at_the_border, rng)
-        theory = example.Theory.simulate(EPSILON, N_ROWS, BATCH_SIZE, rng)
+        looks = constant_looks(BATCH_SIZE, N_ROWS)
+        theory = operating_characteristic(0.0, looks, Boundary(EPSILON))
         mean, standard_error = mean_and_standard_error(rates)
         assert (standard_error < 0.02).all()
-        assert (abs(mean - theory.error[0]) < 4 * standard_error).all()
+        assert (abs(mean - float(theory.error)) < 4 * standard_error).all()
 
 
-class TestTheory:
-    def test_error_and_usage_fall_with_the_distance(self, rng):
-        theory = example.Theory.simulate(0.05, 10_000, 500, rng)
-        noise = 4 * np.sqrt(0.25 / 20_000)
-        assert (np.diff(theory.error) < noise).all() and theory.error[-1] < 1e-3
-        assert (np.diff(theory.share) < noise).all() and theory.share[-1] == pytest.approx(0.05)
+class TestAcceptance:
+    def test_differences_are_those_of_the_full_model(self, sampler, rng):
+        question = triples.ask(sampler, near_the_mode(rng), rng)
+        all_rows = sampler.machinery.sampling.begin(question.proposed, question.current, rng).look()
+        rows = triples.differences(sampler, question)
+        assert rows.shape == (N_ROWS,)
+        assert rows.sum() == pytest.approx(all_rows.total, rel=1e-9)
 
-    def test_at_the_border_the_test_is_right_by_chance_or_reads_all_rows(self, rng):
-        """Near 0.28 for 10,000 rows, 500 a look and epsilon 0.05; a coin flip for one look."""
-        noise = 4 * np.sqrt(0.25 / 20_000)
-        assert abs(example.Theory.simulate(0.05, 10_000, 500, rng).error[0] - 0.28) < noise + 0.005
-        assert abs(example.Theory.simulate(0.5, 10_000, 500, rng).error[0] - 0.5) < noise
+    def test_trial_run_knows_what_all_rows_say(self, sampler, rng):
+        asked_about = [triples.ask(sampler, near_the_mode(rng), rng) for _ in range(5)]
+        rows = [triples.differences(sampler, question) for question in asked_about]
+        trial = triples.trial_run(rows, asked_about)
+        for k, question in enumerate(asked_about):
+            exact = asked.answer(sampler.machinery.sampling, question, epsilon=0.0, rng=rng)
+            assert trial.mu_std[k] == pytest.approx(exact.standardized_mean, rel=1e-3)
+            assert trial.log_ratio[k] == pytest.approx(
+                rows[k].sum() - question.log_threshold + question.log_u, rel=1e-6
+            )
+
+    def test_acceptance_probabilities_err_as_theory_says(self, rng):
+        rows = [rng.normal(mean, 0.01, size=10_000) for mean in (-1e-4, 0.0, 5e-5)]
+        asked_about = [triples.Question(np.zeros(1), np.zeros(1), -1.0, -1.0) for _ in rows]
+        trial = triples.trial_run(rows, asked_about)
+        (found,) = acceptance.acceptance_errors(rows, trial, [0.1], n_orders=400, rng=rng)
+        assert np.abs(found.theory).min() > 0.02
+        np.testing.assert_allclose(found.measured, found.theory, atol=0.04)
+        size, standard_error = found.size
+        assert size > 0.0 and standard_error > 0.0
 
 
-class TestScript:
+class TestData:
     def test_finds_the_mode(self, rng):
-        design = example.with_intercept(rng.normal(size=(300, 2)))
+        design = digits.with_intercept(rng.normal(size=(300, 2)))
         labels = (rng.random(300) < 0.3).astype("uint8")
-        mode = example.posterior_mode(design, labels)
-        residual = labels - 1.0 / (1.0 + np.exp(-design @ mode))
-        np.testing.assert_allclose(design.T @ residual, mode / example.PRIOR_SD**2, atol=1e-8)
+        mode, information = digits.posterior_mode(design, labels)
+        p = expit(design @ mode)
+        np.testing.assert_allclose(design.T @ (labels - p), 10.0 * mode, atol=1e-8)
+        hessian = (design.T * p * (1 - p)) @ design + 10.0 * np.eye(3)
+        np.testing.assert_allclose(information, hessian, rtol=1e-8)
 
-    def test_says_what_is_missing(self, monkeypatch, tmp_path):
+    @pytest.mark.parametrize("name", ["mnist_7v9", "no_such_thing"])
+    def test_says_what_is_missing(self, monkeypatch, tmp_path, name):
+        def no_network():
+            raise OSError
+
         monkeypatch.delenv("PYMC_AUSTERITY_DATA", raising=False)
+        monkeypatch.setitem(datasets.DOWNLOADS, "mnist_7v9", no_network)
         with pytest.raises(SystemExit, match="PYMC_AUSTERITY_DATA=FOLDER"):
-            example.find_data(None)
-        with pytest.raises(SystemExit, match=r"There is no mnist_7v9\.npz in"):
-            example.find_data(str(tmp_path))
+            datasets.load(name)
+        with pytest.raises(SystemExit, match=rf"There is no {name}\.npz in"):
+            datasets.load(name, str(tmp_path))
+
+    def test_what_is_not_in_the_folder_is_downloaded(self, monkeypatch, tmp_path):
+        there = {"x": np.arange(3)}
+        np.savez(tmp_path / "mnist_7v9.npz", **there)
+        monkeypatch.setitem(datasets.DOWNLOADS, "mnist_7v9", lambda: {"x": np.zeros(1)})
+        monkeypatch.setenv("PYMC_AUSTERITY_DATA", str(tmp_path))
+        np.testing.assert_array_equal(datasets.load("mnist_7v9")["x"], there["x"])
+        np.testing.assert_array_equal(datasets.load("mnist_7v9", tmp_path / "no")["x"], [0.0])
+
+    def test_sevens_and_nines_of_all_digits(self):
+        pixels = np.arange(8)[:, None]
+        found = datasets.sevens_and_nines(pixels, np.array([7, 0, 9, 9, 1, 9, 7, 3]), n_train=4)
+        assert found["X_train"].ravel().tolist() == [0, 2, 3]
+        assert found["y_train"].tolist() == [0, 1, 1]
+        assert found["X_test"].ravel().tolist() == [5, 6]
+        assert found["y_test"].tolist() == [1, 0]
 
     def test_components_are_uncorrelated_and_ordered(self, rng):
         pixels = rng.integers(0, 256, size=(200, 30)) * np.linspace(0.1, 1.0, 30)
-        scores = example.principal_components(pixels, 5)
+        scores = digits.principal_components(pixels, 5)
         covariance = np.cov(scores, rowvar=False)
         variances = np.diag(covariance)
         assert scores.shape == (200, 5)
         assert (np.diff(variances) < 0.0).all()
         np.testing.assert_allclose(covariance, np.diag(variances), atol=1e-12)
 
+    def test_test_images_are_placed_on_the_axes_of_the_training_images(self, rng):
+        pixels = rng.integers(0, 256, size=(60, 20)).astype("uint8")
+        labels = rng.integers(0, 2, size=60)
+        data = {"X_train": pixels, "y_train": labels, "X_test": pixels[:7], "y_test": labels[:7]}
+        found = digits.Digits.of(data, n_components=4)
+        np.testing.assert_allclose(found.test_design, found.design[:7], atol=1e-12)
+
+
+def small_digits(rng, n_rows=1_500, n_test=50):
+    """Rows with as many columns as a test needs."""
+    design = digits.with_intercept(rng.normal(size=(n_rows + n_test, 3)))
+    labels = (rng.random(len(design)) < expit(design @ [0.2, 0.5, -0.5, 0.2])).astype("uint8")
+    return digits.Digits(design[:n_rows], labels[:n_rows], design[n_rows:], labels[n_rows:])
+
+
+def test_the_whole_example(rng):
+    sizes = {"n_triples": 80, "thin": 2, "burn_in": 20, "n_pairs": 8, "n_orders": 20}
+    text, pictures = command.find_errors(small_digits(rng), **sizes)
+    assert "80 triples, 1,500 rows, 500 at a look" in text
+    assert text.count("| 0.05 | windows |") == 1 and text.count("| 0.05 | fresh |") == 1
+    assert "Acceptance probabilities of 8 of the pairs, each from 20 random orders" in text
+    over_epsilon = pictures["decision_errors_epsilon.png"]
+    assert [axis.get_ylabel() for axis in over_epsilon.axes] == ["error", "share of the data read"]
+    share = over_epsilon.axes[1].lines[0].get_ydata()
+    assert share.size == shown.EPSILON_GRID.size and (np.diff(share) < 0.0).all()
+    assert len(pictures) == 2
+    plt.close("all")
+
 
 @pytest.mark.slow
 def test_digits(data_folder, rng):
     """On real data: both ways of drawing rows err as often as theory says, and read as much."""
-    data = np.load(example.find_data(str(data_folder)))
-    scores = example.principal_components(data["X_train"], example.N_COMPONENTS)
-    design, labels = example.with_intercept(scores), data["y_train"]
-    mode = example.posterior_mode(design, labels)
-    with example.logistic_regression(design, labels):
-        sampler = example.exact_sampler(mode.size)
-        points = example.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
-    questions = [example.ask(sampler, point, rng) for point in points]
+    real = digits.Digits.of(datasets.load("mnist_7v9", data_folder))
+    mode, _ = digits.posterior_mode(real.design, real.labels)
+    with digits.logistic_regression(real.design, real.labels):
+        sampler = digits.papers_walk(mode.size, epsilon=0.0)
+        points = triples.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
+    questions = [triples.ask(sampler, point, rng) for point in points]
     all_rows = sampler.machinery.sampling
-    exact = [example.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
-    theory = example.Theory.simulate(EPSILON, sampler.n_rows, example.BATCH_SIZE, rng)
-    error, share = theory.at(np.array([right.standardized_mean for right in exact]))
-    windows, fresh = example.measure(all_rows, questions, exact, epsilon=EPSILON, rng=rng)
+    exact = [asked.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
+    mu_std = np.array([right.standardized_mean for right in exact])
+    error, share = shown.theory(mu_std, EPSILON, sampler.n_rows)
+    windows, fresh = asked.measure(all_rows, questions, exact, epsilon=EPSILON, rng=rng)
     for outcome in (windows, fresh):
         low, high = outcome.interval  # 95 %: twice as far is about 4 standard errors
         assert abs(outcome.error_rate - error.mean()) < high - low

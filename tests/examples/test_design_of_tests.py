@@ -1,26 +1,25 @@
 """The example simulates the test faithfully, and what it designs is ordered as it should be."""
 
-import importlib.util
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
-from pymc_austerity.sequential import StudentT, UniformSurvey, decide
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
 
-
-def load_example():
-    """The example is a script, not a part of the package."""
-    path = Path(__file__).parents[2] / "examples" / "design_of_tests.py"
-    spec = importlib.util.spec_from_file_location("design_of_tests", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-example = load_example()
+from examples import average_and_worst, mixed_signals, random_orders  # noqa: E402
+from examples import design_of_tests as example  # noqa: E402
+from pymc_austerity.design import Boundary, TestDesign  # noqa: E402
+from pymc_austerity.sequential import (  # noqa: E402
+    StudentT,
+    UniformSurvey,
+    WangTsiatis,
+    decide,
+)
 
 
 class Stream:
@@ -69,7 +68,6 @@ def test_stricter_promises_read_more_rows(rng, monkeypatch):
 
 
 def test_pictures_and_tables(rng, tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.setattr(example, "TARGETS", (0.1,))
     monkeypatch.setattr(example, "BATCH_SIZES", (1_000,))
     observed = {"normal rows": example.expected(), "skewed rows": example.expected()}
@@ -81,3 +79,81 @@ def test_pictures_and_tables(rng, tmp_path, monkeypatch):
         observed, example.expected(), 10
     )
     assert example.table_of_designs(found).count("| 10.0% |") >= 3
+
+
+class TestRandomOrders:
+    @pytest.mark.parametrize("alpha", [0.5, 0.2])
+    def test_decisions_are_those_of_the_package(self, rng, alpha):
+        rows, n_orders, boundary = rng.normal(0.01, 1.0, size=1_050), 30, Boundary(0.05, alpha)
+        seen = random_orders.OrderedRows.draw(rows, 50, n_orders, np.random.default_rng(8)).every(2)
+        limits = random_orders.quantiles(seen.counts, rows.size, boundary)
+        accepted, at = random_orders.ask_test(seen.statistics(), limits, rows.mean())
+        order, shuffles = rows.copy(), np.random.default_rng(8)
+        for i in range(n_orders):
+            shuffles.shuffle(order)
+            survey = UniformSurvey(Stream(order), n_rows=rows.size, batch_size=100)
+            decision = decide(survey, 0.0, rule=WangTsiatis(0.05, alpha))
+            assert decision.accept == accepted[i]
+            assert decision.n_looks == at[i] + 1
+
+    def test_reading_all_rows_is_exact(self, rng):
+        rows = rng.normal(0.0, 1.0, size=300)
+        seen = random_orders.OrderedRows.draw(rows, 100, 10, rng)
+        found = random_orders.acceptance(seen, Boundary(0.0), rows.mean(), 0.3)
+        assert (found.error, found.wrong, found.data_fraction) == (0.0, 0.0, 1.0)
+
+
+class TestMixedSignals:
+    def test_log_likelihood_is_that_of_the_paper(self, rng):
+        signals = rng.normal(size=(5, 4))
+        weights = mixed_signals.rotate(np.eye(4), 1.0, rng)
+        density = np.prod(1.0 / (4.0 * np.cosh(signals @ weights.T / 2.0) ** 2), axis=1)
+        found = mixed_signals.log_likelihood(weights, signals)
+        np.testing.assert_allclose(found, np.log(density), rtol=1e-12)
+
+    def test_rotations_stay_orthonormal_and_turn_both_ways_alike(self, rng):
+        turned = [mixed_signals.rotate(np.eye(4), 0.3, rng) for _ in range(500)]
+        np.testing.assert_allclose(turned[0] @ turned[0].T, np.eye(4), atol=1e-12)
+        entries = np.array([w[0, 1] for w in turned])
+        assert kstest(entries[:250], -entries[250:]).pvalue > 1e-3
+
+    def test_whitened_signals(self, rng):
+        signals = mixed_signals.whitened(mixed_signals.mix(400, rng))
+        np.testing.assert_allclose(signals.T @ signals / 400, np.eye(4), atol=1e-12)
+
+    def test_heavy_tails_are_found(self, rng):
+        """Two of the four signals, unmixed, are the ones with heavy tails."""
+        mixed = mixed_signals.mix(20_000, rng)
+        signals = mixed_signals.whitened(mixed)
+        weights = mixed_signals.settled(signals, rng)
+        kurtosis = np.sort(np.mean((signals @ weights.T) ** 4, axis=0))  # 3 normal, 6 Laplace
+        assert kurtosis[1] < 3.5 and kurtosis[2] > 5.0
+
+
+@pytest.fixture(scope="module")
+def sets():
+    """Decisions to design tests on, and others to ask them about."""
+    return average_and_worst.of_signals(4_000, 40, thin=3)
+
+
+class TestAverageAndWorst:
+    def test_questions_and_rows_belong_together(self, sets):
+        training, test = sets
+        assert len(training.rows) == len(test.rows) == training.trial.mean.size == 40
+        np.testing.assert_allclose(training.trial.mean, [r.mean() for r in training.rows])
+
+    def test_the_worst_case_design_errs_less_and_reads_more(self, sets, rng, monkeypatch):
+        monkeypatch.setattr(average_and_worst, "TARGETS", (0.03,))
+        training, test = sets
+        found = average_and_worst.measure(average_and_worst.designs(training.trial), test, 40, rng)
+        (average,), (worst,) = found["average"], found["worst case"]
+        assert worst.data_fraction > average.data_fraction
+        assert worst.wrong < average.wrong
+        assert abs(average.error - 0.03) < 0.03 + 4 * average.standard_error
+        assert isinstance(average.design, TestDesign)
+        text = average_and_worst.verdict({"signals": found})
+        assert f"at most {worst.error / 0.03:.2f} times" in text
+        assert average_and_worst.table({"signals": found}).count("| signals |") == 4
+        figure = average_and_worst.picture({"one": found, "two": found})
+        assert len(figure.axes) == 4
+        plt.close(figure)

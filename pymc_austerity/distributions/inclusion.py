@@ -1,0 +1,122 @@
+"""Which coefficients are in a model, by a prior on how many are."""
+
+import math
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import SymbolicRandomVariable, change_dist_size
+from pymc_austerity.errors import SettingError, SettingTypeError
+
+__all__ = ["InclusionIndicators", "InclusionIndicatorsRV"]
+
+
+class InclusionIndicatorsRV(SymbolicRandomVariable):
+    """Draws of how many and of an order of the coefficients, as PyTensor sees them."""
+
+    extended_signature = "(),(n),(k)->(n)"
+    _print_name = ("InclusionIndicators", "\\operatorname{InclusionIndicators}")
+
+    @classmethod
+    def rv_op(cls, n_active: Any, order: Any, log_weights: Any, *, size: Any = None) -> Any:
+        """Build the variable from its parts: the first ones in a random order are in."""
+        if size is not None:
+            n_active = change_dist_size(n_active, size)
+            order = change_dist_size(order, (*size, order.shape[-1]))
+        rank = pt.argsort(order, axis=-1)
+        value = pt.cast(pt.lt(rank, n_active[..., None]), "int64")
+        inputs = [n_active, order, log_weights]
+        return cls(inputs=inputs, outputs=[value])(*inputs)
+
+
+class InclusionIndicators(pm.Discrete):
+    r"""Which of `n` coefficients are in a model: a prior on their number, all choices alike.
+
+    .. math:: p(\gamma) = p(k) \Big/ \binom{n}{k}, \qquad k = \sum_j \gamma_j
+
+    Parameters
+    ----------
+    n : int
+        Number of coefficients, in the model or not.
+    n_active : unnamed distribution
+        How many are in the model: any discrete univariate distribution, made with ``.dist()``. It
+        is cut to 0, ..., n. ``pm.Poisson.dist(mu)`` gives the right-truncated Poisson prior of
+        Korattikara, Chen and Welling (2014, section 6.3).
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        An argument cannot be used.
+
+    See Also
+    --------
+    SpikeAndSlab : The coefficients.
+
+    Notes
+    -----
+    ``pm.Bernoulli("gamma", 0.2, shape=n)`` is the prior under which coefficients are in the model
+    independently of each other.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> from pymc_austerity.distributions import InclusionIndicators
+    >>> gamma = InclusionIndicators.dist(10, pm.Poisson.dist(2.0))
+    >>> pm.draw(gamma, random_seed=1).shape
+    (10,)
+    """
+
+    rv_type = InclusionIndicatorsRV
+    rv_op = InclusionIndicatorsRV.rv_op
+
+    @classmethod
+    def dist(cls, n: int, n_active: Any, **kwargs: Any) -> Any:
+        """Create the variable without a model."""
+        if isinstance(n, bool) or not isinstance(n, Integral):
+            raise SettingTypeError(
+                f"n={n!r} is not a number of coefficients: give an integer of at least 1."
+            )
+        if n < 1:
+            raise SettingError(f"n={n} is too small: give an integer of at least 1.")
+        try:
+            log_weights = pm.logp(n_active, np.arange(int(n) + 1))
+        except (AttributeError, NotImplementedError, TypeError) as error:
+            raise SettingTypeError(
+                f"n_active of type {type(n_active).__name__} is not a distribution of a number: "
+                "give one made with .dist(), e.g. pm.Poisson.dist(2)."
+            ) from error
+        if log_weights.ndim != 1:
+            raise SettingError(
+                f"n_active has {log_weights.ndim} axes where its log-probabilities of 0, ..., n "
+                "should be a vector: give a univariate distribution, e.g. pm.Poisson.dist(2)."
+            )
+        parts = [
+            pm.Categorical.dist(logit_p=log_weights),
+            pm.Uniform.dist(0.0, 1.0, shape=int(n)),
+            log_weights,
+        ]
+        return super().dist(parts, **kwargs)
+
+    def support_point(rv: Any, n_active: Any, order: Any, log_weights: Any) -> Any:
+        """As many as is most probable, the first ones."""
+        first = pt.lt(pt.arange(rv.shape[-1]), pt.argmax(log_weights))
+        return pt.cast(pt.zeros(rv.shape, dtype="int64") + first, "int64")
+
+    def logp(value: Any, n_active: Any, order: Any, log_weights: Any) -> Any:
+        """Log-probability of the number minus the log of the number of choices."""
+        n = value.shape[-1]
+        k = pt.sum(value, axis=-1)
+        normalized = log_weights - pt.logsumexp(log_weights)
+        log_choices = pt.gammaln(n + 1) - pt.gammaln(k + 1) - pt.gammaln(n - k + 1)
+        sizes = pt.arange(log_weights.shape[-1])
+        log_size = pt.max(pt.switch(pt.eq(sizes, k[..., None]), normalized, -math.inf), axis=-1)
+        binary = pt.all(pt.or_(pt.eq(value, 0), pt.eq(value, 1)), axis=-1)
+        return pt.switch(binary, log_size - log_choices, -math.inf)
+
+    def change_dist_size(rv: Any, new_size: Any, expand: bool) -> Any:
+        """Resize the variable, for PyMC."""
+        size = (*new_size, *rv.shape[:-1]) if expand else tuple(new_size)
+        return InclusionIndicatorsRV.rv_op(*rv.owner.inputs, size=size)

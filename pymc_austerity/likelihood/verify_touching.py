@@ -1,0 +1,75 @@
+"""The numerical guard of touching rows: whatever else changes, the other rows stay."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import NotRowwiseError
+
+__all__ = ["verify_touching"]
+
+_N_FLIPS = 24
+
+
+def verify_touching(
+    touching: Sequence[NDArray[np.integer] | None],
+    differences: Callable[[NDArray, NDArray, NDArray[np.int64]], NDArray[np.float64]],
+    n_rows: int,
+    *,
+    rng: np.random.Generator,
+    dtype: np.dtype,
+    max_rows: int = 10_000,
+) -> None:
+    """Flip entries at random configurations: only rows that they touch may change.
+
+    From single entries to half of them are flipped at a time, in about two dozen random
+    configurations, and the rows that none of the flipped entries touches are compared.
+
+    Parameters
+    ----------
+    touching : sequence of int arrays or None
+        Rows that each binary entry touches; None for all rows.
+    differences : callable
+        ``f(proposed, current, rows)``: differences of the log-likelihoods, nats.
+    n_rows : int
+        Number of rows.
+    rng : numpy.random.Generator
+        Source of configurations and rows.
+    dtype : dtype
+        Of a configuration.
+    max_rows : int
+        Rows that are compared at each configuration.
+
+    Raises
+    ------
+    NotRowwiseError
+        A row changes that none of the flipped entries touches.
+    """
+    free = np.flatnonzero([rows is not None for rows in touching])
+    if free.size == 0:
+        return
+    for n_flipped in np.unique(np.geomspace(1, max(free.size // 2, 1), _N_FLIPS).astype(int)):
+        for _ in range(2):
+            flipped = rng.choice(free, size=n_flipped, replace=False)
+            current = rng.integers(0, 2, size=len(touching)).astype(dtype)
+            proposed = current.copy()
+            proposed[flipped] = 1 - proposed[flipped]
+            untouched = np.ones(n_rows, dtype=bool)
+            for entry in flipped:
+                untouched[touching[entry]] = False
+            rows = np.flatnonzero(untouched)
+            if rows.size > max_rows:
+                rows = np.sort(rng.choice(rows, size=max_rows, replace=False))
+            if rows.size:
+                _refuse_change(differences(proposed, current, rows))
+
+
+def _refuse_change(changes: NDArray[np.float64]) -> None:
+    known = changes[~np.isnan(changes)]  # a row that is impossible before and after says nothing
+    if np.any(known != 0.0):
+        raise NotRowwiseError(
+            "a factor changes with a variable that it does not read according to the model's "
+            "graph, so that it cannot be told which factors an update needs: leave the variable "
+            "to pm.BinaryGibbsMetropolis, and please report it."
+        )

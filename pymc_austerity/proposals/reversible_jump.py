@@ -1,0 +1,284 @@
+"""Moves that add a coefficient to a model, drop one, or change one."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals.adaptation import ScaleSearch
+from pymc_austerity.proposals.births import Births
+from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.layout import Block, Layout
+from pymc_austerity.proposals.protocols import Outcome
+
+__all__ = ["ReversibleJump", "ReversibleJumpState"]
+
+_LONG_ENOUGH = 30
+
+
+@dataclass
+class ReversibleJumpState:
+    """What the moves have learnt.
+
+    Attributes
+    ----------
+    coefficients, inclusion : slice
+        Where they are in the point.
+    others : int array
+        Entries of the point that are neither: update moves change them too.
+    searches : list of ScaleSearch
+        Standard deviation of the update moves of each coefficient, then of the others.
+    births : Births
+        What new coefficients are drawn from.
+    updated : int
+        Place in `searches` of the last update move; -1 after another move.
+    scale : float
+        Standard deviation of the latest update move.
+    """
+
+    coefficients: slice
+    inclusion: slice
+    others: NDArray[np.int64]
+    searches: list[ScaleSearch]
+    births: Births
+    updated: int
+    scale: float
+
+
+@dataclass(frozen=True)
+class ReversibleJump:
+    r"""Update, birth and death moves on coefficients that can be out of the model.
+
+    With probability `jump_share` the move is a birth or a death, else an update. Half of the jumps
+    are births, all of them where no coefficient is in the model, and none where all are.
+
+    - A birth draws one of the coefficients that are out, and its value from a mixture of a wide
+      and a narrow normal distribution, with density :math:`g_j`.
+    - A death sets one of the coefficients that are in to zero.
+    - An update adds a normal step to one of the coefficients that are in, or to an entry of the
+      other variables of the step method.
+
+    With :math:`k` of :math:`n` coefficients in the model, the log-ratio of a birth is
+
+    .. math:: \log \frac{p_d(k + 1) / (k + 1)}{p_b(k) \, g_j(\beta_j) / (n - k)}
+
+    and that of the death that undoes it is minus that; an update is symmetric. The Jacobian is 1.
+    While the chain tunes, the step of each coefficient is adapted to the usual acceptance rate in
+    one dimension, and the narrow normal distribution of its births is learnt.
+
+    Parameters
+    ----------
+    coefficients : str
+        Name of the variable with the coefficients, which are zero where not in the model: a
+        `SpikeAndSlab`, or another distribution with this support.
+    inclusion : str
+        Name of the variable of the same shape that is 1 where they are in the model and 0 where
+        they are not: `InclusionIndicators` or ``pm.Bernoulli``.
+    scaling : float
+        Standard deviation of the update moves at the start, in units of the coefficients.
+    birth_scale : float
+        Standard deviation of the wide normal distribution of new coefficients, about 0; all of
+        them are drawn from it as long as nothing has been learnt.
+    jump_share : float
+        Share of births and deaths, in (0, 1).
+    target_acceptance : float
+        Acceptance rate that the update moves are tuned to.
+
+    Raises
+    ------
+    SettingError
+        A setting cannot be used.
+
+    References
+    ----------
+    Green, P. J. (1995). Reversible jump Markov chain Monte Carlo computation and Bayesian model
+    determination. Biometrika 82(4), 711-732.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land, section 6.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.proposals import Block, Layout, ReversibleJump
+    >>> layout = Layout(np.array([0, 0, 2, 2]), (Block("beta", (2,), 0), Block("gamma", (2,), 2)))
+    >>> jump = ReversibleJump("beta", "gamma", jump_share=0.9)
+    >>> point, log_ratio = jump.propose(
+    ...     jump.init(layout), np.array([0.0, 3.0, 0.0, 1.0]), np.random.default_rng(2)
+    ... )
+    >>> point.round(2), round(log_ratio, 2)
+    (array([-0.52,  3.  ,  1.  ,  1.  ]), 1.06)
+    """
+
+    coefficients: str
+    inclusion: str
+    scaling: float = 0.1
+    birth_scale: float = 1.0
+    jump_share: float = 0.5
+    target_acceptance: float = 0.44
+
+    unconstrained: ClassVar[bool] = False
+    """No normal approximation fits the coordinates in which this moves."""
+
+    def __post_init__(self) -> None:
+        for name in ("scaling", "birth_scale"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value > 0.0):
+                raise SettingError(f"{name}={value!r} is not a size: give a positive number.")
+        for name in ("jump_share", "target_acceptance"):
+            value = getattr(self, name)
+            if not 0.0 < value < 1.0:
+                raise SettingError(
+                    f"{name}={value!r} is not a share of the moves: give a number between 0 and 1."
+                )
+
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> ReversibleJumpState:
+        """Where coefficients and indicators are, and nothing learnt."""
+        coefficients, inclusion = self._blocks(layout)
+        kinds = layout.n_categories
+        is_other = np.ones(layout.n_entries, dtype=bool)
+        is_other[coefficients.entries] = is_other[inclusion.entries] = False
+        others = np.flatnonzero(is_other)
+        if kinds[others].any() or any(block.orthonormal for block in layout.blocks):
+            raise SettingError(
+                "ReversibleJump moves coefficients, indicators and real variables only: give the "
+                "other variables to another step method in pm.sample(step=[...])."
+            )
+        n = others.size + kinds[coefficients.entries].size
+        return ReversibleJumpState(
+            coefficients.entries,
+            inclusion.entries,
+            others,
+            [ScaleSearch.begin(self.scaling) for _ in range(n)],
+            Births.begin(n - others.size, self.birth_scale),
+            updated=-1,
+            scale=self.scaling,
+        )
+
+    def _blocks(self, layout: Layout) -> tuple[Block, Block]:
+        blocks = {block.name: block for block in layout.blocks}
+        for name in (self.coefficients, self.inclusion):
+            if name not in blocks:
+                raise SettingError(
+                    f"{name!r} is not among the variables of this step method "
+                    f"({', '.join(map(repr, blocks))}): ReversibleJump moves coefficients and "
+                    f"indicators together; give both with vars=[...]."
+                )
+        coefficients, inclusion = blocks[self.coefficients], blocks[self.inclusion]
+        if coefficients.shape != inclusion.shape:
+            raise SettingError(
+                f"{self.inclusion!r} has shape {inclusion.shape} and {self.coefficients!r} "
+                f"{coefficients.shape}: give one indicator for each coefficient."
+            )
+        if (
+            layout.n_categories[coefficients.entries].any()
+            or not layout.n_categories[inclusion.entries].all()
+        ):
+            raise SettingError(
+                f"{self.coefficients!r} must be real and {self.inclusion!r} an integer variable "
+                "of zeros and ones: name the coefficients first, then the indicators."
+            )
+        return coefficients, inclusion
+
+    def propose(
+        self, state: ReversibleJumpState, point: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, float]:
+        """New point and the log-ratio."""
+        included = point[state.inclusion] > 0.5
+        inside, outside = np.flatnonzero(included), np.flatnonzero(~included)
+        birth, death = self._jumps(state, inside.size)
+        uniform = rng.random()
+        new = point.copy()
+        state.updated = -1
+        if uniform < birth:
+            j = int(outside[rng.integers(outside.size)])
+            _place(state, new, j, 1, state.births.draw(j, rng))
+            return new, self._log_birth_ratio(state, new, inside.size, j)
+        if uniform < birth + death:
+            j = int(inside[rng.integers(inside.size)])
+            _place(state, new, j, 0, 0.0)
+            return new, -self._log_birth_ratio(state, point, inside.size - 1, j)
+        _update(state, new, inside, rng)
+        return new, 0.0
+
+    def _jumps(self, state: ReversibleJumpState, n_inside: int) -> tuple[float, float]:
+        """Probabilities of a birth and of a death."""
+        if n_inside == 0:
+            return (self.jump_share if state.others.size else 1.0), 0.0
+        if n_inside == state.births.means.size:
+            return 0.0, self.jump_share
+        return self.jump_share / 2, self.jump_share / 2
+
+    def _log_birth_ratio(
+        self, state: ReversibleJumpState, larger: NDArray, n_before: int, j: int
+    ) -> float:
+        birth, _ = self._jumps(state, n_before)
+        _, death = self._jumps(state, n_before + 1)
+        n_outside = state.births.means.size - n_before
+        log_density = state.births.log_density(j, float(larger[state.coefficients][j]))
+        log_forth = math.log(birth / n_outside) + log_density
+        return math.log(death / (n_before + 1)) - log_forth
+
+    def disperse(
+        self, layout: Layout, point: NDArray, radius: float, rng: np.random.Generator
+    ) -> NDArray:
+        """Start of a chain: indicators changed at random, real entries moved within `radius`."""
+        state = self.init(layout)
+        moved = point + rng.uniform(-radius, radius, size=point.size)
+        flipped = rng.random(state.births.means.size) < radius / 4.0
+        included = (point[state.inclusion] > 0.5) ^ flipped
+        moved[state.inclusion] = included
+        moved[state.coefficients] *= included
+        return moved
+
+    def tune(self, state: ReversibleJumpState, outcome: Outcome) -> ReversibleJumpState:
+        """Learn the step of the coefficient that was updated, and where coefficients are."""
+        births, updated = state.births, state.updated
+        if updated >= 0:
+            search = state.searches[updated]
+            search.step(outcome.accepted, self.target_acceptance)
+            if updated < births.means.size and search.n_steps >= _LONG_ENOUGH:
+                births.usual_step = search.scale
+        inside = np.flatnonzero(outcome.following[state.inclusion] > 0.5)
+        births.learn(inside, outcome.following[state.coefficients][inside])
+        return state
+
+    def freeze(self, state: ReversibleJumpState) -> ReversibleJumpState:
+        """Average steps, and no more learning; the usual step where too little was learnt."""
+        coefficients = state.searches[: state.births.means.size]
+        learnt = [x.mean_log_scale for x in coefficients if x.n_steps >= _LONG_ENOUGH]
+        usual_step = math.exp(float(np.median(learnt))) if learnt else self.scaling
+        searches = [
+            search.end() if search.n_steps >= _LONG_ENOUGH else ScaleSearch.begin(usual_step)
+            for search in state.searches
+        ]
+        births = replace(state.births, usual_step=usual_step if learnt else 0.0)
+        return replace(state, searches=searches, births=births)
+
+    def current_scaling(self, state: ReversibleJumpState) -> float:
+        """Standard deviation of the latest update move."""
+        return state.scale
+
+
+def _place(state: ReversibleJumpState, point: NDArray, j: int, included: int, value: float) -> None:
+    point[state.inclusion.start + j] = included
+    point[state.coefficients.start + j] = value
+
+
+def _update(
+    state: ReversibleJumpState, point: NDArray, inside: NDArray, rng: np.random.Generator
+) -> None:
+    """Move one of the entries that can be moved."""
+    chosen = int(rng.integers(inside.size + state.others.size))
+    if chosen < inside.size:
+        state.updated = int(inside[chosen])
+        entry = state.coefficients.start + state.updated
+    else:
+        other = chosen - inside.size
+        state.updated = state.births.means.size + other
+        entry = int(state.others[other])
+    state.scale = state.searches[state.updated].scale
+    point[entry] += state.scale * rng.standard_normal()

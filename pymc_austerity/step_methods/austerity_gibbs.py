@@ -1,0 +1,303 @@
+"""Gibbs sampling of binary variables whose updates read only as many factors as they need."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    RaveledVars,
+    StepMethodState,
+    dataclass_state,
+    make_shared_replacements,
+)
+from pymc_austerity.likelihood import explain
+from pymc_austerity.sequential import StudentT
+from pymc_austerity.step_methods.assembly import prepare
+from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.checks import (
+    checked_batch_size,
+    checked_choice,
+    checked_fraction,
+)
+from pymc_austerity.step_methods.gibbs import (
+    CompiledSweep,
+    Plan,
+    ReferenceSweep,
+    Sweep,
+    checked_binary_variables,
+    find_factors,
+    flipped_at_random,
+    statistics_of_sweep,
+)
+from pymc_austerity.step_methods.stages import stages
+from pymc_austerity.step_methods.statistics import STATISTICS
+
+__all__ = ["AusterityGibbs"]
+
+USUAL_BATCH = 200
+
+
+@dataclass_state
+class GibbsState(StepMethodState):
+    """All that changes while a chain runs, and what must not have changed when it goes on."""
+
+    tune: bool
+    at_start: bool
+    epsilon: float = field(metadata={"frozen": True})
+    n_rows: int = field(metadata={"frozen": True})
+
+
+class AusterityGibbs(SubsamplingStep):
+    r"""Gibbs sampling of binary variables with a sequential test on mini-batches of factors.
+
+    For Bernoulli variables whose conditional probability is a product of many factors: rows of a
+    ``pm.Potential`` or of an observed variable. The model stays as it is. With :math:`M` factors
+    that touch entry :math:`i` and :math:`u` uniform on (0, 1), the entry becomes one iff
+
+    .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
+        > \frac1M \log \frac{u}{1 - u}
+
+    (priors and other terms move the threshold). A t-test on a growing sample of the factors finds
+    out on which side the mean lies; with all factors seen the update is exact.
+
+    Which factors touch an entry is read off the model where factors pick entries by constant
+    index arrays, as in ``x[i] * x[j]`` with one index per factor. Otherwise every factor is taken
+    to touch every entry.
+
+    Parameters
+    ----------
+    vars : sequence of variables or names, optional
+        Bernoulli variables to update, of any shape; all of the model by default.
+    epsilon : float
+        Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
+        the whole test errs more often. 0 is plain Gibbs sampling.
+    batch_size : int
+        Factors of each look.
+    likelihood : sequence of str, optional
+        Names of the potentials or observed variables to subsample. By default the observed
+        variables with the most rows. A potential must be named.
+    axis : int
+        Axis of the factors in their log-likelihood.
+    scan : {"systematic", "random"}
+        Update the entries in order, or as many entries picked at random.
+    audit : float
+        Share of the decisions, in [0, 1], that are checked on all factors after they were taken,
+        for the statistics only.
+    model : pymc.Model, optional
+        By default the model on the context stack.
+    rng : int or numpy.random.Generator, optional
+        Source of the order in which factors are stored, and of draws outside of ``pm.sample``,
+        which brings its own. By default a fixed order.
+    initial_point : dict, optional
+        Point at which shapes are read and the model is verified.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile``; the mode is NUMBA by default, and only then a whole sweep
+        is one compiled function.
+
+    Raises
+    ------
+    NotRowwiseError
+        The log-density of one factor needs other factors, or there is no axis of factors.
+    DataError
+        No observed data and no likelihood named, or a log-density that is not finite at the start.
+    SettingError, SettingTypeError
+        An argument cannot be used, a variable is not binary, or no factor reads it.
+
+    Notes
+    -----
+    A draw is a sweep: as many updates as there are entries. Its statistics in ``sample_stats``,
+    each of shape (chain, draw), sum up or average over the updates:
+
+    ================== ======= ====================================================================
+    name               type    meaning
+    ================== ======= ====================================================================
+    accepted           float64 share of the updates that changed their entry
+    n_rows_used        int64   factors evaluated to decide
+    data_fraction      float64 the same as a share of those that an exact sweep evaluates
+    n_looks            int64   looks of the sequential tests
+    decision_error     float64 mean tail probability at the decision; 0 for an exact one
+    standardized_mean  float64 mean distance of the factors' mean from the threshold (mu_std)
+    used_all_rows      bool    whether all the decisions are exact
+    audited            bool    whether any decision was checked on all factors
+    audit_agrees       bool    whether all factors agreed with every decision that was checked
+    ================== ======= ====================================================================
+
+    Constants of the run are attributes of ``sample_stats``; among them ``n_rows``, the largest
+    number of factors of one update, and ``steps_per_draw``, the number of updates.
+
+    Memory: the data of the factors once, in random order, and an integer for every pair of an entry
+    and a factor that touches it, shared by all chains.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2013). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. arXiv:1304.5299v1, section 5.
+
+    Examples
+    --------
+    A field of 30 binary variables with a factor for each pair:
+
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity import AusterityGibbs
+    >>> i, j = np.triu_indices(30, k=1)
+    >>> strength = np.random.default_rng(1).normal(0.0, 0.1, size=i.size)
+    >>> with pm.Model():
+    ...     x = pm.Bernoulli("x", 0.5, shape=30)
+    ...     _ = pm.Potential("pairs", strength * x[i] * x[j])
+    ...     step = AusterityGibbs(likelihood=["pairs"], batch_size=10)
+    ...     idata = pm.sample(
+    ...         draws=200, tune=50, step=step, chains=2, cores=1, random_seed=1, progressbar=False
+    ...     )
+    >>> bool(idata.sample_stats["data_fraction"].mean() < 1.0)
+    True
+    """
+
+    name = "austerity_gibbs"
+    _state_class = GibbsState
+    stats_dtypes_shapes: ClassVar = {k: v for k, v in STATISTICS.items() if k != "scaling"}
+
+    def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
+        """Check the variables before PyMC does."""
+        model = pm.modelcontext(kwargs.get("model"))
+        return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
+
+    def __init__(
+        self,
+        vars: Sequence | None = None,
+        *,
+        epsilon: float = 0.05,
+        batch_size: int = USUAL_BATCH,
+        likelihood: Sequence[str] | None = None,
+        axis: int = 0,
+        scan: Literal["systematic", "random"] = "systematic",
+        audit: float = 0.0,
+        model: pm.Model | None = None,
+        rng: Any = None,
+        initial_point: dict[str, NDArray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        tail = "the tail probability at which the test stops"
+        self.epsilon = checked_fraction("epsilon", epsilon, 0.5, tail)
+        self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
+        batch = checked_batch_size(batch_size) or USUAL_BATCH
+        checked_choice("scan", scan, ("systematic", "random"))
+        self.scan = scan
+        self.rule = StudentT(self.epsilon)
+        self.tune = True
+        model = pm.modelcontext(model)
+        variables = checked_binary_variables(vars, model)
+        point = initial_point or model.initial_point()
+        started = time.perf_counter()
+        shared = make_shared_replacements(point, variables, model)
+        with stages("AusterityGibbs") as say:
+            prepared = prepare(
+                model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point, say=say
+            )
+            say("finding the factors of every entry")
+            self.factors = find_factors(
+                prepared,
+                variables,
+                shared,
+                shuffle=self.epsilon > 0.0,
+                compile_kwargs=compile_kwargs,
+            )
+        self._begin(variables, shared, prepared.likelihood, blocked=True, rng=rng)
+        self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
+        self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
+        self.sweep = self._built_sweep()
+        self._finish(started, explain(prepared.likelihood, variables))
+
+    def _built_sweep(self) -> Sweep:
+        if not CompiledSweep.is_possible(self.factors):
+            return ReferenceSweep(self.factors, self.rule, self.batch_size)
+        sweep = CompiledSweep(self.factors, self.rule, self.batch_size)
+        sweep(self.start.copy(), self._plan(np.random.default_rng(0), n_updates=0))  # compiles it
+        return sweep
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        return {
+            "n_rows": int(self.factors.sizes.max()),
+            "n_factors": self.n_rows,
+            "epsilon": self.epsilon,
+            "test": type(self.rule).__name__,
+            "proposal": f"{self.scan} scan",
+            "audit": self.audit,
+            "steps_per_draw": self.start.size,
+            "subsampled": ", ".join(self.subsampled),
+            "setup_seconds": round(self.setup_seconds, 3),
+            "control_variates": 0,
+            "sampling": "Windows",
+            "batch_size": self.batch_size,
+        }
+
+    # ------------------------------------------------------------------ one sweep
+
+    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
+        """Update every entry, and record what it took."""
+        state = np.array(apoint.data)
+        if self.at_start:
+            self.at_start = False
+            state = self._dispersed(state)
+        plan = self._plan(self.rng, n_updates=state.size)
+        outcomes = self.sweep(state, plan)
+        statistics = statistics_of_sweep(outcomes, self.factors.sizes[plan.entries])
+        return RaveledVars(state, apoint.point_map_info), [statistics]
+
+    def _plan(self, rng: np.random.Generator, *, n_updates: int) -> Plan:
+        """All random numbers of a sweep; for exact updates just one for each of them."""
+        entries = np.arange(n_updates)
+        if self.scan == "random":
+            entries = rng.integers(self.start.size, size=n_updates)
+        uniform = rng.random(n_updates)
+        with np.errstate(divide="ignore"):  # a uniform number may be 0
+            log_odds = np.log(uniform) - np.log1p(-uniform)
+        windows = np.zeros(n_updates, dtype=np.int64)
+        if self.epsilon > 0.0:
+            windows = (rng.random(n_updates) * self.factors.sizes[entries]).astype(np.int64)
+        audited = np.zeros(n_updates, dtype=np.bool_)
+        if self.audit > 0.0:
+            audited = rng.random(n_updates) < self.audit
+        return Plan(entries, log_odds, windows, audited)
+
+    # ------------------------------------------------------------------ a chain
+
+    def reset_tuning(self) -> None:
+        """Nothing is tuned."""
+        self.tune = True
+
+    def stop_tuning(self) -> None:
+        """Nothing is tuned."""
+        self.tune = False
+
+    def _dispersed(self, state: NDArray) -> NDArray:
+        if not np.array_equal(state, self.start):  # the user chose where this chain starts
+            return state
+        return flipped_at_random(state, self._is_possible, self.rng)
+
+    def _is_possible(self, candidate: NDArray) -> bool:
+        return self.factors.is_possible(candidate, self.start)
+
+    # ------------------------------------------------------------------ words
+
+    @property
+    def summary(self) -> str:
+        """What was built, in one line."""
+        sizes = self.factors.sizes
+        fewest, most = int(sizes.min()), int(sizes.max())
+        each = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        how = "found by the index arrays" if self.factors.is_analysed else "all of them"
+        exact = f"exact, all {each}" if self.epsilon == 0.0 else f"{self.batch_size:,} at a look"
+        return (
+            f"AusterityGibbs on {', '.join(self.subsampled)}: {sizes.size:,} binary entries, each "
+            f"with {each} of {self.n_rows:,} factors ({how}), {exact}; {self.scan} scan; "
+            f"{type(self.rule).__name__} test with epsilon={self.epsilon} (set up in "
+            f"{self.setup_seconds:.1f} s)."
+        )

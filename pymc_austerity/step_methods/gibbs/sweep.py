@@ -1,0 +1,104 @@
+"""What a sweep over binary variables is asked to do, and what comes out of it."""
+
+import math
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Outcomes", "Plan", "Sweep", "statistics_of_sweep"]
+
+
+class Plan(NamedTuple):
+    """All random numbers of a sweep; arrays of shape (updates,).
+
+    Attributes
+    ----------
+    entries : int array
+        Entry that each update is about.
+    log_odds : float array
+        ``log(u / (1 - u))`` of its uniform number, nats.
+    windows : int array
+        Where in the random order of the entry's factors it starts to read.
+    audited : bool array
+        Whether the update is checked on all factors.
+    """
+
+    entries: NDArray[np.int64]
+    log_odds: NDArray[np.float64]
+    windows: NDArray[np.int64]
+    audited: NDArray[np.bool_]
+
+
+class Outcomes(NamedTuple):
+    """What the updates of a sweep took; arrays of shape (updates,).
+
+    Attributes
+    ----------
+    flipped : bool array
+        Whether the entry changed.
+    n_rows_used : int array
+        Factors evaluated to decide.
+    n_looks : int array
+        Looks of the sequential test.
+    decision_error : float array
+        The stopping rule's error, a probability; 0 where the decision is exact.
+    standardized_mean : float array
+        Estimate of ``mu_std``; NaN where it is not defined.
+    exact_flip : int array
+        What all factors say, 0 or 1; -1 where the update was not audited.
+    """
+
+    flipped: NDArray[np.bool_]
+    n_rows_used: NDArray[np.int64]
+    n_looks: NDArray[np.int64]
+    decision_error: NDArray[np.float64]
+    standardized_mean: NDArray[np.float64]
+    exact_flip: NDArray[np.int64]
+
+    @classmethod
+    def none_yet(cls, n_updates: int) -> "Outcomes":
+        """Outcomes of updates that need no factor and change nothing."""
+        return cls(
+            np.zeros(n_updates, dtype=np.bool_),
+            np.zeros(n_updates, dtype=np.int64),
+            np.zeros(n_updates, dtype=np.int64),
+            np.zeros(n_updates),
+            np.full(n_updates, np.nan),
+            np.full(n_updates, -1),
+        )
+
+
+class Sweep(Protocol):
+    """Carries out a plan."""
+
+    def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
+        """Update the entries one after the other, in place."""
+        ...
+
+
+def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[str, Any]:
+    """What a draw records of its sweep: counts summed, rates averaged.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        Of the updates.
+    sizes : int array, shape (updates,)
+        Factors that an exact update evaluates.
+    """
+    used, standardized = outcomes.n_rows_used, outcomes.standardized_mean
+    known = standardized[~np.isnan(standardized)]
+    audited = outcomes.exact_flip >= 0
+    n_factors = int(sizes.sum())
+    return {
+        "accepted": float(outcomes.flipped.mean()),
+        "n_rows_used": int(used.sum()),
+        "data_fraction": int(used.sum()) / n_factors if n_factors else 0.0,
+        "n_looks": int(outcomes.n_looks.sum()),
+        "decision_error": float(outcomes.decision_error.mean()),
+        "standardized_mean": float(known.mean()) if known.size else math.nan,
+        "used_all_rows": bool((used == sizes).all()),
+        "audited": bool(audited.any()),
+        "audit_agrees": bool((~audited | (outcomes.exact_flip == outcomes.flipped)).all()),
+    }

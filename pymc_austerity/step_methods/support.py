@@ -1,0 +1,46 @@
+"""Variables that only one kind of proposal can move."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pymc as pm
+
+from pymc_austerity.distributions import has_point_masses, on_manifold
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import Proposal, UserProposal
+
+__all__ = ["refuse_unsuitable"]
+
+
+def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
+    """Refuse steps that would leave the support of a variable for certain.
+
+    Parameters
+    ----------
+    variables : sequence
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+    proposal : Proposal, optional
+        What the user gave. A function of their own is trusted.
+
+    Raises
+    ------
+    SettingError
+        Names the variable and the proposal to use.
+    """
+    if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
+        return
+    for random_variable in (model.values_to_rvs[variable] for variable in variables):
+        name = random_variable.name
+        if on_manifold(random_variable):
+            raise SettingError(
+                f"{name!r} has orthonormal columns, which the default proposals would not keep: "
+                f"use AusterityMH(vars=[{name!r}], proposal=StiefelWalk())."
+            )
+        if has_point_masses(random_variable):
+            raise SettingError(
+                f"{name!r} has coefficients that are exactly zero, which the default proposals "
+                "would not keep: move it together with its indicators, with "
+                f"AusterityMH(proposal=ReversibleJump({name!r}, ...))."
+            )

@@ -1,0 +1,241 @@
+"""The paper's experiments: their parts are right, and every one of them runs."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit
+from scipy.stats import ks_2samp
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples import digits  # noqa: E402
+from examples.austerity2014 import __main__ as command  # noqa: E402
+from examples.austerity2014 import (  # noqa: E402
+    marginals,
+    random_walk,
+    registry,
+    report,
+    risk,
+    risk_figure,
+    sgld_pitfall,
+)
+from examples.austerity2014.experiment import Verdict  # noqa: E402
+from examples.austerity2014.timed import Stopwatch, TimedRun  # noqa: E402
+
+
+@pytest.fixture
+def data(tmp_path, rng):
+    """A folder with images that are smaller than the real ones, and fewer."""
+    labels = rng.integers(0, 2, size=1_300).astype("uint8")
+    pixels = rng.integers(0, 200, size=(1_300, 60)) + 20 * labels[:, None] * (np.arange(60) < 5)
+    images = pixels.astype("uint8")
+    arrays = {"X_train": images[:1_200], "y_train": labels[:1_200]}
+    np.savez(tmp_path / "mnist_7v9.npz", X_test=images[1_200:], y_test=labels[1_200:], **arrays)
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", registry.NAMES)
+def test_every_experiment_runs(name, data, tmp_path, monkeypatch):
+    output = tmp_path / "output"
+    command.main([name, "--quick", "--data", str(data), "--output", str(output)])
+    e = registry.experiment(name)
+    results = json.loads((output / f"{name}.json").read_text())
+    assert e.name == name
+    assert results["made"]["seconds"] > 0.0
+    text = (output / "README.md").read_text()
+    for figure in e.figures:
+        assert (output / f"{figure.name}.png").stat().st_size > 5_000
+        verdict = figure.verdict(results)
+        assert isinstance(verdict, Verdict)
+        assert figure.claim in text and verdict.ours in text
+        assert f"({'.'}/{figure.name}.png)" in text
+
+
+def test_unknown_names_are_told(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["no_such_experiment"])
+    assert "no_such_experiment: not one of random_walk" in capsys.readouterr().err
+
+
+class TestSite:
+    SAVED = list(report.saved(command.SITE))
+
+    def test_every_experiment_has_results(self):
+        assert [e.name for e, _ in self.SAVED] == list(registry.NAMES)
+
+    def test_readme_and_page_are_what_the_saved_results_say(self):
+        pictures = "docs/_generated/austerity2014"
+        assert command.README.read_text() == report.readme(command.SITE, f"../../{pictures}")
+        page = report.page(command.SITE, "_generated/austerity2014")
+        assert (command.SITE / "page.md").read_text() == page
+
+    @pytest.mark.parametrize(("e", "results"), SAVED, ids=[e.name for e, _ in SAVED])
+    def test_results_can_still_be_drawn(self, e, results):
+        for figure in e.figures:
+            assert (command.SITE / f"{figure.name}.png").is_file()
+            assert figure.draw(results).axes
+        plt.close("all")
+
+
+class TestRisk:
+    def test_is_the_squared_error_of_the_running_average(self, rng):
+        draws, truth = rng.normal(size=(5_000, 2)), np.array([0.1, -0.2, 0.3])
+        weights = rng.normal(size=(2, 3))
+        counts = [1, 10, 4_500, 5_000]
+        found = risk.squared_errors(draws, lambda x: np.tanh(x @ weights), truth, counts)
+        values = np.tanh(draws @ weights)
+        expected = [np.mean((values[:n].mean(axis=0) - truth) ** 2) for n in counts]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+    def test_curve_has_the_time_and_the_rows_of_every_count(self):
+        run = fake_run(n_chains=2, n_draws=100, seconds_per_draw=0.5, rows_per_draw=7)
+        found = risk.curve(run, "beta", lambda x: x, np.zeros(3), n_points=5)
+        assert found["rows"][-1] == 700.0 and found["seconds"][-1] == 50.0
+        assert np.shape(found["risk"]) == (2, len(found["seconds"]))
+        assert found["before"] == 3.0
+
+    def test_falls_like_one_over_time_for_independent_draws(self):
+        run = fake_run(n_chains=40, n_draws=2_000, seconds_per_draw=0.01, rows_per_draw=7)
+        found = risk.curve(run, "beta", lambda x: x, np.zeros(3))
+        mean = risk_figure.mean(found)
+        seconds = np.array(found["seconds"])
+        power = np.polyfit(np.log(seconds), np.log(mean), 1)[0]
+        assert power == pytest.approx(-1.0, abs=0.15)
+
+
+def fake_run(*, n_chains, n_draws, seconds_per_draw, rows_per_draw, shift=0.0):
+    """Independent standard normal draws of three parameters."""
+
+    def as_values(array):
+        return SimpleNamespace(to_numpy=lambda: array)
+
+    draws = np.random.default_rng(5).normal(shift, size=(n_chains, n_draws, 3))
+    seconds = np.tile(seconds_per_draw * np.arange(1, n_draws + 1), (n_chains, 1))
+    rows = np.full((n_chains, n_draws), rows_per_draw)
+    idata = SimpleNamespace(
+        posterior={"beta": as_values(draws)}, sample_stats={"n_rows_used": as_values(rows)}
+    )
+    return TimedRun(idata, seconds, before=3.0)
+
+
+def test_stopwatch_counts_from_the_end_of_tuning(monkeypatch):
+    clock = iter([0.0, 2.0, 10.0, 11.0, 12.0, 13.0])
+    monkeypatch.setattr("time.process_time", lambda: next(clock))
+    watch = Stopwatch()
+    for tuning in (True, True, False, False, False, False):
+        watch(None, SimpleNamespace(tuning=tuning, chain=0))
+    assert watch.tuning_seconds == 2.0
+    assert watch.seconds.tolist() == [[1.0, 2.0, 3.0, 4.0]]
+
+
+class TestMarginals:
+    def test_distances_are_in_posterior_standard_deviations(self, rng):
+        true = rng.normal(size=(20_000, 3))
+        settings = {"n_chains": 2, "n_draws": 4_000, "seconds_per_draw": 1.0, "rows_per_draw": 1}
+        runs = {"epsilon = 0": fake_run(shift=0.5, **settings), "other": fake_run(**settings)}
+        found = marginals.compare(runs, true)
+        assert found["seconds"] == [200.0, 1_000.0, 4_000.0]
+        assert np.mean(found["distance"]["epsilon = 0"][-1]) == pytest.approx(0.5, abs=0.05)
+        assert np.mean(found["distance"]["other"][-1]) < 0.05
+
+    def test_verdict_compares_all_three_times(self):
+        closer, further = [[0.1, 0.1]] * 3, [[0.2, 0.2]] * 3
+        found = {"seconds": [1.0, 2.0, 3.0]}
+        found["distance"] = {"epsilon = 0": further, "epsilon = 0.1": closer, "defaults": closer}
+        results = {"n_chains": 2, "marginals": found}
+        assert marginals.verdict(results).agrees
+        found["distance"]["epsilon = 0"] = [*further[:2], [0.05, 0.05]]
+        assert not marginals.verdict(results).agrees
+
+
+class TestRandomWalk:
+    def test_verdict_finds_the_lowest_risk(self):
+        def curve(level):
+            seconds = np.array([1.0, 4.0, 16.0])
+            risks = [(level / seconds).tolist()] * 2
+            return {"seconds": seconds.tolist(), "risk": risks, "before": 1.0}
+
+        curves = {"epsilon = 0": curve(1.0), "epsilon = 0.1": curve(0.25), "defaults": curve(0.01)}
+        agrees, ours = risk_figure.verdict({"risk": curves})
+        assert agrees
+        assert "lowest with epsilon = 0.1, 4.0 times below" in ours
+        assert "t to the power 0: -1.0; 0.1: -1.0" in ours
+        curves["epsilon = 0.1"] = curve(2.0)
+        assert not risk_figure.verdict({"risk": curves}).agrees
+
+    def test_the_truth_is_the_posterior(self, rng):
+        """One coefficient, against quadrature."""
+        x = np.ones((400, 1))
+        y = (rng.random(400) < 0.7).astype("uint8")
+        with digits.logistic_regression(x, y):
+            draws = random_walk.exact_run(digits.Digits(x, y, x, y), 4_000)[:, 0]
+
+        def density(beta):
+            p = expit(beta)
+            return p ** y.sum() * (1 - p) ** (400 - y.sum()) * np.exp(-5.0 * beta**2) * 1e110
+
+        total = quad(density, 0.2, 1.4)[0]
+        mean = quad(lambda b: b * density(b), 0.2, 1.4)[0] / total
+        batches = draws.reshape(20, -1).mean(axis=1)
+        assert abs(draws.mean() - mean) < 4 * batches.std(ddof=1) / np.sqrt(20)
+
+
+class TestPitfall:
+    @pytest.fixture
+    def line(self, rng):
+        return sgld_pitfall.Line.draw(rng)
+
+    def test_density_and_gradient_are_those_of_the_model(self, line):
+        logp, at = line.model().compile_logp(), [0.004, 0.011]
+        log_density = [float(logp({"theta": np.array(t)})) for t in at]
+        expected = np.diff(line.log_density(np.array(at)))
+        np.testing.assert_allclose(np.diff(log_density), expected, rtol=1e-8)
+        numeric = (line.log_density(0.01 + 1e-7) - line.log_density(0.01 - 1e-7)) / 2e-7
+        assert line.gradient(0.01) == pytest.approx(numeric, rel=1e-4)
+        assert line.gradient(sgld_pitfall.mode(line)) == pytest.approx(0.0, abs=1e-6)
+
+    def test_gradients_of_mini_batches_are_right_on_average(self, line, rng):
+        batches = rng.permutation(sgld_pitfall.N_ROWS).reshape(20, -1)
+        mean = np.mean([line.gradient(0.02, batch) for batch in batches])
+        assert mean == pytest.approx(line.gradient(0.02), rel=1e-9)
+
+    def test_ratio_of_the_moves_is_that_of_their_densities(self, line):
+        moves, point = sgld_pitfall.LangevinMoves(line), np.array([0.008])
+        new, log_ratio = moves(point, np.random.default_rng(3))
+        rng = np.random.default_rng(3)
+        rows = rng.choice(sgld_pitfall.N_ROWS, sgld_pitfall.BATCH_SIZE, replace=False)
+
+        def log_q(to, start):
+            drift = 0.5 * sgld_pitfall.STEP_SIZE * line.gradient(start, rows)
+            return -0.5 * (to - start - drift) ** 2 / sgld_pitfall.STEP_SIZE
+
+        expected = log_q(point, new) - log_q(new, point)
+        assert log_ratio == pytest.approx(float(expected[0]), rel=1e-9)
+
+    def test_exact_decisions_give_the_posterior(self, line, rng):
+        draws = sgld_pitfall.corrected(line, 0.0, 6_000)[::20]
+        theta = np.linspace(-0.01, 0.06, 20_001)
+        weights = np.exp(line.log_density(theta) - line.log_density(theta).max())
+        exact = rng.choice(theta, size=20_000, p=weights / weights.sum())
+        assert ks_2samp(draws, exact).pvalue > 1e-3
+        bins, mean, sd = sgld_pitfall.posterior(line)
+        assert bins.sum() == pytest.approx(1.0, abs=1e-4)
+        assert exact.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(exact.size))
+        assert exact.std() == pytest.approx(sd, rel=0.03)
+
+
+def test_the_command_stands_on_its_own(tmp_path):
+    command_line = [sys.executable, "-m", "examples.austerity2014", "--report", "--output"]
+    run = subprocess.run(
+        [*command_line, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "README.md").read_text().startswith("# Austerity in MCMC Land, run again")
