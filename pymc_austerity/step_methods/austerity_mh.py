@@ -1,5 +1,6 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -44,6 +45,8 @@ from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.trial import TrialPlan
 
 __all__ = ["AusterityMH"]
+
+_log = logging.getLogger("pymc.austerity")
 
 
 @dataclass_state
@@ -331,16 +334,34 @@ class AusterityMH(SubsamplingStep):
 
     # ------------------------------------------------------------------ a chain
 
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain."""
+        super().set_rng(rng)
+        self.decisions.begin(self.rng)
+
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
-        super().reset_tuning()
+        self.tune = True
+        self.decisions.reset()
         self.proposal_state = self.proposal.init(self.layout, self.machinery.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal and the test."""
         if self.tune and self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
-        super().stop_tuning()
+        self.tune = False
+        designed = self.decisions.stop_tuning()
+        if designed:
+            _log.info(designed)
+
+    @property
+    def decision_state(self) -> DecisionState:
+        """What the decisions know that changes while a chain runs."""
+        return self.decisions.state
+
+    @decision_state.setter
+    def decision_state(self, state: DecisionState) -> None:
+        self.decisions.state = state
 
     def _dispersed(self, current: NDArray) -> NDArray:
         if not np.array_equal(current, self.start):  # the user chose where this chain starts

@@ -13,7 +13,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.likelihood import RowLikelihood
 from pymc_austerity.step_methods import progress
-from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.run_constants import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
 
@@ -25,12 +24,9 @@ _log = logging.getLogger("pymc.austerity")
 class SubsamplingStep(ArrayStepShared):
     """A step method that was built from rows: its chains, its pickle, its statistics, its words.
 
-    A subclass has ``constants`` (what is constant over the run) and ``summary`` (one line of text),
-    sets ``decisions`` (who takes them), and calls `_begin` at the start and `_finish` at the end of
-    its ``__init__``.
+    A subclass has ``constants`` (what is constant over the run), ``summary`` (one line of text) and
+    ``reset_tuning``, and calls `_begin` at the start and `_finish` at the end of its ``__init__``.
     """
-
-    decisions: Decisions
 
     default_blocked = True
     default_tune_steps = 1_000
@@ -82,29 +78,11 @@ class SubsamplingStep(ArrayStepShared):
         self._refuse_stale_data()
         self.rng = get_random_generator(rng, copy=False)
         self.at_start = True
-        self.decisions.begin(self.rng)
         self.reset_tuning()
 
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
-        self.tune = True
-        self.decisions.reset()
-
-    def stop_tuning(self) -> None:
-        """Freeze what was learnt."""
-        self.tune = False
-        designed = self.decisions.stop_tuning()
-        if designed:
-            _log.info(designed)
-
-    @property
-    def decision_state(self) -> DecisionState:
-        """What the decisions know that changes while a chain runs."""
-        return self.decisions.state
-
-    @decision_state.setter
-    def decision_state(self, state: DecisionState) -> None:
-        self.decisions.state = state
+        raise NotImplementedError
 
     def _refuse_stale_data(self) -> None:
         replaced = self._replaced_data()
