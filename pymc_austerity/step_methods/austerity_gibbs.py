@@ -160,9 +160,7 @@ class AusterityGibbs(SubsamplingStep):
 
     name = "austerity_gibbs"
     _state_class = GibbsState
-    stats_dtypes_shapes: ClassVar = {
-        k: v for k, v in STATISTICS.items() if k not in ("scaling", "test_epsilon")
-    }
+    stats_dtypes_shapes: ClassVar = {k: v for k, v in STATISTICS.items() if k != "scaling"}
 
     def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
