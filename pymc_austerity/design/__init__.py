@@ -8,11 +8,14 @@ from pymc_austerity.design.error import (
     operating_characteristic,
     worst_error,
 )
+from pymc_austerity.design.expected import expected_error
 from pymc_austerity.design.looks import (
     Looks,
     constant_looks,
     doubling_looks,
     effective_shares,
+    stratified_looks,
+    stratified_spread,
 )
 from pymc_austerity.design.optimal import average_design, worst_case_design
 from pymc_austerity.design.promise import TestDesign
@@ -31,7 +34,10 @@ __all__ = [
     "default_batch_sizes",
     "doubling_looks",
     "effective_shares",
+    "expected_error",
     "operating_characteristic",
+    "stratified_looks",
+    "stratified_spread",
     "total_variation_bound",
     "worst_case_design",
     "worst_error",

@@ -6,8 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError
+from pymc_austerity.sequential import StratifiedDesign
 
-__all__ = ["Looks", "constant_looks", "doubling_looks", "effective_shares"]
+__all__ = [
+    "Looks",
+    "constant_looks",
+    "doubling_looks",
+    "effective_shares",
+    "stratified_looks",
+    "stratified_spread",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,3 +170,68 @@ def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]
     """
     squared_spread = spread * spread
     return squared_spread / (squared_spread + np.asarray(variances, dtype=np.float64))
+
+
+def stratified_spread(strata: StratifiedDesign, deviations: ArrayLike) -> NDArray[np.float64]:
+    r"""The unit of :math:`\mu_{std}` for a stratified sample (`Estimate.spread` at the first look).
+
+    Parameters
+    ----------
+    strata : StratifiedDesign
+        Sizes of the strata and of the first look.
+    deviations : float array, shape (..., H), nats
+        Standard deviation of the differences within each stratum.
+
+    Returns
+    -------
+    float array, shape (...,), nats
+    """
+    n_seen = int(strata.first_counts.sum())
+    variance = _variance(strata, strata.first_counts, np.asarray(deviations, dtype=np.float64))
+    return np.sqrt(variance * n_seen / (strata.n_rows - n_seen))
+
+
+def stratified_looks(strata: StratifiedDesign, deviations: ArrayLike) -> Looks:
+    """Looks of a stratified test in which the spread of every stratum is known.
+
+    Parameters
+    ----------
+    strata : StratifiedDesign
+        Sizes of the strata and of the first look.
+    deviations : float array, shape (H,), nats
+        Standard deviation of the differences within each stratum.
+
+    Returns
+    -------
+    Looks
+        In units of `stratified_spread`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.design import stratified_looks
+    >>> from pymc_austerity.sequential import StratifiedDesign
+    >>> strata = StratifiedDesign(np.array([10, 990]), np.array([10, 90]))
+    >>> stratified_looks(strata, [2.0, 1.0]).shares
+    array([0.1 , 0.19, 0.37, 0.73, 1.  ])
+    """
+    spreads = np.asarray(deviations, dtype=np.float64)
+    counts, n_seen, variances = strata.first_counts, [], []
+    while True:
+        n_seen.append(int(counts.sum()))
+        if n_seen[-1] >= strata.n_rows:
+            break
+        variances.append(float(_variance(strata, counts, spreads)))
+        counts = counts + strata.further(counts, spreads)
+    spread = float(stratified_spread(strata, spreads))
+    effective = effective_shares([*variances, 0.0], spread)
+    return Looks(np.array(n_seen) / strata.n_rows, effective)
+
+
+def _variance(
+    strata: StratifiedDesign, counts: NDArray[np.int64], deviations: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Variance of the estimated sum, nats squared."""
+    sizes = strata.sizes
+    left = (sizes - counts) / np.maximum(sizes - 1, 1)
+    return (deviations**2).dot(sizes * sizes / counts * left)

@@ -34,6 +34,7 @@ def average_design(
     looks: Callable[[int, int], Looks] = constant_looks,
     batch_sizes: Iterable[int] | None = None,
     alphas: Sequence[float] = ALPHAS,
+    loosest: float = 0.5,
 ) -> TestDesign:
     r"""The cheapest test for decisions like those of a trial run.
 
@@ -55,6 +56,9 @@ def average_design(
         Batch sizes that are tried; by default `default_batch_sizes`.
     alphas : sequence of float
         Shapes of the boundary that are tried; ``(0.5,)`` for Pocock's only.
+    loosest : float
+        Largest `epsilon` that is tried, lest a rare decision unlike those of the trial run be taken
+        on next to nothing.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def average_design(
         of_decisions = measure == "decision"
         return design.expected_error if of_decisions else design.expected_acceptance_error
 
-    return cheapest(question, risk, max_error, sizes, alphas)
+    return cheapest(question, risk, max_error, sizes, alphas, loosest)
 
 
 def worst_case_design(

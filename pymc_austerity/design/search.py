@@ -140,6 +140,7 @@ def cheapest(
     max_error: float,
     sizes: Sequence[int],
     alphas: Sequence[float],
+    loosest: float = 0.5,
 ) -> TestDesign:
     """Try all batch sizes and shapes, each at the largest epsilon that is allowed."""
     best = question.design(sizes[0], Boundary(0.0, alphas[0]))
@@ -147,7 +148,7 @@ def cheapest(
         for alpha in alphas:
             if size >= best.expected_data_fraction * question.n_rows:
                 continue  # its first look alone costs as much
-            epsilon = _largest_epsilon(partial(risk, size), max_error, alpha)
+            epsilon = min(_largest_epsilon(partial(risk, size), max_error, alpha), loosest)
             design = question.design(size, Boundary(epsilon, alpha))
             if design.expected_data_fraction < best.expected_data_fraction:
                 best = design

@@ -1,7 +1,7 @@
 """How a decision is made: from sums and counts, knowing no parameter and no model."""
 
 from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
-from pymc_austerity.sequential.concentration import EmpiricalBernstein, Hoeffding
+from pymc_austerity.sequential.concentration import Concentration, EmpiricalBernstein, Hoeffding
 from pymc_austerity.sequential.decide import decide
 from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import (
@@ -12,6 +12,7 @@ from pymc_austerity.sequential.protocols import (
     StoppingRule,
     Survey,
 )
+from pymc_austerity.sequential.schedules import Schedule, Tightening
 from pymc_austerity.sequential.stratified import (
     StratifiedDesign,
     StratifiedStream,
@@ -23,6 +24,7 @@ from pymc_austerity.sequential.wang_tsiatis import WangTsiatis
 
 __all__ = [
     "BarkerTest",
+    "Concentration",
     "Decision",
     "DifferenceStream",
     "EmpiricalBernstein",
@@ -31,12 +33,14 @@ __all__ = [
     "Hoeffding",
     "LogisticCorrection",
     "Moments",
+    "Schedule",
     "StoppingRule",
     "StratifiedDesign",
     "StratifiedStream",
     "StratifiedSurvey",
     "StudentT",
     "Survey",
+    "Tightening",
     "UniformSurvey",
     "WangTsiatis",
     "decide",

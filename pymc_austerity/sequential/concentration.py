@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential.protocols import Evidence
 
-__all__ = ["EmpiricalBernstein", "Hoeffding"]
+__all__ = ["Concentration", "EmpiricalBernstein", "Hoeffding"]
 
 _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class _Concentration:
+class Concentration:
     """What the two rules share: their parameters, and how the error is spread over looks."""
 
     largest_difference: float | Callable[[NDArray, NDArray], float]
@@ -83,7 +83,7 @@ class _Concentration:
 
 
 @dataclass(frozen=True)
-class Hoeffding(_Concentration):
+class Hoeffding(Concentration):
     r"""Stop when Hoeffding's inequality without replacement leaves one side of the threshold.
 
     At look :math:`k`, with :math:`n` of :math:`N` rows seen and
@@ -144,7 +144,7 @@ class Hoeffding(_Concentration):
 
 
 @dataclass(frozen=True)
-class EmpiricalBernstein(_Concentration):
+class EmpiricalBernstein(Concentration):
     r"""Stop when the empirical Bernstein inequality leaves one side of the threshold.
 
     At look :math:`k`, with :math:`n` rows seen, :math:`s_n` the standard deviation of their

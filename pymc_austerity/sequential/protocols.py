@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Decision", "DifferenceStream", "Estimate", "Evidence", "StoppingRule", "Survey"]
@@ -52,6 +53,16 @@ class Survey(Protocol):
     """
 
     n_rows: int
+
+    @property
+    def total(self) -> float:
+        """Estimated sum over all rows at the last look, nats."""
+        ...
+
+    @property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of the differences seen, in each stratum, nats; shape (H,)."""
+        ...
 
     def look(self) -> Estimate:
         """See more rows, at least one."""

@@ -59,7 +59,6 @@ class StratifiedDesign:
         """How the moments of the first look make an estimate."""
         return Weights.of(self.sizes, self.first_counts)
 
-
     def further(
         self, counts: NDArray[np.int64], deviations: NDArray[np.float64]
     ) -> NDArray[np.int64]:
@@ -176,6 +175,11 @@ class StratifiedSurvey:
                 return estimate
 
     @property
+    def total(self) -> float:
+        """Estimated sum over all rows, nats."""
+        return float(self.design.sizes.dot(self.means))
+
+    @property
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of the differences seen in each stratum, nats; shape (H,)."""
         assert self.counts is not None
@@ -193,7 +197,7 @@ class StratifiedSurvey:
         return self._estimate(Weights.of(self.design.sizes, self.counts))
 
     def _estimate(self, weights: Weights) -> Estimate:
-        total = float(self.design.sizes.dot(self.means))
+        total = self.total
         n_seen, of_squares, one_over_free = weights
         variances = of_squares * self.centred_squares
         variance = float(np.add.reduce(variances))

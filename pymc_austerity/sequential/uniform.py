@@ -58,6 +58,11 @@ class UniformSurvey:
         return self._see(self.n_rows - self.moments.count)
 
     @property
+    def total(self) -> float:
+        """Estimated sum over all rows, nats."""
+        return self.n_rows * self.moments.mean
+
+    @property
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of the differences seen, nats; shape (1,)."""
         return np.array([math.sqrt(self.moments.variance)])

@@ -184,7 +184,7 @@ def assemble(
 
 
 def _always_exact(settings: Settings, n_rows: int) -> bool:
-    return settings.epsilon == 0.0 or (settings.batch_size or USUAL_BATCH) >= n_rows
+    return settings.is_exact or (settings.batch_size or USUAL_BATCH) >= n_rows
 
 
 def _uniform_sampling(
@@ -192,12 +192,14 @@ def _uniform_sampling(
 ) -> tuple[UniformSampling, str]:
     n_rows, batch = source.n_rows, settings.batch_size or USUAL_BATCH
     if _always_exact(settings, n_rows):
-        why = "epsilon=0" if settings.epsilon == 0.0 else f"a batch of {batch:,}"
+        why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
         sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
         return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
     draw = Windows(source) if settings.rows == "windows" else FreshRows(source)
-    summary = f"uniform samples of {n_rows:,} rows, {batch:,} at a look"
-    return UniformSampling(function, draw, n_rows, batch), summary
+    growth = settings.growth
+    looks = f"{batch:,} at a look" if growth == 1.0 else f"{batch:,} at the first look"
+    sampling = UniformSampling(function, draw, n_rows, batch, growth)
+    return sampling, f"uniform samples of {n_rows:,} rows, {looks}"
 
 
 def _refuse_local(likelihood: RowLikelihood, variables: Sequence) -> None:

@@ -1,5 +1,6 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
+import logging
 import math
 import time
 from collections.abc import Sequence
@@ -25,11 +26,14 @@ from pymc_austerity.proposals import (
     ProposalFunction,
     RandomWalk,
 )
-from pymc_austerity.sequential import Decision, StudentT, decide
+from pymc_austerity.sequential import BarkerTest, Decision, Schedule, StoppingRule
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
-from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.step_methods.decisions import Decisions, DecisionState
+from pymc_austerity.step_methods.promise import promise_of
+from pymc_austerity.step_methods.sampling import StratifiedSampling
+from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import (
     anchor_point,
@@ -38,8 +42,11 @@ from pymc_austerity.step_methods.starting import (
     layout_of,
 )
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
+from pymc_austerity.step_methods.trial import TrialPlan
 
 __all__ = ["AusterityMH"]
+
+_log = logging.getLogger("pymc.austerity")
 
 
 @dataclass_state
@@ -49,7 +56,8 @@ class AusterityState(StepMethodState):
     tune: bool
     at_start: bool
     proposal_state: Any
-    epsilon: float = field(metadata={"frozen": True})
+    decision_state: DecisionState
+    test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
 
 
@@ -187,7 +195,9 @@ class AusterityMH(SubsamplingStep):
         self,
         vars: Sequence | None = None,
         *,
-        epsilon: float = 0.05,
+        epsilon: float | Schedule = USUAL_EPSILON,
+        max_error: float | None = None,
+        test: StoppingRule | BarkerTest | Literal["auto"] | None = "auto",
         batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
@@ -196,7 +206,7 @@ class AusterityMH(SubsamplingStep):
         strata: Literal["auto"] | None = "auto",
         anchor: Any = None,
         proposal: Proposal[Any] | ProposalFunction | None = None,
-        audit: float = 0.0,
+        audit: float | Literal["auto"] = "auto",
         tune: bool = True,
         steps_per_draw: int = 1,
         model: pm.Model | None = None,
@@ -207,10 +217,17 @@ class AusterityMH(SubsamplingStep):
         _prepared: PreparedModel | None = None,
     ) -> None:
         self.settings = Settings(
-            epsilon, batch_size, rows, control_variates, strata, audit, steps_per_draw
+            epsilon=epsilon,
+            max_error=max_error,
+            test=test,
+            batch_size=batch_size,
+            rows=rows,
+            control_variates=control_variates,
+            strata=strata,
+            audit=audit,
+            steps_per_draw=steps_per_draw,
         )
         own_proposal = checked_proposal(proposal)
-        self.rule = StudentT(self.settings.epsilon)
         self.adapts = bool(tune)
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
@@ -232,6 +249,7 @@ class AusterityMH(SubsamplingStep):
             )
         self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
+        self.decisions = Decisions(self.settings, self._trial_plan())
         default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
         self.proposal: Proposal[Any] = own_proposal or default_proposal
         self.proposal_state: Any = None
@@ -239,10 +257,23 @@ class AusterityMH(SubsamplingStep):
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
         self._finish(started, explain(prepared.likelihood, variables))
 
+    def _trial_plan(self) -> TrialPlan | None:
+        sampling, max_error = self.machinery.sampling, self.settings.max_error
+        if max_error is None or sampling.is_exact:
+            return None
+        strata = sampling.design if isinstance(sampling, StratifiedSampling) else None
+        size = self.settings.batch_size
+        return TrialPlan(max_error, self.n_rows, strata=strata, batch_size=size)
+
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the test stops."""
-        return self.settings.epsilon
+        """Tail probability at which the test stops, or the largest error that is wanted."""
+        return self.settings.tail if self.settings.is_sequential else math.nan
+
+    @property
+    def test(self) -> str:
+        """Which test decides, as a word for those who compare states."""
+        return f"{self.decisions.rule!r}, {self.settings.max_error=}"
 
     @property
     def anchor(self) -> Anchor | None:
@@ -255,9 +286,10 @@ class AusterityMH(SubsamplingStep):
         return {
             "n_rows": self.n_rows,
             "epsilon": self.epsilon,
-            "test": type(self.rule).__name__,
+            "max_error": math.nan if self.settings.max_error is None else self.settings.max_error,
+            "test": type(self.decision_state.rule).__name__,
             "proposal": type(self.proposal).__name__,
-            "audit": self.settings.audit,
+            "audit": self.settings.audit if self.settings.audit != "auto" else math.nan,
             "steps_per_draw": self.settings.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
@@ -273,6 +305,7 @@ class AusterityMH(SubsamplingStep):
         if self.at_start:
             self.at_start = False
             current = self._dispersed(current)
+        self.decisions.next_draw()
         decisions = []
         for _ in range(self.settings.steps_per_draw):
             current, statistics = self._transition(current)
@@ -287,34 +320,48 @@ class AusterityMH(SubsamplingStep):
         if self.tune and self.adapts:
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             self.proposal_state = self.proposal.tune(self.proposal_state, outcome)
-        return following, of_decision(decision, self.n_rows, scaling)
+        epsilon = self.decisions.epsilon
+        return following, of_decision(decision, self.n_rows, scaling=scaling, epsilon=epsilon)
 
     def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
-        log_exact_ratio = float(self.machinery.exact_difference(proposed, current)) + log_ratio
-        if not math.isfinite(log_exact_ratio):
+        log_ratio += float(self.machinery.exact_difference(proposed, current))
+        if not math.isfinite(log_ratio):
             return Decision(False, 0, 0, 0.0, math.nan, True)
-        uniform = self.rng.random()
-        log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
-        share = self.settings.audit
-        audit = share > 0.0 and self.rng.random() < share
-        log_threshold = log_uniform - log_exact_ratio
         if self.machinery.anchor is not None:
-            log_threshold -= self.machinery.anchor.expansion(proposed, current)
-        survey = self.machinery.sampling.begin(proposed, current, self.rng)
-        return decide(survey, log_threshold, rule=self.rule, audit=audit)
+            log_ratio += self.machinery.anchor.expansion(proposed, current)
+        sampling = self.machinery.sampling
+        return self.decisions.metropolis(sampling, proposed, current, log_ratio, self.rng)
 
     # ------------------------------------------------------------------ a chain
+
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain."""
+        super().set_rng(rng)
+        self.decisions.begin(self.rng)
 
     def reset_tuning(self) -> None:
         """Forget what was learnt."""
         self.tune = True
+        self.decisions.reset()
         self.proposal_state = self.proposal.init(self.layout, self.machinery.approximation)
 
     def stop_tuning(self) -> None:
-        """Freeze the proposal."""
+        """Freeze the proposal and the test."""
         if self.tune and self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
         self.tune = False
+        designed = self.decisions.stop_tuning()
+        if designed:
+            _log.info(designed)
+
+    @property
+    def decision_state(self) -> DecisionState:
+        """What the decisions know that changes while a chain runs."""
+        return self.decisions.state
+
+    @decision_state.setter
+    def decision_state(self, state: DecisionState) -> None:
+        self.decisions.state = state
 
     def _dispersed(self, current: NDArray) -> NDArray:
         if not np.array_equal(current, self.start):  # the user chose where this chain starts
@@ -334,6 +381,6 @@ class AusterityMH(SubsamplingStep):
         """What was built, in one line."""
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
-            f"{type(self.rule).__name__} test with epsilon={self.epsilon}; "
+            f"{promise_of(self.decisions, self.machinery.sampling)}; "
             f"{type(self.proposal).__name__} proposal (set up in {self.setup_seconds:.1f} s)."
         )

@@ -3,21 +3,30 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Literal
 
 import pymc as pm
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Proposal, UserProposal
+from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
 
 __all__ = [
+    "checked_audit",
     "checked_batch_size",
     "checked_choice",
     "checked_count",
+    "checked_epsilon",
     "checked_fraction",
+    "checked_max_error",
     "checked_proposal",
+    "checked_schedule",
+    "checked_test",
     "checked_variables",
 ]
+
+_DRAWS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+"""Draws for which a schedule is tried before it is used."""
 
 
 def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> float:
@@ -32,6 +41,65 @@ def checked_fraction(name: str, value: Any, largest: float, meaning: str) -> flo
             f"{largest}."
         )
     return float(value)
+
+
+def checked_epsilon(value: Any) -> float:
+    """The tail probability at which a test stops."""
+    return checked_fraction("epsilon", value, 0.5, "the tail probability at which the test stops")
+
+
+def checked_schedule(value: Any) -> float | Schedule:
+    """A tail probability, or a function from the number of a draw to one."""
+    if isinstance(value, type) or not callable(value):
+        return checked_epsilon(value)
+    for draw in _DRAWS_TRIED:
+        try:
+            epsilon = value(draw)
+        except Exception as error:
+            raise SettingError(
+                f"epsilon({draw}) raised {type(error).__name__} ({error}): a schedule takes the "
+                "number of a draw, from 0, and returns a tail probability."
+            ) from error
+        checked_fraction(f"epsilon({draw})", epsilon, 0.5, "the tail probability of that draw")
+    return value
+
+
+def checked_max_error(value: Any) -> float | None:
+    """A share of wrong decisions, or None."""
+    if value is None:
+        return None
+    error = checked_fraction("max_error", value, 0.5, "the largest share of wrong decisions")
+    if not 0.0 < error < 0.5:
+        raise SettingError(
+            f"max_error={value!r} is out of range: give a number between 0 and 0.5, or epsilon=0 "
+            "for decisions that are all exact."
+        )
+    return error
+
+
+def checked_audit(value: Any) -> float | Literal["auto"]:
+    """A share of decisions, or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    return checked_fraction(
+        "audit", value, 1.0, "the share of decisions to check, or 'auto' for a budget of time"
+    )
+
+
+def checked_test(value: Any) -> StoppingRule | BarkerTest | Literal["auto"] | None:
+    """A stopping rule, a Barker test, "auto" or None."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    if isinstance(value, type):
+        raise SettingTypeError(f"test={value.__name__} is a class: give an instance of it.")
+    if isinstance(value, BarkerTest) or all(hasattr(value, name) for name in ("stops", "error")):
+        return value
+    raise SettingTypeError(
+        f"test={value!r} is not a test: give a StudentT(epsilon), another rule of "
+        "pymc_austerity.sequential, 'auto' or None."
+    )
 
 
 def checked_choice(name: str, value: Any, choices: Sequence) -> None:

@@ -127,7 +127,7 @@ def control_variate_plan(
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
-    if settings.strata is None:
+    if not settings.by_influence:
         return _uniform(function, found, request, rng), ""
     return _stratified(function, found, rows, request, rng), ""
 
@@ -148,7 +148,9 @@ def _uniform(
     n_rows = request.likelihood.n_rows
     batch_size = request.settings.batch_size or USUAL_BATCH
     source = SharedRows(request.likelihood.arrays, rng.permutation(n_rows))
-    sampling = UniformSampling(function, Windows(source), n_rows, batch_size)
+    growth = request.settings.growth
+    windows = Windows(source)
+    sampling = UniformSampling(function, windows, n_rows, batch_size, growth, of_residuals=True)
     summary = (
         f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
         f"rows, {batch_size:,} at a look"
@@ -172,7 +174,7 @@ def _stratified(
     most = min(settings.batch_size or _MOST_FIRST_ROWS, rows.n_rows // 2)
     n_take_all, per_stratum = first_look_sizes(
         scores,
-        epsilon=settings.epsilon,
+        epsilon=settings.tail,
         n_strata=_STRATA,
         fewest_per_stratum=_FEWEST_PER_STRATUM,
         most=most,
@@ -181,7 +183,9 @@ def _stratified(
         scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
     )
     source = SharedRows(request.likelihood.arrays, order)
-    sampling = StratifiedSampling(function, StratifiedWindows(source, strata))
+    within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
+    deviations = np.sqrt([np.mean(part**2) for part in within])
+    sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
     summary = (
         f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "

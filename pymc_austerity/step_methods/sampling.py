@@ -1,5 +1,6 @@
 """How the rows of a decision are sampled and turned into differences."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,10 +9,22 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.design import (
+    Looks,
+    constant_looks,
+    doubling_looks,
+    stratified_looks,
+    stratified_spread,
+)
 from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
 from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, Survey, UniformSurvey
 
 __all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
+
+_MOST_LOOKS = 500
+
+_OF_RANDOM_WALK = 2.38, 0.3
+"""Spread of the sum of the differences, nats, and acceptance: see `expected_error`."""
 
 RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
 """``f(proposed, current, *block)``: differences of the rows in a block, shape (rows,), nats."""
@@ -25,8 +38,35 @@ class Sampling(Protocol):
         """What is constant over the run, by name."""
         ...
 
-    def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> Survey:
-        """A new sample of the differences between two points."""
+    @property
+    def is_exact(self) -> bool:
+        """Whether the first look sees all rows."""
+        ...
+
+    @property
+    def looks(self) -> Looks:
+        """When a test looks, as far as this is known beforehand."""
+        ...
+
+    @property
+    def usual_spread(self) -> tuple[float, float]:
+        """Unit of distances from the threshold, nats, and the acceptance rate it goes with.
+
+        As far as they are known beforehand; NaN where not.
+        """
+        ...
+
+    def begin(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        rng: np.random.Generator,
+        batch_size: int | None = None,
+    ) -> Survey:
+        """A new sample of the differences between two points.
+
+        `batch_size` overrides that of uniform samples; strata have a first look of their own.
+        """
         ...
 
 
@@ -43,23 +83,57 @@ class UniformSampling:
     n_rows : int
         Rows there are.
     batch_size : int
-        Rows of each look.
+        Rows of the first look.
+    growth : float
+        By how much each further look multiplies the rows seen; 1 for looks of the same size.
+    of_residuals : bool
+        Whether the function gives residuals.
     """
 
     function: RowFunction
     draw: RowDraw
     n_rows: int
     batch_size: int
+    growth: float = 1.0
+    of_residuals: bool = False
 
     @property
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, by name."""
         return {"sampling": type(self.draw).__name__, "batch_size": self.batch_size}
 
-    def begin(self, proposed: NDArray, current: NDArray, rng: np.random.Generator) -> UniformSurvey:
+    @property
+    def is_exact(self) -> bool:
+        """Whether the first look sees all rows."""
+        return self.batch_size >= self.n_rows
+
+    @property
+    def looks(self) -> Looks:
+        """When a test looks; larger looks stand for a great many small ones."""
+        if self.growth == 1.0:
+            return constant_looks(max(self.batch_size, self.n_rows // _MOST_LOOKS), self.n_rows)
+        return doubling_looks(self.batch_size, self.n_rows)
+
+    @property
+    def usual_spread(self) -> tuple[float, float]:
+        """Of a random walk at the scale of the posterior, which is not known for residuals."""
+        return (math.nan, math.nan) if self.of_residuals else _OF_RANDOM_WALK
+
+    def begin(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        rng: np.random.Generator,
+        batch_size: int | None = None,
+    ) -> UniformSurvey:
         """A new sample of the differences between two points."""
         stream = _Differences(self.function, proposed, current, self.draw.begin(rng))
-        return UniformSurvey(stream, n_rows=self.n_rows, batch_size=self.batch_size)
+        return UniformSurvey(
+            stream,
+            n_rows=self.n_rows,
+            batch_size=batch_size or self.batch_size,
+            growth=self.growth,
+        )
 
 
 class _Differences:
@@ -78,7 +152,7 @@ class _Differences:
             yield self.function(self.proposed, self.current, *block)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StratifiedSampling:
     """Rows are sampled within strata of influence.
 
@@ -88,10 +162,13 @@ class StratifiedSampling:
         Row differences or their residuals.
     windows : StratifiedWindows
         Rows stored stratum by stratum.
+    deviations : float array, shape (H,)
+        Usual standard deviation of the differences within each stratum, nats.
     """
 
     function: RowFunction
     windows: StratifiedWindows
+    deviations: NDArray[np.float64]
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -104,8 +181,27 @@ class StratifiedSampling:
             "stratum_first_counts": strata.first_counts.tolist(),
         }
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the first look sees all rows."""
+        return bool((self.design.first_counts == self.design.sizes).all())
+
+    @property
+    def looks(self) -> Looks:
+        """When a test looks at differences like those of the pilot pairs."""
+        return stratified_looks(self.design, self.deviations)
+
+    @property
+    def usual_spread(self) -> tuple[float, float]:
+        """That of the pilot pairs, with as many proposals accepted as there may be."""
+        return float(stratified_spread(self.design, self.deviations)), 1.0
+
     def begin(
-        self, proposed: NDArray, current: NDArray, rng: np.random.Generator
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        rng: np.random.Generator,
+        batch_size: int | None = None,
     ) -> StratifiedSurvey:
         """A new sample of the differences between two points."""
         stream = _StratifiedDifferences(self.function, proposed, current, self.windows.begin(rng))

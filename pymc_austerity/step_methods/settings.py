@@ -3,14 +3,31 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from pymc_austerity.errors import SettingError
+from pymc_austerity.sequential import (
+    BarkerTest,
+    Concentration,
+    Schedule,
+    StoppingRule,
+    StudentT,
+    Tightening,
+)
 from pymc_austerity.step_methods.checks import (
+    checked_audit,
     checked_batch_size,
     checked_choice,
     checked_count,
-    checked_fraction,
+    checked_max_error,
+    checked_schedule,
+    checked_test,
 )
 
-__all__ = ["Settings"]
+__all__ = ["USUAL_EPSILON", "Settings"]
+
+USUAL_EPSILON = 0.05
+
+_SETTLED = 1_000
+"""Draw at which a schedule is taken for settled where one number has to stand for it."""
 
 
 @dataclass(frozen=True)
@@ -20,23 +37,26 @@ class Settings:
     Raises
     ------
     SettingError, SettingTypeError
-        A value cannot be used.
+        A value cannot be used, or two of them contradict each other.
     """
 
-    epsilon: float = 0.05
+    epsilon: float | Schedule = USUAL_EPSILON
+    max_error: float | None = None
+    test: StoppingRule | BarkerTest | Literal["auto"] | None = "auto"
     batch_size: int | None = None
     rows: Literal["windows", "fresh"] = "windows"
     control_variates: Literal["auto", 1, 2] | None = "auto"
     strata: Literal["auto"] | None = "auto"
-    audit: float = 0.0
+    audit: float | Literal["auto"] = "auto"
     steps_per_draw: int = 1
 
     def __post_init__(self) -> None:
-        tail = "the tail probability at which the test stops"
         checked = {
-            "epsilon": checked_fraction("epsilon", self.epsilon, 0.5, tail),
+            "epsilon": checked_schedule(self.epsilon),
+            "max_error": checked_max_error(self.max_error),
+            "test": checked_test(self.test),
             "batch_size": checked_batch_size(self.batch_size),
-            "audit": checked_fraction("audit", self.audit, 1.0, "the share of decisions to check"),
+            "audit": checked_audit(self.audit),
             "steps_per_draw": checked_count("steps_per_draw", self.steps_per_draw),
         }
         for name, value in checked.items():
@@ -44,10 +64,81 @@ class Settings:
         checked_choice("rows", self.rows, ("windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
         checked_choice("strata", self.strata, ("auto", None))
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        given = {
+            "epsilon": self.epsilon != USUAL_EPSILON,
+            "max_error": self.max_error is not None,
+            "test": self.test != "auto",
+        }
+        names = [name for name, is_given in given.items() if is_given]
+        if len(names) > 1:
+            raise SettingError(
+                f"{' and '.join(names)} each say how strict the test is: give one of them."
+            )
+        if self.audit != "auto" and self.audit > 0.0 and not self.is_sequential:
+            raise SettingError(
+                f"audit={self.audit} cannot be had with test={self.test!r}, whose decisions are "
+                "not right or wrong: leave audit out."
+            )
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether decisions are taken by a stopping rule, so that they are right or wrong."""
+        return self.test is not None and not isinstance(self.test, BarkerTest)
+
+    @property
+    def rule(self) -> StoppingRule | BarkerTest | None:
+        """The test in the end, or before a better one is designed."""
+        return StudentT(self.tail) if self.test == "auto" else self.test
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """How strict Student's t-test is at each draw; None if it does not change."""
+        if self.test != "auto" or self.max_error is not None:
+            return None
+        if callable(self.epsilon):
+            return self.epsilon
+        return Tightening(self.epsilon) if self.epsilon > 0.0 else None
+
+    @property
+    def tightens(self) -> bool:
+        """Whether the schedule is ours, and only for the tuning phase."""
+        return isinstance(self.schedule, Tightening) and not callable(self.epsilon)
+
+    @property
+    def tail(self) -> float:
+        """One number for how strict the test is, to choose the sizes of looks by."""
+        if self.max_error is not None:
+            return self.max_error
+        if self.test != "auto":
+            return getattr(self.test, "epsilon", USUAL_EPSILON)
+        return self.epsilon(_SETTLED) if callable(self.epsilon) else self.epsilon
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all rows are wanted at every decision."""
+        return self.test == "auto" and self.max_error is None and self.epsilon == 0.0
+
+    @property
+    def growth(self) -> float:
+        """By how much each look multiplies a uniform sample; 1 for looks of the same size."""
+        return getattr(self.test, "growth", 1.0)
 
     @property
     def order(self) -> int:
         """Order of the control variates that are wanted; 0 for none."""
-        if self.control_variates is None:
+        if self.control_variates is None or (self.control_variates == "auto" and self.is_bounded):
             return 0
         return 2 if self.control_variates == "auto" else self.control_variates
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the test needs a bound of the differences, and a uniform sample."""
+        return isinstance(self.test, Concentration)
+
+    @property
+    def by_influence(self) -> bool:
+        """Whether rows are sampled by influence where there are control variates."""
+        return self.strata == "auto" and not self.is_bounded

@@ -21,6 +21,7 @@ STATISTICS: dict[str, tuple[type, list]] = {
     "audited": (np.bool_, []),
     "audit_agrees": (np.bool_, []),
     "scaling": (np.float64, []),
+    "test_epsilon": (np.float64, []),
 }
 """Name, type and shape of the statistics; their meaning is in `AusterityMH`."""
 
@@ -45,11 +46,14 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "audited": any,
     "audit_agrees": all,
     "scaling": _mean,
+    "test_epsilon": _mean,
 }
 
 
-def of_decision(decision: Decision, n_rows: int, scaling: float) -> dict[str, Any]:
-    """Statistics of one decision."""
+def of_decision(
+    decision: Decision, n_rows: int, *, scaling: float, epsilon: float
+) -> dict[str, Any]:
+    """Statistics of one decision, of a proposal of some size and a test of some strictness."""
     audited = decision.exact_accept is not None
     return {
         "accepted": float(decision.accept),
@@ -62,6 +66,7 @@ def of_decision(decision: Decision, n_rows: int, scaling: float) -> dict[str, An
         "audited": audited,
         "audit_agrees": not audited or decision.exact_accept == decision.accept,
         "scaling": scaling,
+        "test_epsilon": epsilon,
     }
 
 
@@ -70,9 +75,10 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> first = of_decision(Decision(True, 100, 1, 0.0, 2.0, False), 1_000, 1.0)
-    >>> second = of_decision(Decision(False, 300, 2, 0.0, 4.0, False), 1_000, 1.0)
-    >>> draw = of_draw([first, second])
+    >>> decisions = [
+    ...     Decision(True, 100, 1, 0.0, 2.0, False), Decision(False, 300, 2, 0.0, 4.0, False)
+    ... ]
+    >>> draw = of_draw([of_decision(d, 1_000, scaling=1.0, epsilon=0.05) for d in decisions])
     >>> draw["accepted"], draw["n_rows_used"], draw["data_fraction"], draw["standardized_mean"]
     (0.5, 400, 0.2, 3.0)
     """

@@ -156,6 +156,7 @@ def test_statistics(built):
         "audited",
         "audit_agrees",
         "scaling",
+        "test_epsilon",
     }
     assert all(stats[name].shape == (2, 60) for name in stats.data_vars)
     n_rows = stats.attrs["n_rows"]

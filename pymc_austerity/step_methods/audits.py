@@ -1,0 +1,103 @@
+"""Which decisions are checked on all rows, so that checking them stays cheap."""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+__all__ = ["Audits", "BudgetedAudits", "RandomAudits"]
+
+
+class Audits(Protocol):
+    """Chooses decisions of one chain, whatever they will be."""
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Begin a chain; `rng` is not the one that makes the draws."""
+        ...
+
+    def restart(self) -> None:
+        """Begin to count anew, where the tuning phase ends."""
+        ...
+
+    def wants(self, tuning: bool) -> bool:
+        """Whether to check the next decision."""
+        ...
+
+    def took(self, seconds: float) -> None:
+        """Note what a check has cost."""
+        ...
+
+
+class RandomAudits:
+    """Every decision with the same probability.
+
+    Parameters
+    ----------
+    share : float
+        The probability.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self.rng = np.random.default_rng(0)
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Begin a chain."""
+        self.rng = rng
+
+    def restart(self) -> None:
+        """Nothing is counted."""
+
+    def wants(self, tuning: bool) -> bool:
+        """Whether to check the next decision."""
+        return self.share > 0.0 and self.rng.random() < self.share
+
+    def took(self, seconds: float) -> None:
+        """Cost does not matter."""
+
+
+class BudgetedAudits:
+    """At random times, as often as a share of the sampling time pays for.
+
+    Times between checks are exponential with mean (cost of the last check) / share, on a clock that
+    stands still during checks. The first decision of a chain is checked to learn the cost, and no
+    other one while the chain is tuning, because nobody reads what such checks find.
+
+    Parameters
+    ----------
+    share : float
+        Expected time of checks as a share of the time of everything else.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(self, share: float, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.share = share
+        self.clock = clock
+        self.begin(np.random.default_rng(0))
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Begin a chain."""
+        self.rng = rng
+        self.cost: float | None = None
+        self.stood_still = 0.0
+        self.next_at = 0.0
+
+    def restart(self) -> None:
+        """Wait anew for the next check."""
+        if self.cost is not None:
+            waiting = self.rng.exponential(self.cost / self.share)
+            self.next_at = self.clock() - self.stood_still + waiting
+
+    def wants(self, tuning: bool) -> bool:
+        """Whether to check the next decision."""
+        if self.cost is None:
+            return True
+        return not tuning and self.clock() - self.stood_still >= self.next_at
+
+    def took(self, seconds: float) -> None:
+        """Note what a check has cost, and when the next one is due."""
+        self.cost = seconds
+        self.stood_still += seconds
+        self.restart()

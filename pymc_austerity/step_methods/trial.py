@@ -1,0 +1,140 @@
+"""The test for a wanted error, designed on decisions of the tuning phase."""
+
+import math
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.design import (
+    TestDesign,
+    TrialRun,
+    average_design,
+    doubling_looks,
+    stratified_looks,
+    stratified_spread,
+    worst_case_design,
+)
+from pymc_austerity.sequential import StratifiedDesign
+
+__all__ = ["TrialDecision", "TrialPlan"]
+
+_EVERY = 3
+"""Of so many decisions of the tuning phase one is seen to the end."""
+
+_LATEST = 200
+"""Decisions that are kept: the latest, which are most like those to come."""
+
+_ROOM = 0.75
+"""Share of the error that a design may use up: the decisions it is made for are a sample only."""
+
+_LOOSEST = 0.05
+"""Tail probability that is not exceeded where larger errors are not asked for, lest a rare decision
+unlike those of the tuning phase be taken on next to nothing."""
+
+_FEWEST = 30
+_POCOCK = (0.5,)
+
+
+class TrialDecision(NamedTuple):
+    """What all rows say about a decision.
+
+    Attributes
+    ----------
+    distance : float
+        Sum of the differences minus the threshold, nats.
+    deviations : float array, shape (H,)
+        Standard deviation of the differences within each stratum, nats.
+    """
+
+    distance: float
+    deviations: NDArray[np.float64]
+
+
+class TrialPlan:
+    """How a test is chosen: before the run for the worst case, then for decisions as they come.
+
+    Parameters
+    ----------
+    max_error : float
+        Largest share of wrong decisions.
+    n_rows : int
+        Rows there are.
+    strata : StratifiedDesign, optional
+        Strata and their first look, which stay; without them the batch size is chosen as well.
+    batch_size : int, optional
+        The user's batch size, which stays.
+    """
+
+    def __init__(
+        self,
+        max_error: float,
+        n_rows: int,
+        *,
+        strata: StratifiedDesign | None = None,
+        batch_size: int | None = None,
+    ) -> None:
+        self.max_error = max_error
+        self.n_rows = n_rows
+        self.strata = strata
+        self.batch_size = batch_size
+
+    def worst_case(self) -> TestDesign:
+        """The cheapest test none of whose decisions errs too often."""
+        if self.strata is None:
+            return worst_case_design(self.n_rows, self.max_error, batch_sizes=self._sizes)
+        return worst_case_design(
+            self.n_rows,
+            self.max_error,
+            looks=doubling_looks,
+            batch_sizes=self._sizes,
+            alphas=_POCOCK,
+        )
+
+    def wants(self, n_decisions: int) -> bool:
+        """Whether a decision of the tuning phase should be seen to the end."""
+        return n_decisions % _EVERY == 0
+
+    def keep(
+        self, trial: tuple[TrialDecision, ...], decision: TrialDecision
+    ) -> tuple[TrialDecision, ...]:
+        """The latest decisions, with one more unless it needed no rows."""
+        spread = self._spreads(decision.deviations)
+        known = math.isfinite(decision.distance) and 0.0 < spread < math.inf
+        return (*trial[-_LATEST + 1 :], decision) if known else trial
+
+    def design(self, trial: tuple[TrialDecision, ...]) -> TestDesign | None:
+        """The cheapest test for decisions like these; None if they are too few."""
+        if len(trial) < _FEWEST:
+            return None
+        distances = np.array([decision.distance for decision in trial])
+        deviations = np.array([decision.deviations for decision in trial])
+        spreads = self._spreads(deviations)
+        unit = math.sqrt(self.n_rows - 1) / self.n_rows
+        run = TrialRun(distances / self.n_rows, spreads * unit, np.zeros(len(trial)), self.n_rows)
+        cheapest = partial(
+            average_design,
+            run,
+            _ROOM * self.max_error,
+            measure="decision",
+            batch_sizes=self._sizes,
+            loosest=max(_LOOSEST, self.max_error),
+        )
+        if self.strata is None:
+            return cheapest()
+        relative = deviations / spreads[:, None]
+        looks = stratified_looks(self.strata, np.sqrt(np.mean(relative**2, axis=0)))
+        return cheapest(looks=lambda batch_size, n_rows: looks, alphas=_POCOCK)
+
+    def _spreads(self, deviations: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Unit of the distances of decisions, nats."""
+        if self.strata is not None:
+            return stratified_spread(self.strata, deviations)
+        return self.n_rows / math.sqrt(self.n_rows - 1) * deviations[..., 0]
+
+    @property
+    def _sizes(self) -> list[int] | None:
+        if self.strata is not None:
+            return [int(self.strata.first_counts.sum())]
+        return None if self.batch_size is None else [self.batch_size]
