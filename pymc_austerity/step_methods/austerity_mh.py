@@ -18,6 +18,7 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.design import NormalityCheck
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import (
     Mixture,
@@ -31,6 +32,7 @@ from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepar
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
+from pymc_austerity.step_methods.normality import check_normality
 from pymc_austerity.step_methods.promise import promise_of
 from pymc_austerity.step_methods.sampling import StratifiedSampling
 from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings
@@ -255,7 +257,14 @@ class AusterityMH(SubsamplingStep):
         self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
+        self.normality = self._checked_normality(prepared.rng)
         self._finish(started, explain(prepared.likelihood, variables))
+
+    def _checked_normality(self, rng: np.random.Generator) -> NormalityCheck | None:
+        if not self.settings.is_t_test or self.machinery.sampling.is_exact:
+            return None
+        arguments = self.machinery, self.proposal, self.layout, self.start
+        return check_normality(*arguments, epsilon=self.settings.tail, rng=rng)
 
     def _trial_plan(self) -> TrialPlan | None:
         sampling, max_error = self.machinery.sampling, self.settings.max_error
