@@ -52,16 +52,20 @@ class ScaleSearch:
         Average of where it has been, with weights that grow linearly: where it began counts least.
     n_steps : int
         Steps so far.
+    largest : float
+        The scale does not grow beyond.
     """
 
     log_scale: float
     mean_log_scale: float
     n_steps: int = 0
+    largest: float = math.inf
 
     @classmethod
-    def begin(cls, scaling: float) -> "ScaleSearch":
+    def begin(cls, scaling: float, largest: float = math.inf) -> "ScaleSearch":
         """Search that begins at a scale."""
-        return cls(math.log(scaling), math.log(scaling))
+        log_scale = math.log(min(scaling, largest))
+        return cls(log_scale, log_scale, largest=largest)
 
     @property
     def scale(self) -> float:
@@ -71,7 +75,8 @@ class ScaleSearch:
     def step(self, accepted: bool, target: float) -> None:
         """Learn from one decision."""
         self.n_steps += 1
-        self.log_scale += learning_rate(self.n_steps) * (accepted - target)
+        log_scale = self.log_scale + learning_rate(self.n_steps) * (accepted - target)
+        self.log_scale = min(log_scale, math.log(self.largest))
         self.mean_log_scale += (self.log_scale - self.mean_log_scale) * 2 / (self.n_steps + 1)
 
     def end(self) -> "ScaleSearch":

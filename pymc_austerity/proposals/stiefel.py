@@ -16,6 +16,9 @@ from pymc_austerity.proposals.protocols import Outcome
 
 __all__ = ["StiefelWalk", "StiefelWalkState"]
 
+_LARGEST = math.pi
+"""Standard deviation of the angles, radians, beyond which a rotation is as good as any other."""
+
 
 @dataclass
 class StiefelWalkState:
@@ -52,7 +55,7 @@ class StiefelWalk:
     Parameters
     ----------
     scaling : float
-        :math:`h` at the start, radians.
+        :math:`h` at the start, radians; at most pi.
     target_acceptance : float, optional
         Acceptance rate that the scale is tuned to; by default 0.44 for a manifold of one
         dimension, falling to 0.234 for five and more.
@@ -100,8 +103,11 @@ class StiefelWalk:
     """No normal approximation fits the coordinates in which this moves."""
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.scaling) and self.scaling > 0.0):
-            raise SettingError(f"scaling={self.scaling!r} is not a size: give a positive number.")
+        if not 0.0 < self.scaling <= _LARGEST:
+            raise SettingError(
+                f"scaling={self.scaling!r} is not a size of angles: give a number of radians "
+                "between 0 and pi."
+            )
         if self.target_acceptance is not None and not 0.0 < self.target_acceptance < 1.0:
             raise SettingError(
                 f"target_acceptance={self.target_acceptance!r} is not a rate to aim for: give a "
@@ -123,7 +129,7 @@ class StiefelWalk:
             )
         n_dimensions = sum(map(_dimension, layout.blocks))
         target = self.target_acceptance or usual_acceptance(n_dimensions)
-        return StiefelWalkState(layout.blocks, target, ScaleSearch.begin(self.scaling))
+        return StiefelWalkState(layout.blocks, target, ScaleSearch.begin(self.scaling, _LARGEST))
 
     def propose(
         self, state: StiefelWalkState, point: NDArray, rng: np.random.Generator

@@ -28,7 +28,7 @@ class StatisticsTypes(dict):
 
 
 def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
-    """Constants of all the step methods of a run; lists where they differ.
+    """Constants that all the step methods of a run have; lists where they differ.
 
     Parameters
     ----------
@@ -44,6 +44,8 @@ def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
     runs = [types.constants for types in statistics_types if isinstance(types, StatisticsTypes)]
     merged: dict[str, Any] = {}
     for name in runs[0] if runs else ():
+        if not all(name in constants for constants in runs):
+            continue
         values = [constants[name] for constants in runs]
         merged[name] = values[0] if all(value == values[0] for value in values) else values
     return merged

@@ -144,6 +144,12 @@ def test_finds_the_usual_acceptance(concentration, rng):
     assert walk.current_scaling(state) == state.search.scale
 
 
+def test_angles_do_not_grow_without_end(rng):
+    """Where every rotation is accepted, the largest useful ones are made, and precisely."""
+    state, _ = chain_on_a_density(StiefelWalk(), lambda q: 0.0, (3, 3), 500, rng)
+    assert 2.0 < state.search.scale <= np.pi
+
+
 def test_starts_are_dispersed_on_the_manifold(rng):
     layout = layout_of((3, 3), (4, 2))
     point = np.concatenate([np.eye(3).ravel(), np.eye(4, 2).ravel()])
@@ -161,6 +167,7 @@ def test_starts_are_dispersed_on_the_manifold(rng):
     [
         ({"scaling": 0.0}, "scaling"),
         ({"scaling": np.nan}, "scaling"),
+        ({"scaling": 4.0}, "between 0 and pi"),
         ({"target_acceptance": 1.0}, "between 0 and 1"),
         ({"reflect": 1.5}, "reflect"),
     ],

@@ -1,0 +1,161 @@
+"""What PyMC expects of every step method, with the proposals for special variables."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, RandomWalk
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import ReversibleJump, StiefelWalk, UserProposal
+from pymc_austerity.step_methods.starting import disperse
+from pymc_austerity.step_methods.support import refuse_unsuitable
+from tests.proposals.special_models import QUIET, regression, rotated_rows
+
+
+def turned():
+    return rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], StiefelWalk()
+
+
+def selected():
+    return regression(2_000)[0], ReversibleJump("beta", "gamma", birth_scale=0.3)
+
+
+@pytest.fixture(scope="module", params=[turned, selected], ids=["stiefel", "reversible-jump"])
+def built(request):
+    model, proposal = request.param()
+    with model:
+        return model, AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
+
+
+def sample(step, model, **kwargs):
+    settings = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 3}
+    with model:
+        return pm.sample(step=step, model=model, **(settings | QUIET | kwargs))
+
+
+def draws(idata):
+    return {name: values.values for name, values in idata.posterior.items()}
+
+
+def assert_same(first, second):
+    assert first.keys() == second.keys()
+    for name, values in first.items():
+        np.testing.assert_array_equal(values, second[name])
+
+
+def walk(step, point, n_steps):
+    points = []
+    for _ in range(n_steps):
+        point, _ = step.step(point)
+        points.append(np.concatenate([np.ravel(value) for value in point.values()]))
+    return np.array(points)
+
+
+def test_reproducible_and_reusable(built):
+    model, step = built
+    first, again, other = (draws(sample(step, model, random_seed=s)) for s in (3, 3, 4))
+    assert_same(first, again)
+    assert any(not np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_parallel_chains_are_the_sequential_ones(built):
+    model, step = built
+    assert_same(draws(sample(step, model)), draws(sample(step, model, cores=2, mp_ctx="fork")))
+
+
+def test_pickle_and_sampling_state_go_on_where_the_original_was(built):
+    model, step = built
+    point = model.initial_point()
+    step.set_rng(np.random.default_rng(8))
+    walk(step, point, 75)
+    copy, state = (pickle.loads(pickle.dumps(x)) for x in (step, step.sampling_state))
+    first = walk(step, point, 80)
+    assert len(np.unique(first, axis=0)) > 5
+    np.testing.assert_array_equal(walk(copy, point, 80), first)
+    step.stop_tuning()
+    walk(step, point, 5)
+    step.sampling_state = state
+    assert step.tune
+    np.testing.assert_array_equal(walk(step, point, 80), first)
+
+
+def test_nothing_is_learnt_after_tuning(built):
+    model, step = built
+    step.set_rng(np.random.default_rng(8))
+    point = model.initial_point()
+    walk(step, point, 200)
+    step.stop_tuning()
+    before = pickle.loads(pickle.dumps(step.proposal_state))
+    walk(step, point, 100)
+    after = step.proposal_state
+    if isinstance(step.proposal, StiefelWalk):
+        assert after.search == before.search
+    else:
+        assert after.searches == before.searches
+        for name in ("n_steps", "means", "variances", "usual_step"):
+            np.testing.assert_array_equal(getattr(after.births, name), getattr(before.births, name))
+
+
+def test_statistics(built):
+    model, step = built
+    stats = sample(step, model).sample_stats
+    assert stats.attrs["proposal"] == type(step.proposal).__name__
+    assert (stats["scaling"].values > 0).all()
+    assert 0 < stats["accepted"].values.mean() < 1
+
+
+def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
+    model, step = built
+    log_density = model.compile_logp()
+    kinds = step.layout
+    starts = np.array(
+        [
+            disperse(step.start, kinds, step._is_possible, rng, proposal=step.proposal)
+            for _ in range(4)
+        ]
+    )
+    assert len(np.unique(starts, axis=0)) == 4
+    for start in starts:
+        point = {
+            block.name: start[block.entries].reshape(block.shape).astype(model[block.name].dtype)
+            for block in kinds.blocks
+        }
+        assert np.isfinite(log_density(point))
+
+
+def test_beside_other_step_methods():
+    model, walk_on_manifold = turned()
+    with model:
+        pm.Normal("shift")
+        step = AusterityMH(vars=["W"], proposal=walk_on_manifold, control_variates=None)
+        idata = sample([step, pm.Metropolis([model["shift"]])], model)
+    assert len(np.unique(idata.posterior["W"].values)) > 20
+
+
+@pytest.mark.parametrize("proposal", [None, RandomWalk()])
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [(turned, r"'W'.*StiefelWalk"), (selected, r"'beta'.*ReversibleJump\('beta'")],
+)
+def test_proposals_that_would_leave_the_support_are_refused(build, words, proposal):
+    model, special = build()
+    with pytest.raises(SettingError, match=words):
+        refuse_unsuitable(model.value_vars, model, proposal)
+    refuse_unsuitable(model.value_vars, model, special)
+    refuse_unsuitable(model.value_vars, model, UserProposal(lambda point, rng: (point, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("build", "proposal", "names", "words"),
+    [
+        (selected, StiefelWalk(), None, r"'gamma', 'beta'.*UniformStiefel"),
+        (selected, ReversibleJump("beta", "gamma"), ["beta"], r"'gamma' is not.*vars="),
+        (turned, ReversibleJump("beta", "gamma"), None, r"'beta' is not"),
+    ],
+)
+def test_proposals_of_other_variables_are_refused(build, proposal, names, words):
+    model, _ = build()
+    with model, pytest.raises(SettingError, match=words):
+        AusterityMH(vars=names, proposal=proposal, control_variates=None)
