@@ -77,9 +77,18 @@ class AusterityMH(SubsamplingStep):
     vars : sequence of variables or names, optional
         Free variables to sample; all by default. What is left over PyMC gives to NUTS or other
         step methods, on all the data.
-    epsilon : float
-        Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
-        the whole test errs more often. 0 is plain Metropolis-Hastings on all rows.
+    epsilon : float or callable
+        Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
+        look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
+        tuning the test begins looser and is tightened. A function from the number of a draw,
+        counted from 0 with those of the tuning phase, says how strict each draw is.
+    max_error : float, optional
+        Largest share of wrong decisions, above 0 and below 0.5, instead of `epsilon`. The test for
+        it is the one for the worst case while tuning, then the cheapest one for decisions like
+        those of the tuning phase.
+    test : {"auto"}, StoppingRule, BarkerTest or None
+        Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
+        proposal, for proposals that leave the posterior nearly invariant by themselves.
     batch_size : int, optional
         Rows of the first look at most; with uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
@@ -104,9 +113,9 @@ class AusterityMH(SubsamplingStep):
         Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
         without. A function ``(point, rng) -> (new point,
         log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
-    audit : float
-        Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
-        the statistics only.
+    audit : {"auto"} or float
+        Which decisions are checked on all rows after they were taken, for the statistics only: as
+        many as 5 % of the sampling time pays for, or a share of them in [0, 1].
     tune : bool
         Adapt the proposal in the tuning phase.
     steps_per_draw : int
@@ -133,6 +142,11 @@ class AusterityMH(SubsamplingStep):
     SettingError, SettingTypeError
         An argument cannot be used, or a variable has one entry per row.
 
+    Warns
+    -----
+    AusterityWarning
+        The means of first looks are not normal enough for the test.
+
     Notes
     -----
     Statistics of every draw, in ``sample_stats``, each of shape (chain, draw). With several steps
@@ -153,7 +167,11 @@ class AusterityMH(SubsamplingStep):
     audited            bool    whether the decision was checked on all rows
     audit_agrees       bool    whether all rows agreed (True where not audited)
     scaling            float64 size of the proposal
+    test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
     ================== ======= ====================================================================
+
+    Before the run the t statistic of first looks at real differences is compared with Student's t;
+    the result is in the attribute ``normality``, and a warning names the remedy where it fails.
 
     Constants of the run (``n_rows``, ``epsilon``, ``batch_size``, ``setup_seconds``, ...) are
     attributes of ``sample_stats``.
@@ -276,8 +294,9 @@ class AusterityMH(SubsamplingStep):
 
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the test stops, or the largest error that is wanted."""
-        return self.settings.tail if self.settings.is_sequential else math.nan
+        """Tail probability at which the test stops in the end; NaN if it is designed or none."""
+        designed = self.settings.max_error is not None
+        return self.settings.tail if self.settings.is_sequential and not designed else math.nan
 
     @property
     def test(self) -> str:
