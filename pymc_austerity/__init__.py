@@ -9,7 +9,7 @@ from pymc_austerity.errors import (
     SettingTypeError,
     StaleDataError,
 )
-from pymc_austerity.proposals import CrankNicolson, Mixture, RandomWalk
+from pymc_austerity.proposals import CrankNicolson, Langevin, Mixture, RandomWalk
 from pymc_austerity.sequential import StudentT
 from pymc_austerity.step_methods import AusterityGibbs, AusterityMH
 
@@ -19,6 +19,7 @@ __all__ = [
     "AusterityWarning",
     "CrankNicolson",
     "DataError",
+    "Langevin",
     "Mixture",
     "NotRowwiseError",
     "RandomWalk",

@@ -93,6 +93,8 @@ class Experiment:
         Run it and return what was found.
     figures : tuple of PaperFigure
         What to draw from that.
+    remarks : str
+        What explains agreement or disagreement, below the figures.
     """
 
     name: str
@@ -100,3 +102,4 @@ class Experiment:
     setting: str
     run: Run
     figures: tuple[PaperFigure, ...]
+    remarks: str = ""

@@ -58,6 +58,7 @@ def _section(e: Experiment, results: Results, pictures: str) -> str:
     lines = [f"## {e.title}", "", e.setting, ""]
     for figure in e.figures:
         lines += [f"![{figure.figure}]({pictures}/{figure.name}.png)", ""]
+    lines += [e.remarks, ""] if e.remarks else []
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     lines += [
         f"Made on {made['date']} in {made['seconds'] / 60:.1f} minutes with Python "

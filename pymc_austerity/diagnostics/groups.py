@@ -25,6 +25,7 @@ _CONSTANTS = (
     "control_variates",
     "test",
     "proposal",
+    "proposal_rows",
     "setup_seconds",
 )
 
@@ -122,7 +123,7 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
         {name: _with_axis(group[name], n_step_methods) for name in _ours(group)},
         attrs=group.attrs,
     )
-    constants = {"steps_per_draw": 1} | dict(group.attrs)
+    constants = {"steps_per_draw": 1, "proposal_rows": 0} | dict(group.attrs)
     found = {
         name: (_DIMENSIONS[-1], _for_each(constants[name], n_step_methods))
         for name in _CONSTANTS

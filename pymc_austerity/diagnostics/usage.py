@@ -33,6 +33,8 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
         ``rows_mean``, ``rows_median``, ``rows_q95``
             Mean, median and 95 % quantile of the rows read for a decision. With several steps per
             draw the last two are those of draws' means.
+        ``proposal_rows``
+            Mean number of rows read for a proposal, by those that follow gradients.
         ``data_fraction``
             Mean share of all rows, :math:`\bar\pi` in section 5.1 of the paper, in [0, 1].
         ``looks_mean``
@@ -86,6 +88,7 @@ def _summary(statistics: xr.Dataset) -> dict[str, float]:
         "rows_mean": _mean(rows, steps),
         "rows_median": float(rows.median()),
         "rows_q95": float(rows.quantile(0.95)),
+        "proposal_rows": float(statistics["proposal_rows"].weighted(steps).mean()),
         "data_fraction": _mean(statistics["data_fraction"], steps),
         "looks_mean": _mean(statistics["n_looks"] / steps, steps),
         "exact_fraction": float(exact.mean()),

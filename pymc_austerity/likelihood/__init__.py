@@ -6,6 +6,7 @@ from pymc_austerity.likelihood.gathered import (
     GatheredDifferences,
     compile_gathered_differences,
 )
+from pymc_austerity.likelihood.gradient import compile_gradient
 from pymc_austerity.likelihood.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.likelihood.split import split_log_density
 from pymc_austerity.likelihood.taylor import (
@@ -27,6 +28,7 @@ __all__ = [
     "compile_derivatives",
     "compile_differences",
     "compile_gathered_differences",
+    "compile_gradient",
     "compile_residuals",
     "explain",
     "row_length_deterministics",

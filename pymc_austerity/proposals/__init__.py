@@ -2,9 +2,16 @@
 
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.langevin import Langevin, LangevinState
 from pymc_austerity.proposals.layout import Block, Layout
 from pymc_austerity.proposals.mixture import Mixture, MixtureState
-from pymc_austerity.proposals.protocols import Outcome, Proposal, ProposalFunction
+from pymc_austerity.proposals.protocols import (
+    GradientProposal,
+    Gradients,
+    Outcome,
+    Proposal,
+    ProposalFunction,
+)
 from pymc_austerity.proposals.random_walk import RandomWalk, RandomWalkState
 from pymc_austerity.proposals.reversible_jump import ReversibleJump
 from pymc_austerity.proposals.stiefel import StiefelWalk
@@ -14,6 +21,10 @@ __all__ = [
     "Block",
     "CrankNicolson",
     "GaussianApproximation",
+    "GradientProposal",
+    "Gradients",
+    "Langevin",
+    "LangevinState",
     "Layout",
     "Mixture",
     "MixtureState",

@@ -1,6 +1,7 @@
 """The contract of a proposal: settings in the object, everything that changes in its state."""
 
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 
-__all__ = ["Outcome", "Proposal", "ProposalFunction"]
+__all__ = ["GradientProposal", "Gradients", "Outcome", "Proposal", "ProposalFunction"]
 
 State = TypeVar("State")
 
@@ -51,6 +52,11 @@ class Proposal(Protocol[State]):
 
     The object holds the settings and never changes, so that chains can share it; what the next
     step needs is in a state that the step method keeps, copies and pickles for it.
+
+    Two more things are optional. An attribute ``unconstrained = False`` says that no normal
+    approximation fits the coordinates in which it moves, so that none is looked for. A method
+    ``disperse(layout, point, radius, rng)`` returns a possible start of a chain about a point,
+    the farther away the larger the radius, which is at most 1.
     """
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
@@ -73,4 +79,50 @@ class Proposal(Protocol[State]):
 
     def current_scaling(self, state: State) -> float:
         """Size of the proposal as one number, for the statistics; NaN if it has none."""
+        ...
+
+
+class Gradients(Protocol):
+    """Gradients of the log-posterior, estimated from rows, for the proposals of a step method."""
+
+    @property
+    def n_rows(self) -> int:
+        """Rows there are."""
+        ...
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a mini-batch; all of them give the gradient itself."""
+        ...
+
+    @property
+    def decisions(self) -> Literal["metropolis", "barker", "none"]:
+        """The rule that decides about the proposals; with none of them all are accepted."""
+        ...
+
+    def draw(self, rng: np.random.Generator) -> Callable[[NDArray], NDArray[np.float64]]:
+        """A new mini-batch, as a function from a point to the gradient there, shape ``(d,)``."""
+        ...
+
+
+class GradientProposal(Proposal[State], Protocol[State]):
+    """A proposal that asks the step method for gradients."""
+
+    @property
+    def batch_size(self) -> int | None:
+        """Rows of a mini-batch; None for all."""
+        ...
+
+    @property
+    def control_variates(self) -> Literal["auto"] | bool:
+        """Whether the gradients are to have control variates."""
+        ...
+
+    @property
+    def n_rows_read(self) -> int:
+        """Rows read for every proposal."""
+        ...
+
+    def with_gradients(self, gradients: Gradients) -> Proposal[Any]:
+        """The same proposal, able to propose."""
         ...

@@ -32,6 +32,7 @@ from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepar
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
+from pymc_austerity.step_methods.gradients import with_gradients
 from pymc_austerity.step_methods.normality import check_normality
 from pymc_austerity.step_methods.promise import promise_of
 from pymc_austerity.step_methods.sampling import StratifiedSampling
@@ -109,7 +110,7 @@ class AusterityMH(SubsamplingStep):
     anchor : dict or InferenceData, optional
         Where to expand, instead of at the mode: values of the free variables, or draws of an
         earlier run whose mean is taken.
-    proposal : Mixture, CrankNicolson, RandomWalk or callable, optional
+    proposal : Mixture, CrankNicolson, RandomWalk, Langevin or callable, optional
         Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
         without. A function ``(point, rng) -> (new point,
         log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
@@ -248,7 +249,7 @@ class AusterityMH(SubsamplingStep):
             steps_per_draw=steps_per_draw,
         )
         own_proposal = checked_proposal(proposal)
-        self.adapts = bool(tune)
+        self.adapts = bool(tune) and self.settings.test is not None  # else nothing is learnt
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
         point = initial_point or model.initial_point()
@@ -267,11 +268,19 @@ class AusterityMH(SubsamplingStep):
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
+            default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
+            self.proposal: Proposal[Any] = with_gradients(
+                own_proposal or default_proposal,
+                prepared,
+                machinery,
+                variables,
+                shared,
+                self.settings,
+                compile_kwargs,
+            )
         self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
         self.decisions = Decisions(self.settings, self._trial_plan())
-        default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
-        self.proposal: Proposal[Any] = own_proposal or default_proposal
         self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
@@ -317,6 +326,7 @@ class AusterityMH(SubsamplingStep):
             "max_error": math.nan if self.settings.max_error is None else self.settings.max_error,
             "test": type(self.decision_state.rule).__name__,
             "proposal": type(self.proposal).__name__,
+            "proposal_rows": getattr(self.proposal, "n_rows_read", 0),
             "audit": self.settings.audit if self.settings.audit != "auto" else math.nan,
             "steps_per_draw": self.settings.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),

@@ -110,8 +110,7 @@ def control_variate_plan(
         say("finding the posterior mode")
         found = find_anchor(
             request.start,
-            derivatives.rows,
-            derivatives.exact,
+            *derivatives,
             request.row_function,
             rows,
             rng=rng,

@@ -1,0 +1,286 @@
+"""Langevin moves: up the gradient of a mini-batch, and noise."""
+
+import copy
+import math
+from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.proposals.adaptation import ScaleSearch
+from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.preconditioner import Preconditioner, checked_matrix
+from pymc_austerity.proposals.protocols import Gradients, Outcome
+from pymc_austerity.proposals.step_size import StepSizeSchedule, check_step_size, checked_size
+
+__all__ = ["Langevin", "LangevinState"]
+
+_ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347}
+"""Where the speed of long chains in many dimensions is largest: see `Langevin`."""
+
+_OPTIMAL_STEP = 1.65**2
+"""Step size for a standard normal target, times d**(1/3): Roberts and Rosenthal (1998)."""
+
+
+@dataclass
+class LangevinState:
+    """What a chain of Langevin moves knows.
+
+    Attributes
+    ----------
+    preconditioner : Preconditioner
+        M.
+    search : ScaleSearch
+        Step size, on its way to the acceptance rate that is wanted.
+    n_steps : int
+        Proposals so far.
+    """
+
+    preconditioner: Preconditioner
+    search: ScaleSearch
+    n_steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Langevin:
+    r"""Steps along the gradient of a mini-batch of rows, with noise.
+
+    .. math::
+        \theta' \sim N(\theta + \tfrac h2 M \, g(\theta), \; h M), \qquad
+        g(\theta) = \nabla \log \rho(\theta)
+        + \frac Nn \sum_{i \in X_n} \nabla \log p(x_i | \theta)
+
+    The mini-batch :math:`X_n` is drawn anew for every step, without regard to :math:`\theta`, and
+    the way back is judged with the same one. Each :math:`X_n` then gives a valid proposal, and so
+    does their mixture: the decision makes the draws those of the posterior at any step size. With
+    control variates
+
+    .. math::
+        g(\theta) = \nabla \log \rho(\theta) + G + H (\theta - \theta^*)
+        + \frac Nn \sum_{i \in X_n} [\nabla \log p(x_i | \theta) - g_i - H_i (\theta - \theta^*)]
+
+    whose error falls with the distance from the anchor :math:`\theta^*`.
+
+    With ``AusterityMH(test=None)`` every proposal is accepted: this is stochastic gradient Langevin
+    dynamics, whose error is of the order of the step size. With ``batch_size=None`` it is the
+    Metropolis-adjusted Langevin algorithm (MALA), which reads all rows.
+
+    Parameters
+    ----------
+    step_size : float or callable, optional
+        :math:`h`, in units of M, where the tuning phase begins; it is tuned to the acceptance rate
+        that is wanted. A function from the number of the step, from 0, to a step size is used as it
+        is, and so is a number with ``test=None``, where one must be given.
+        By default :math:`1.65^2 d^{-1/3}`, over the number of rows if there is no preconditioner.
+    batch_size : int or None
+        Rows for the gradient, n; None for all of them.
+    control_variates : {"auto", True, False}
+        Whether the gradient has control variates. "auto" is as the decisions of the step method;
+        their order is that of the decisions in any case.
+    preconditioner : {"auto", None} or array, shape (d,) or (d, d)
+        M, in unconstrained space: variances, or a covariance. "auto" is the covariance of the
+        normal approximation at the anchor if there is one, else none; None is the identity.
+    target_acceptance : float, optional
+        Acceptance rate that the step size is tuned to; by default 0.574, and 0.347 where the
+        decisions are Barker's.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        A setting cannot be used; or, when it is given to a step method: the variables are not
+        continuous, the log-density has no gradient, control variates are wanted and there is no
+        anchor, or nothing says how large the steps of an uncorrected chain are.
+
+    Notes
+    -----
+    The rows of the gradient are evaluated at two points, as those of a decision are (without a
+    test at one). They are not part of ``n_rows_used``; the constant ``proposal_rows`` in the
+    attributes of ``sample_stats`` is their number in every step. A proposal whose gradient is not
+    finite is rejected.
+
+    References
+    ----------
+    Welling, M. and Teh, Y. W. (2011). Bayesian learning via stochastic gradient Langevin dynamics.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land, section 6.4.
+    Roberts, G. O. and Rosenthal, J. S. (1998). Optimal scaling of discrete approximations to
+    Langevin diffusions. JRSS B 60(1), 255-268: step size and acceptance rate.
+    Baker, J., Fearnhead, P., Fox, E. B. and Nemeth, C. (2019). Control variates for stochastic
+    gradient MCMC. Statistics and Computing 29, 599-615.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity import AusterityMH, Langevin
+    >>> y = np.random.default_rng(1).normal(2.0, 1.0, size=5_000)
+    >>> with pm.Model():
+    ...     mu = pm.Normal("mu", 0.0, 10.0)
+    ...     _ = pm.Normal("y", mu, 1.0, observed=y)
+    ...     step = AusterityMH(proposal=Langevin(batch_size=100))
+    ...     idata = pm.sample(
+    ...         draws=500, step=step, chains=2, cores=1, random_seed=1, progressbar=False
+    ...     )
+    >>> bool(abs(idata.posterior["mu"].mean() - y.mean()) < 0.01)
+    True
+    """
+
+    step_size: float | StepSizeSchedule | None = None
+    batch_size: int | None = 500
+    control_variates: Literal["auto"] | bool = "auto"
+    preconditioner: Literal["auto"] | ArrayLike | None = "auto"
+    target_acceptance: float | None = None
+    _gradients: Gradients | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_step_size(self.step_size)
+        _check_batch_size(self.batch_size)
+        if not (_is_auto(self.control_variates) or isinstance(self.control_variates, bool)):
+            raise SettingError(
+                f"control_variates={self.control_variates!r} is not a choice for a gradient: use "
+                "'auto', True or False."
+            )
+        if self.preconditioner is not None and not _is_auto(self.preconditioner):
+            object.__setattr__(self, "preconditioner", checked_matrix(self.preconditioner))
+        if self.target_acceptance is not None and not 0.0 < self.target_acceptance < 1.0:
+            raise SettingError(
+                f"target_acceptance={self.target_acceptance!r} is not a rate to aim for: give a "
+                "number between 0 and 1."
+            )
+
+    # ------------------------------------------------------------------ in a step method
+
+    def with_gradients(self, gradients: Gradients) -> "Langevin":
+        """The same settings for the gradients and the decisions of a step method."""
+        if gradients.decisions == "none" and self.step_size is None:
+            raise SettingError(
+                "test=None leaves nothing to tune the steps of Langevin by: give a step_size, a "
+                "number or a function from the number of the step."
+            )
+        bound = copy.copy(self)
+        object.__setattr__(bound, "_gradients", gradients)
+        return bound
+
+    @property
+    def gradients(self) -> Gradients:
+        """What the step method gave."""
+        if self._gradients is None:
+            raise SettingError(
+                "Langevin has no model whose gradient it could follow: give it to "
+                "AusterityMH(proposal=...) by itself, not as part of another proposal."
+            )
+        return self._gradients
+
+    @property
+    def n_rows_read(self) -> int:
+        """Rows for the gradient of every step."""
+        return self.gradients.batch_size
+
+    @property
+    def _aim(self) -> float | None:
+        """Acceptance rate to tune to; None if nothing is tuned."""
+        decisions = self.gradients.decisions
+        if decisions == "none" or callable(self.step_size):
+            return None
+        return self.target_acceptance or _ACCEPTANCE[decisions]
+
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> LangevinState:
+        """Preconditioner and step size of a chain that begins."""
+        matrix = self._preconditioner(layout.n_entries, approximation)
+        size = self.step_size
+        if callable(size):
+            size = size(0)
+        if size is None:
+            size = _OPTIMAL_STEP / math.cbrt(layout.n_entries)
+            size /= self.gradients.n_rows if matrix is None else 1.0
+        return LangevinState(
+            matrix or Preconditioner(np.ones(layout.n_entries)), ScaleSearch.begin(float(size))
+        )
+
+    def _preconditioner(
+        self, n_entries: int, approximation: GaussianApproximation | None
+    ) -> Preconditioner | None:
+        if self.preconditioner is None:
+            return None
+        if _is_auto(self.preconditioner):
+            return None if approximation is None else Preconditioner(approximation.root)
+        matrix = np.asarray(self.preconditioner)
+        if matrix.shape[0] != n_entries:
+            raise SettingError(
+                f"preconditioner of shape {matrix.shape} does not fit: the variables of this step "
+                f"method have {n_entries} entries in unconstrained space; give one variance or one "
+                "row and column for each."
+            )
+        return Preconditioner.of(matrix)
+
+    # ------------------------------------------------------------------ a step
+
+    def propose(
+        self, state: LangevinState, point: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, float]:
+        """New point and log-ratio, which is -inf where a gradient is not finite.
+
+        Without a test nobody asks for the way back, and the log-ratio is 0.
+        """
+        size, matrix = self._next_size(state), state.preconditioner
+        gradient = self.gradients.draw(rng)
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is rejected
+            ahead = point + 0.5 * size * matrix.times(gradient(point))
+            noise = matrix.spread(rng.standard_normal(point.size))
+            new = (ahead + math.sqrt(size) * noise).astype(point.dtype, copy=False)
+            if not np.isfinite(new).all():
+                return point, -math.inf
+            if self.gradients.decisions == "none":
+                return new, 0.0
+            back = new + 0.5 * size * matrix.times(gradient(new))
+            forth = matrix.squared_length(new - ahead)
+            log_ratio = (forth - matrix.squared_length(point - back)) / (2.0 * size)
+        return new, log_ratio if math.isfinite(log_ratio) else -math.inf
+
+    def _next_size(self, state: LangevinState) -> float:
+        if callable(self.step_size):
+            number = state.n_steps
+            size = checked_size(self.step_size(number), f"step_size({number})")
+            state.search = ScaleSearch.begin(size)
+        state.n_steps += 1
+        return state.search.scale
+
+    def tune(self, state: LangevinState, outcome: Outcome) -> LangevinState:
+        """One Robbins-Monro step on the step size, unless there is a schedule or no test."""
+        aim = self._aim
+        if aim is not None:
+            state.search.step(outcome.accepted, aim)
+        return state
+
+    def freeze(self, state: LangevinState) -> LangevinState:
+        """The average step size of the tuning phase."""
+        state.search = state.search.end()
+        return state
+
+    def current_scaling(self, state: LangevinState) -> float:
+        """Step size."""
+        return state.search.scale
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
+
+
+def _check_batch_size(value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise SettingTypeError(
+            f"batch_size={value!r} is not a number of rows for the gradient: give an integer of at "
+            "least 1, or None for all rows."
+        )
+    if value < 1:
+        raise SettingError(
+            f"batch_size={value} is too small for a gradient: give at least 1, or None for all "
+            "rows."
+        )

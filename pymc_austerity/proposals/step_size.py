@@ -1,0 +1,47 @@
+"""Step sizes: a number, or a function from the number of a step."""
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+from pymc_austerity.errors import SettingError, SettingTypeError
+
+__all__ = ["StepSizeSchedule", "check_step_size", "checked_size"]
+
+StepSizeSchedule = Callable[[int], float]
+"""From the number of a step of the chain, from 0, to the step size."""
+
+_STEPS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+"""Steps for which a schedule is tried before it is used."""
+
+
+def check_step_size(value: Any) -> None:
+    """Refuse what is neither None, nor a step size, nor a schedule of step sizes."""
+    if value is None:
+        return
+    if isinstance(value, type) or not callable(value):
+        checked_size(value, "step_size")
+        return
+    for step in _STEPS_TRIED:
+        try:
+            size = value(step)
+        except Exception as error:
+            raise SettingError(
+                f"step_size({step}) raised {type(error).__name__} ({error}): a schedule takes the "
+                "number of a step, from 0, and returns a step size."
+            ) from error
+        checked_size(size, f"step_size({step})")
+
+
+def checked_size(value: Any, name: str) -> float:
+    """A positive number, or one sentence about what it should be."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise SettingTypeError(
+            f"{name}={value!r} is not a step size: give a positive number, or a function from the "
+            "number of the step to one."
+        )
+    size = float(value)
+    if not (math.isfinite(size) and size > 0.0):
+        raise SettingError(f"{name}={value!r} is not a step size: give a positive number.")
+    return size

@@ -1,0 +1,177 @@
+"""Gradients for the proposals that follow them, from the rows of a step method."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import discrete_types, underivable
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.errors import SettingError
+from pymc_austerity.likelihood import compile_gradient
+from pymc_austerity.proposals import GradientProposal, Proposal
+from pymc_austerity.rows import AllRows, Block, FreshRows, RowDraw, Windows
+from pymc_austerity.sequential import BarkerTest
+from pymc_austerity.step_methods.assembly import Machinery, PreparedModel
+from pymc_austerity.step_methods.sampling import StratifiedSampling
+from pymc_austerity.step_methods.settings import Settings
+
+__all__ = ["RowGradients", "with_gradients"]
+
+
+@dataclass(frozen=True, eq=False)
+class RowGradients:
+    r"""Gradient of the log-posterior from mini-batches of rows.
+
+    Parameters
+    ----------
+    function : callable
+        See `pymc_austerity.likelihood.compile_gradient`.
+    rows : RowDraw
+        Way of drawing rows.
+    anchor : Anchor or None
+        Where the gradients of the rows are expanded; None if they are not.
+    n_rows, batch_size : int
+        Rows there are, and rows of a mini-batch.
+    decisions : {"metropolis", "barker", "none"}
+        Who decides about proposals.
+    dtype : numpy.dtype
+        Type of the points.
+    """
+
+    function: Callable[..., NDArray[np.float64]]
+    rows: RowDraw
+    anchor: Anchor | None
+    n_rows: int
+    batch_size: int
+    decisions: Literal["metropolis", "barker", "none"]
+    dtype: np.dtype
+
+    def draw(self, rng: np.random.Generator) -> "BatchGradient":
+        """A new mini-batch."""
+        return BatchGradient(self, list(self.rows.begin(rng).read(self.batch_size)))
+
+
+class BatchGradient:
+    """The gradient as one mini-batch sees it, a function of the point.
+
+    Parameters
+    ----------
+    gradients : RowGradients
+        What all mini-batches have in common.
+    blocks : list of Block
+        The rows.
+    """
+
+    __slots__ = ("blocks", "gradients")
+
+    def __init__(self, gradients: RowGradients, blocks: list[Block]) -> None:
+        self.gradients = gradients
+        self.blocks = blocks
+
+    def __call__(self, point: NDArray) -> NDArray[np.float64]:
+        """Gradient at a point, shape (d,), nats per unit."""
+        its = self.gradients
+        about = point if its.anchor is None else its.anchor.point.astype(its.dtype)
+        row_weight = np.asarray(its.n_rows / its.batch_size, its.dtype)
+        exact_weight = np.asarray(1.0 / len(self.blocks), its.dtype)
+        gradient = its.function(point, about, row_weight, exact_weight, *self.blocks[0])
+        for block in self.blocks[1:]:
+            gradient = gradient + its.function(point, about, row_weight, exact_weight, *block)
+        return gradient if its.anchor is None else gradient + _expansion(its.anchor, point)
+
+
+def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
+    """Gradient of all rows as the expansion about the anchor has it."""
+    if anchor.order == 1:
+        return anchor.gradient
+    expansion: NDArray[np.float64] = anchor.gradient + anchor.hessian.dot(point - anchor.point)
+    return expansion
+
+
+def with_gradients(
+    proposal: Proposal[Any],
+    prepared: PreparedModel,
+    machinery: Machinery,
+    variables: Sequence,
+    shared: Mapping,
+    settings: Settings,
+    compile_kwargs: dict[str, Any] | None = None,
+) -> Proposal[Any]:
+    """Give a proposal the gradients that it asks for, if it does.
+
+    Raises
+    ------
+    SettingError
+        The variables are not continuous, the log-density has no gradient, or control variates
+        are wanted where the decisions have none.
+    """
+    if not hasattr(proposal, "with_gradients"):
+        return proposal
+    asking = cast(GradientProposal[Any], proposal)
+    name, n_rows = type(proposal).__name__, prepared.likelihood.n_rows
+    _refuse_discrete(name, prepared, variables)
+    batch_size = min(asking.batch_size or n_rows, n_rows)
+    anchor = None if batch_size == n_rows else _anchor(name, asking, machinery)
+    try:
+        function = compile_gradient(
+            prepared.likelihood,
+            variables,
+            shared,
+            prepared.point,
+            order=0 if anchor is None else anchor.order,
+            compile_kwargs=compile_kwargs,
+        )
+    except underivable as error:
+        raise SettingError(
+            f"{name} cannot be used because an operation of the model has no gradient: use "
+            "RandomWalk() instead."
+        ) from error
+    start = np.concatenate([np.ravel(prepared.point[variable.name]) for variable in variables])
+    gradients = RowGradients(
+        function,
+        _draw(machinery, settings, everything=batch_size == n_rows),
+        anchor,
+        n_rows,
+        batch_size,
+        _decisions(settings),
+        start.dtype,
+    )
+    gradients.draw(np.random.default_rng(0))(start)  # what is called once is ready
+    return asking.with_gradients(gradients)
+
+
+def _refuse_discrete(name: str, prepared: PreparedModel, variables: Sequence) -> None:
+    model = prepared.likelihood.model
+    discrete = [model.values_to_rvs[v].name for v in variables if v.dtype in discrete_types]
+    if discrete:
+        raise SettingError(
+            f"{name} follows gradients, and {', '.join(map(repr, discrete))} is discrete: leave it "
+            "to another step method with AusterityMH(vars=[...])."
+        )
+
+
+def _anchor(name: str, proposal: GradientProposal[Any], machinery: Machinery) -> Anchor | None:
+    if proposal.control_variates is True and machinery.anchor is None:
+        raise SettingError(
+            f"{name}(control_variates=True) needs the control variates of the step method, which "
+            "has none: let AusterityMH have them, or use control_variates='auto'."
+        )
+    return machinery.anchor if proposal.control_variates else None
+
+
+def _draw(machinery: Machinery, settings: Settings, *, everything: bool) -> RowDraw:
+    if everything:
+        return AllRows(machinery.source)
+    # rows that are stored by stratum are not in random order
+    stratified = isinstance(machinery.sampling, StratifiedSampling)
+    fresh = stratified or settings.rows == "fresh"
+    return FreshRows(machinery.source) if fresh else Windows(machinery.source)
+
+
+def _decisions(settings: Settings) -> Literal["metropolis", "barker", "none"]:
+    if settings.test is None:
+        return "none"
+    return "barker" if isinstance(settings.test, BarkerTest) else "metropolis"
