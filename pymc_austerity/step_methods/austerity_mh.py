@@ -45,6 +45,7 @@ from pymc_austerity.step_methods.starting import (
     layout_of,
 )
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
+from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.step_methods.trial import TrialPlan
 
 __all__ = ["AusterityMH"]
@@ -252,6 +253,7 @@ class AusterityMH(SubsamplingStep):
         self.adapts = bool(tune) and self.settings.test is not None  # else nothing is learnt
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
+        refuse_unsuitable(variables, model, own_proposal)
         point = initial_point or model.initial_point()
         started = time.perf_counter()
         shared = make_shared_replacements(point, variables, model)
@@ -265,6 +267,7 @@ class AusterityMH(SubsamplingStep):
                 shared,
                 self.settings,
                 anchor=anchor_point(anchor, variables, model),
+                unconstrained=is_unconstrained(variables, model, own_proposal),
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
@@ -407,7 +410,7 @@ class AusterityMH(SubsamplingStep):
         approximation, is_possible = self.machinery.approximation, self._is_possible
         if approximation is not None:
             return disperse_about(approximation, current, is_possible, self.rng)
-        return disperse(current, self.layout, is_possible, self.rng)
+        return disperse(current, self.layout, is_possible, self.rng, proposal=self.proposal)
 
     def _is_possible(self, candidate: NDArray) -> bool:
         return self.machinery.is_possible(candidate, self.start.astype(candidate.dtype))
