@@ -27,9 +27,7 @@ def test_statistics_are_those_of_the_survey():
     design = StratifiedDesign(np.array([5, 300, 1_000]), np.array([5, 20, 40]))
     differences = rng.gamma(0.5, size=1_305)
     strata = np.split(differences, [5, 305])
-    found = first_look_statistics(
-        [differences], design, n_samples=50, rng=np.random.default_rng(7)
-    )
+    found = first_look_statistics([differences], design, n_samples=50, rng=np.random.default_rng(7))
     statistics, freedom, errors, within, _ = found
     again = np.random.default_rng(7)
     starts = np.column_stack(
