@@ -221,6 +221,16 @@ class TestPitfall:
         assert line.gradient(0.01) == pytest.approx(numeric, rel=1e-4)
         assert line.gradient(sgld_pitfall.mode(line)) == pytest.approx(0.0, abs=1e-6)
 
+    def test_verdict_compares_with_exact_decisions(self):
+        def sampler(distance):
+            return {"total_variation": distance, "mean": 0.01, "shares": [0.0] * 70}
+
+        names = ("uncorrected", "epsilon = 0.5", "exact")
+        results = {"n_draws": 10, "mean": 0.01, "sd": 0.01, "truth": [0.0] * 70}
+        for distances, agrees in (((0.33, 0.04, 0.02), True), ((0.33, 0.2, 0.02), False)):
+            results["samplers"] = dict(zip(names, map(sampler, distances), strict=True))
+            assert sgld_pitfall.verdict(results).agrees is agrees
+
     def test_without_a_test_the_draws_lie_too_far_to_the_right(self, line):
         _, mean, sd = sgld_pitfall.posterior(line)
         draws = sgld_pitfall.sample(line, 4_000, test=None)
