@@ -32,12 +32,14 @@ from pytensor.gradient import DisconnectedInputError, NullTypeGradError, grad
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.rewriting.basic import node_rewriter, out2in
+from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
-from pytensor.scalar.basic import Add, Cast, Neg, Sub, Switch
-from pytensor.scalar.math import TriGamma
+from pytensor.scalar.basic import Add, Cast, Mul, Neg, Sub, Switch
+from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.blockwise import Blockwise

@@ -61,7 +61,7 @@ def _section(e: Experiment, results: Results, pictures: str) -> str:
     lines += [e.remarks, ""] if e.remarks else []
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     lines += [
-        f"Made on {made['date']} in {made['seconds'] / 60:.1f} minutes with Python "
+        f"Made on {made['date']} in {made['seconds'] / 60:.1f} minutes of wall time with Python "
         f"{made['python']}, {versions}, on one core: `python -m examples.austerity2014 {e.name}`.",
         "",
     ]

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.influence import influence_scores
 from pymc_austerity.control_variates.mode import NoModeError, approach_mode, trust_region
-from pymc_austerity.control_variates.row_density import RowDensity
+from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
 from pymc_austerity.rows import ArrayRows, RowSource
 
 __all__ = ["Anchor", "NoAnchorError", "find_anchor"]
@@ -19,6 +20,10 @@ _SOME_ROWS = 10_000
 
 _PILOT_PAIRS = 2
 _MOST_ROUNDS = 5
+
+_WITHIN_CHANCE = 2.0
+"""Modes on different samples differ by their sampling error: its variance in each direction is that
+of the posterior times the number of rows that each sampled one stands for, once for either."""
 
 _FLAT = 1e-10
 """Curvature, next to that of each parameter by itself, which rounding error may have made."""
@@ -70,8 +75,8 @@ class Anchor:
 
 def find_anchor(
     start: NDArray,
-    row_derivatives: Callable[..., list[NDArray]],
-    exact_derivatives: Callable[..., list[NDArray]],
+    rows: Differentiable,
+    exact: Differentiable,
     row_function: Callable[..., NDArray],
     source: RowSource,
     *,
@@ -85,8 +90,8 @@ def find_anchor(
     ----------
     start : array, shape (d,)
         Where the search starts.
-    row_derivatives, exact_derivatives : callable
-        See `pymc_austerity.likelihood.Derivatives`.
+    rows, exact : Derivatives
+        See `pymc_austerity.likelihood.compile_derivatives`.
     row_function : callable
         ``f(proposed, current, *block)``: differences of the rows in a block.
     source : RowSource
@@ -103,11 +108,14 @@ def find_anchor(
     NoAnchorError
         There is no mode, or the log-posterior is not concave there.
     """
-    density = RowDensity(row_derivatives, exact_derivatives, [(source, 1.0)], start.dtype)
+    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
     try:
-        point = _mode(start, density, row_function, source, rng) if at is None else at
-        gradient, hessian = density.row_gradient(point), density.row_hessian(point)
-        root = inverse_root(-(hessian + density.exact_hessian(point)))
+        # matrices that fit the cache gain nothing from threads, which on busy machines wait for
+        # each other hundreds of times as long as they compute
+        with threadpool_limits(1, user_api="blas"):
+            point = _mode(start, density, row_function, source, rng) if at is None else at
+            gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+            root = inverse_root(-(hessian + density.exact_hessian(point)))
     except NoModeError as error:
         raise NoAnchorError(str(error)) from error
     return Anchor(point, gradient, hessian, root, order)
@@ -166,7 +174,7 @@ def _mode_on_some_rows(
         some = density.on(_rows_that_matter(point, root, row_function, source, rng))
         before, point = point, trust_region(point, some)
         moved = solve_triangular(root, point - before, lower=True)
-        if float(moved.dot(moved)) < point.size:  # within the spread of the posterior
+        if float(moved.dot(moved)) < _WITHIN_CHANCE * source.n_rows / _SOME_ROWS * point.size:
             break
     return point, some
 

@@ -1,13 +1,31 @@
 """A log-posterior and its derivatives as sums over rows, or over some rows that stand for all."""
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows import Block, RowSource, sum_over_rows
 
-__all__ = ["RowDensity"]
+__all__ = ["Differentiable", "RowDensity"]
+
+_ENTRIES = 32_768
+"""Rows times dimensions of a Hessian at once: what is computed on the way stays in the cache."""
+
+
+class Differentiable(Protocol):
+    """First and second derivatives of a function of a point, and maybe of a block of rows."""
+
+    @property
+    def gradient(self) -> Callable[..., Sequence[NDArray]]:
+        """``f(point, *block)``: value in nats, and gradient, shape (d,)."""
+        ...
+
+    @property
+    def hessian(self) -> Callable[..., NDArray]:
+        """``f(point, *block)``: Hessian, shape (d, d)."""
+        ...
 
 
 class RowDensity:
@@ -15,11 +33,8 @@ class RowDensity:
 
     Parameters
     ----------
-    rows : callable
-        ``f(point, direction, *block)``: sum over the block of the log-likelihoods, its gradient,
-        and its Hessian times the direction.
-    exact : callable
-        ``f(point, direction)``: the same for the exact part.
+    rows, exact : Derivatives
+        Of the two parts; see `pymc_austerity.likelihood.compile_derivatives`.
     parts : sequence of (RowSource, float)
         Rows, and how many each of them stands for.
     dtype : numpy.dtype
@@ -28,8 +43,8 @@ class RowDensity:
 
     def __init__(
         self,
-        rows: Callable[..., list[NDArray]],
-        exact: Callable[..., list[NDArray]],
+        rows: Differentiable,
+        exact: Differentiable,
         parts: Sequence[tuple[RowSource, float]],
         dtype: np.dtype,
     ) -> None:
@@ -47,7 +62,7 @@ class RowDensity:
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
         at = point.astype(self._dtype)
-        value, gradient, _ = self._exact(at, np.zeros_like(at))
+        value, gradient = self._exact.gradient(at)
         sums = self._row_sums(at)
         return float(value + sums[0]), gradient + sums[1:]
 
@@ -62,24 +77,22 @@ class RowDensity:
     def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row part, shape (d, d)."""
         at = point.astype(self._dtype)
-        directions = np.eye(at.size, dtype=self._dtype)
+        n_rows = max(_ENTRIES // at.size, 1)
 
         def block_hessian(block: Block) -> NDArray[np.float64]:
-            return np.stack([self._rows(at, direction, *block)[2] for direction in directions])
+            starts = range(0, len(block[0]), n_rows)
+            pieces = ([array[start : start + n_rows] for array in block] for start in starts)
+            return np.sum([self._rows.hessian(at, *piece) for piece in pieces], axis=0)
 
         return _symmetric(self._sum(block_hessian))
 
     def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the exact part, shape (d, d)."""
-        at = point.astype(self._dtype)
-        directions = np.eye(at.size, dtype=self._dtype)
-        return _symmetric(np.stack([self._exact(at, direction)[2] for direction in directions]))
+        return _symmetric(self._exact.hessian(point.astype(self._dtype)))
 
     def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
-        direction = np.zeros_like(at)
-
         def block_sums(block: Block) -> NDArray[np.float64]:
-            value, gradient, _ = self._rows(at, direction, *block)
+            value, gradient = self._rows.gradient(at, *block)
             return np.concatenate([np.atleast_1d(value), gradient])
 
         return self._sum(block_sums)

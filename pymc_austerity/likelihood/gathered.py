@@ -53,7 +53,7 @@ class GatheredDifferences:
 
     def values(self) -> tuple[NDArray, ...]:
         """Values of the shared variables now."""
-        return tuple([np.ascontiguousarray(v.get_value(borrow=True)) for v in self.shared])
+        return tuple([np.asarray(v.get_value(borrow=True), order="C") for v in self.shared])
 
 
 def compile_gathered_differences(

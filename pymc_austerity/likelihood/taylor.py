@@ -1,11 +1,12 @@
 """Taylor terms of the row log-likelihoods, as compiled functions on any rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from pytensor.tensor import matrix
 
 from pymc_austerity._pymc import (
     clone_replace,
@@ -13,28 +14,29 @@ from pymc_austerity._pymc import (
     join_nonshared_inputs,
     pushforward,
     stabilized,
+    vectorize_graph,
 )
+from pymc_austerity.likelihood.interpret import interpreted
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
 from pymc_austerity.likelihood.special import expand_trigamma
 
 __all__ = ["Derivatives", "compile_derivatives", "compile_residuals"]
 
 
-@dataclass(frozen=True)
-class Derivatives:
-    """Derivatives of the log-density, for the passes over all rows that set-up takes.
+class Derivatives(NamedTuple):
+    """Derivatives of a part of the log-density, for the passes over all rows that set-up takes.
 
     Attributes
     ----------
-    rows : callable
-        ``f(point, direction, *block)``: sum of the log-likelihoods of the rows in the block, its
-        gradient, shape ``(d,)``, and its Hessian times the direction, shape ``(d,)``.
-    exact : callable
-        ``f(point, direction)``: the same for the exact part.
+    gradient : callable
+        ``f(point, *block)``: the log-density in nats, float64, and its gradient, shape ``(d,)``.
+        Of rows, the sums over the block.
+    hessian : callable
+        ``f(point, *block)``: its Hessian, float64 array, shape ``(d, d)``.
     """
 
-    rows: Callable[..., list[NDArray]]
-    exact: Callable[..., list[NDArray]]
+    gradient: Callable[..., Sequence[NDArray]]
+    hessian: Callable[..., NDArray]
 
 
 def compile_derivatives(
@@ -44,8 +46,11 @@ def compile_derivatives(
     point: Mapping[str, NDArray],
     *,
     compile_kwargs: dict[str, Any] | None = None,
-) -> Derivatives:
-    """Compile sum, gradient and Hessian-vector product of the row part and of the exact part.
+) -> tuple[Derivatives, Derivatives]:
+    """Compile gradients and Hessians of the row part and of the exact part.
+
+    Only the gradient of the rows is worth the seconds that it takes to compile; NumPy evaluates
+    the others, where it can do so fast.
 
     Parameters
     ----------
@@ -53,6 +58,10 @@ def compile_derivatives(
         The split log-density.
     variables, shared, point, compile_kwargs
         As in `compile_differences`.
+
+    Returns
+    -------
+    rows, exact : Derivatives
 
     Raises
     ------
@@ -62,23 +71,61 @@ def compile_derivatives(
     (rows, exact), theta = join_nonshared_inputs(
         point, [likelihood.rows, likelihood.exact], variables, shared
     )
-    direction = theta.type("direction")
-    placeholders = [leaf.placeholder for leaf in likelihood.leaves]
-    compiled = [
-        _compile(likelihood.model, [theta, direction, *inputs], outputs, compile_kwargs)
-        for inputs, outputs in (
-            (placeholders, _up_to_second_order(rows.sum(), theta, direction)),
-            ([], _up_to_second_order(exact, theta, direction)),
-        )
-    ]
-    return Derivatives(*compiled)
+    size = sum(np.size(point[variable.name]) for variable in variables)
+    rows_inputs = [theta, *(leaf.placeholder for leaf in likelihood.leaves)]
+    model = likelihood.model
+    rows_first, rows_second = _derivatives(rows.sum(), theta, size)
+    first, second = _derivatives(exact, theta, size)
+    return (
+        Derivatives(
+            _compile(model, rows_inputs, rows_first, compile_kwargs),
+            _hessian(model, rows_inputs, rows_second, compile_kwargs),
+        ),
+        Derivatives(
+            interpreted(model, [theta], first) or _compile(model, [theta], first, compile_kwargs),
+            _hessian(model, [theta], second, compile_kwargs),
+        ),
+    )
 
 
-def _up_to_second_order(value: Any, theta: Any, direction: Any) -> list:
+class _Product(NamedTuple):
+    """Hessian times a direction, and all the directions that there are."""
+
+    value: Any
+    direction: Any
+    directions: NDArray
+
+
+def _derivatives(value: Any, theta: Any, size: int) -> tuple[list, _Product]:
+    """Value and gradient, and what makes the Hessian."""
     value = stabilized(value)
     gradient = grad(value, theta, disconnected_inputs="ignore")
+    direction = theta.type("direction")
     product = grad((gradient * direction).sum(), theta, disconnected_inputs="ignore")
-    return [output.astype("float64") for output in (value, gradient, product)]
+    product = (product + 0.0 * direction).astype("float64")  # a constant gets dimensions, too
+    every = np.eye(size, dtype=theta.dtype)
+    return [v.astype("float64") for v in (value, gradient)], _Product(product, direction, every)
+
+
+def _hessian(
+    model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
+) -> Callable[..., NDArray]:
+    """All directions at once in NumPy, or else one after the other in numba.
+
+    At once, what does not depend on the direction is computed once, the rest by matrix products.
+    """
+    value, direction, every = product
+    directions = matrix("directions", dtype=direction.dtype)
+    try:
+        at_once = vectorize_graph(value, {direction: directions})
+    except NotImplementedError:  # not every operation knows how to
+        function = None
+    else:
+        function = interpreted(model, [directions, *inputs], [at_once])
+    if function is not None:
+        return lambda *arguments: function(every, *arguments)[0]
+    one = _compile(model, [direction, *inputs], value, compile_kwargs)
+    return lambda *arguments: np.stack([one(along, *arguments) for along in every])
 
 
 def compile_residuals(

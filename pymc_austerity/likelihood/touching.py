@@ -175,14 +175,15 @@ class _Paths:
         return numbers.pop() if whole and len(numbers) == 1 else None
 
     def _rearranged(self, variable: Variable) -> Variable | None:
-        node: Any = variable.owner
+        node = variable.owner
         operand, *others = node.inputs
         if not isinstance(node.op, (*_REARRANGING, *ADVANCED_SUBTENSOR_OPS)):
             return None
         if operand not in self._touched or any(i in self._by_parameter for i in others):
             return None
         numbers = self._numbers(operand)
-        return None if numbers is None else node.op.make_node(numbers, *others).outputs[0]
+        op: Any = node.op
+        return None if numbers is None else op.make_node(numbers, *others).outputs[0]
 
 
 def _descendants(roots: Sequence[Variable], output: Variable) -> frozenset[Variable]:

@@ -1,6 +1,6 @@
 """The numerical guard of touching rows: whatever else changes, the other rows stay."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from pymc_austerity.errors import NotRowwiseError
 
 __all__ = ["verify_touching"]
 
-_N_FLIPS = 24
+_MOST_GROUPS = 64
 
 
 def verify_touching(
@@ -23,8 +23,9 @@ def verify_touching(
 ) -> None:
     """Flip entries at random configurations: only rows that they touch may change.
 
-    From single entries to half of them are flipped at a time, in about two dozen random
-    configurations, and the rows that none of the flipped entries touches are compared.
+    Entries are flipped one at a time, in pairs, in fours and so on up to half of them, each time at
+    another random configuration, and the rows that none of the flipped entries touches are
+    compared.
 
     Parameters
     ----------
@@ -49,20 +50,28 @@ def verify_touching(
     free = np.flatnonzero([rows is not None for rows in touching])
     if free.size == 0:
         return
-    for n_flipped in np.unique(np.geomspace(1, max(free.size // 2, 1), _N_FLIPS).astype(int)):
-        for _ in range(2):
-            flipped = rng.choice(free, size=n_flipped, replace=False)
-            current = rng.integers(0, 2, size=len(touching)).astype(dtype)
-            proposed = current.copy()
-            proposed[flipped] = 1 - proposed[flipped]
-            untouched = np.ones(n_rows, dtype=bool)
-            for entry in flipped:
-                untouched[touching[entry]] = False
-            rows = np.flatnonzero(untouched)
-            if rows.size > max_rows:
-                rows = np.sort(rng.choice(rows, size=max_rows, replace=False))
-            if rows.size:
-                _refuse_change(differences(proposed, current, rows))
+    for flipped in _groups(free, rng):
+        current = rng.integers(0, 2, size=len(touching)).astype(dtype)
+        proposed = current.copy()
+        proposed[flipped] = 1 - proposed[flipped]
+        untouched = np.ones(n_rows, dtype=bool)
+        for entry in flipped:
+            untouched[touching[entry]] = False
+        rows = np.flatnonzero(untouched)
+        if rows.size > max_rows:
+            rows = np.sort(rng.choice(rows, size=max_rows, replace=False))
+        if rows.size:
+            _refuse_change(differences(proposed, current, rows))
+
+
+def _groups(entries: NDArray[np.intp], rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Groups of entries of doubling sizes; every entry once in each size, up to some groups."""
+    size = 1
+    while size <= max(entries.size // 2, 1):
+        shuffled = rng.permutation(entries)
+        for start in range(0, min(entries.size, size * _MOST_GROUPS), size):
+            yield shuffled[start : start + size]
+        size *= 2
 
 
 def _refuse_change(changes: NDArray[np.float64]) -> None:

@@ -52,6 +52,11 @@ class Proposal(Protocol[State]):
 
     The object holds the settings and never changes, so that chains can share it; what the next
     step needs is in a state that the step method keeps, copies and pickles for it.
+
+    Two more things are optional. An attribute ``unconstrained = False`` says that no normal
+    approximation fits the coordinates in which it moves, so that none is looked for. A method
+    ``disperse(layout, point, radius, rng)`` returns a possible start of a chain about a point,
+    the farther away the larger the radius, which is at most 1.
     """
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:

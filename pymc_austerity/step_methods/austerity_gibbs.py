@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import pymc as pm
@@ -39,7 +39,13 @@ from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityGibbs"]
 
-USUAL_BATCH = 200
+_USUAL_BATCH = 200
+
+_USUAL_AUDIT = 0.02
+"""An update reads half of its factors, so that checking one in fifty costs a fiftieth."""
+
+_STATISTICS = {name: kind for name, kind in STATISTICS.items() if name != "scaling"}
+"""Nothing is proposed, so that there is no size of a proposal."""
 
 
 @dataclass_state
@@ -76,8 +82,8 @@ class AusterityGibbs(SubsamplingStep):
     epsilon : float
         Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
         the whole test errs more often. 0 is plain Gibbs sampling.
-    batch_size : int
-        Factors of each look.
+    batch_size : int, optional
+        Factors of each look, 200 by default.
     likelihood : sequence of str, optional
         Names of the potentials or observed variables to subsample. By default the observed
         variables with the most rows. A potential must be named.
@@ -87,7 +93,7 @@ class AusterityGibbs(SubsamplingStep):
         Update the entries in order, or as many entries picked at random.
     audit : float
         Share of the decisions, in [0, 1], that are checked on all factors after they were taken,
-        for the statistics only.
+        for the statistics only. The draws do not depend on it.
     model : pymc.Model, optional
         By default the model on the context stack.
     rng : int or numpy.random.Generator, optional
@@ -125,6 +131,7 @@ class AusterityGibbs(SubsamplingStep):
     used_all_rows      bool    whether all the decisions are exact
     audited            bool    whether any decision was checked on all factors
     audit_agrees       bool    whether all factors agreed with every decision that was checked
+    test_epsilon       float64 `epsilon`
     ================== ======= ====================================================================
 
     Constants of the run are attributes of ``sample_stats``; among them ``n_rows``, the largest
@@ -160,7 +167,7 @@ class AusterityGibbs(SubsamplingStep):
 
     name = "austerity_gibbs"
     _state_class = GibbsState
-    stats_dtypes_shapes: ClassVar = {k: v for k, v in STATISTICS.items() if k != "scaling"}
+    stats_dtypes_shapes = _STATISTICS
 
     def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
@@ -172,11 +179,11 @@ class AusterityGibbs(SubsamplingStep):
         vars: Sequence | None = None,
         *,
         epsilon: float = 0.05,
-        batch_size: int = USUAL_BATCH,
+        batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
         scan: Literal["systematic", "random"] = "systematic",
-        audit: float = 0.0,
+        audit: float = _USUAL_AUDIT,
         model: pm.Model | None = None,
         rng: Any = None,
         initial_point: dict[str, NDArray] | None = None,
@@ -185,11 +192,12 @@ class AusterityGibbs(SubsamplingStep):
         tail = "the tail probability at which the test stops"
         self.epsilon = checked_fraction("epsilon", epsilon, 0.5, tail)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        batch = checked_batch_size(batch_size) or USUAL_BATCH
+        batch = checked_batch_size(batch_size) or _USUAL_BATCH
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
         self.rule = StudentT(self.epsilon)
         self.tune = True
+        self.audit_rng = np.random.default_rng(0)
         model = pm.modelcontext(model)
         variables = checked_binary_variables(vars, model)
         point = initial_point or model.initial_point()
@@ -249,6 +257,7 @@ class AusterityGibbs(SubsamplingStep):
         plan = self._plan(self.rng, n_updates=state.size)
         outcomes = self.sweep(state, plan)
         statistics = statistics_of_sweep(outcomes, self.factors.sizes[plan.entries])
+        statistics["test_epsilon"] = self.epsilon
         return RaveledVars(state, apoint.point_map_info), [statistics]
 
     def _plan(self, rng: np.random.Generator, *, n_updates: int) -> Plan:
@@ -263,11 +272,16 @@ class AusterityGibbs(SubsamplingStep):
         if self.epsilon > 0.0:
             windows = (rng.random(n_updates) * self.factors.sizes[entries]).astype(np.int64)
         audited = np.zeros(n_updates, dtype=np.bool_)
-        if self.audit > 0.0:
-            audited = rng.random(n_updates) < self.audit
+        if self.audit > 0.0 and self.epsilon > 0.0:
+            audited = self.audit_rng.random(n_updates) < self.audit
         return Plan(entries, log_odds, windows, audited)
 
     # ------------------------------------------------------------------ a chain
+
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain; what is checked must not change its random numbers."""
+        super().set_rng(rng)
+        self.audit_rng = self.rng.spawn(1)[0]
 
     def reset_tuning(self) -> None:
         """Nothing is tuned."""

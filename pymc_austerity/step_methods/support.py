@@ -9,7 +9,7 @@ from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, UserProposal
 
-__all__ = ["refuse_unsuitable"]
+__all__ = ["is_unconstrained", "refuse_unsuitable"]
 
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
@@ -44,3 +44,20 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
                 "would not keep: move it together with its indicators, with "
                 f"AusterityMH(proposal=ReversibleJump({name!r}, ...))."
             )
+
+
+def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:
+    """Whether a normal approximation in the coordinates of the variables makes sense at all.
+
+    Parameters
+    ----------
+    variables : sequence
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+    proposal : Proposal, optional
+        What the user gave.
+    """
+    random_variables = [model.values_to_rvs[variable] for variable in variables]
+    special = any(on_manifold(rv) or has_point_masses(rv) for rv in random_variables)
+    return getattr(proposal, "unconstrained", True) and not special

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from pymc_austerity.likelihood import Derivatives
 from pymc_austerity.rows import ArrayRows
 
 
@@ -28,8 +29,8 @@ def poisson(eta, y):
 class Regression:
     """Rows ``(X, y)``, coefficients with independent normal(0, prior_precision^-1/2) priors.
 
-    `passes` counts the rows read for values and gradients, `curvatures` those for products with
-    the Hessian, both in units of all rows.
+    `passes` counts the rows read for values and gradients, `curvatures` those for Hessians, both
+    in units of all rows.
     """
 
     family: object
@@ -47,17 +48,26 @@ class Regression:
     def source(self):
         return ArrayRows([self.X, self.y])
 
-    def rows(self, point, direction, X, y):
-        if direction.any():
-            self.curvatures += y.size / self.y.size
-        else:
-            self.passes += y.size / self.y.size
-        value, first, second = self.family(X @ point, y)
-        return [value.sum(), X.T @ first, X.T @ (second * (X @ direction))]
+    @property
+    def rows(self):
+        return Derivatives(self.row_gradient, self.row_hessian)
 
-    def exact(self, point, direction):
+    @property
+    def exact(self):
         precision = self.prior_precision
-        return [-0.5 * precision * point @ point, -precision * point, -precision * direction]
+        return Derivatives(
+            lambda point: [-0.5 * precision * point @ point, -precision * point],
+            lambda point: -precision * np.eye(point.size),
+        )
+
+    def row_gradient(self, point, X, y):
+        self.passes += y.size / self.y.size
+        value, first, _ = self.family(X @ point, y)
+        return [value.sum(), X.T @ first]
+
+    def row_hessian(self, point, X, y):
+        self.curvatures += y.size / self.y.size
+        return (X * self.family(X @ point, y)[2][:, None]).T @ X
 
     def differences(self, proposed, current, X, y):
         return self.family(X @ proposed, y)[0] - self.family(X @ current, y)[0]

@@ -221,26 +221,23 @@ class TestPitfall:
         assert line.gradient(0.01) == pytest.approx(numeric, rel=1e-4)
         assert line.gradient(sgld_pitfall.mode(line)) == pytest.approx(0.0, abs=1e-6)
 
-    def test_gradients_of_mini_batches_are_right_on_average(self, line, rng):
-        batches = rng.permutation(sgld_pitfall.N_ROWS).reshape(20, -1)
-        mean = np.mean([line.gradient(0.02, batch) for batch in batches])
-        assert mean == pytest.approx(line.gradient(0.02), rel=1e-9)
+    def test_verdict_compares_with_exact_decisions(self):
+        def sampler(distance):
+            return {"total_variation": distance, "mean": 0.01, "shares": [0.0] * 70}
 
-    def test_ratio_of_the_moves_is_that_of_their_densities(self, line):
-        moves, point = sgld_pitfall.LangevinMoves(line), np.array([0.008])
-        new, log_ratio = moves(point, np.random.default_rng(3))
-        rng = np.random.default_rng(3)
-        rows = rng.choice(sgld_pitfall.N_ROWS, sgld_pitfall.BATCH_SIZE, replace=False)
+        names = ("uncorrected", "epsilon = 0.5", "exact")
+        results = {"n_draws": 10, "mean": 0.01, "sd": 0.01, "truth": [0.0] * 70}
+        for distances, agrees in (((0.33, 0.04, 0.02), True), ((0.33, 0.2, 0.02), False)):
+            results["samplers"] = dict(zip(names, map(sampler, distances), strict=True))
+            assert sgld_pitfall.verdict(results).agrees is agrees
 
-        def log_q(to, start):
-            drift = 0.5 * sgld_pitfall.STEP_SIZE * line.gradient(start, rows)
-            return -0.5 * (to - start - drift) ** 2 / sgld_pitfall.STEP_SIZE
-
-        expected = log_q(point, new) - log_q(new, point)
-        assert log_ratio == pytest.approx(float(expected[0]), rel=1e-9)
+    def test_without_a_test_the_draws_lie_too_far_to_the_right(self, line):
+        _, mean, sd = sgld_pitfall.posterior(line)
+        draws = sgld_pitfall.sample(line, 4_000, test=None)
+        assert draws.mean() > mean + 0.5 * sd
 
     def test_exact_decisions_give_the_posterior(self, line, rng):
-        draws = sgld_pitfall.corrected(line, 0.0, 6_000)[::20]
+        draws = sgld_pitfall.sample(line, 6_000, epsilon=0.0)[::20]
         theta = np.linspace(-0.01, 0.06, 20_001)
         weights = np.exp(line.log_density(theta) - line.log_density(theta).max())
         exact = rng.choice(theta, size=20_000, p=weights / weights.sum())

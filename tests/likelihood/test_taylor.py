@@ -15,6 +15,7 @@ from pymc_austerity.likelihood import (
     compile_differences,
     compile_residuals,
     split_log_density,
+    taylor,
 )
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences
 from tests.zoo.all_shapes import SHAPES
@@ -96,12 +97,34 @@ def test_taylor_terms_of_every_shape(shape, rng):
         residuals = compiled.residuals(order)(proposed, current, anchor, *block)
         assert residuals.dtype == np.float64
         assert_close(residuals, differences - terms)
-    direction = rng.standard_normal(anchor.size)
-    derivatives = compiled.derivatives()
-    value, gradient, product = derivatives.rows(anchor, direction, *block)
+    rows, exact = compiled.derivatives()
+    value, gradient = rows.gradient(anchor, *block)
     assert_close(gradient, g.sum(axis=0))
-    assert_close(product, H.sum(axis=0) @ direction)
-    assert value.shape == () and value.dtype == np.float64
+    assert_close(rows.hessian(anchor, *block), H.sum(axis=0))
+    assert np.shape(value) == () and value.dtype == np.float64
+    assert exact.gradient(anchor)[1].shape == anchor.shape
+    assert exact.hessian(anchor).shape == (anchor.size, anchor.size)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("name", ["logistic", "student_t", "slopes_by_group"])
+def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monkeypatch):
+    """With a number of rows in a block that is not known to the graph."""
+    if not at_once:
+        monkeypatch.setattr(taylor, "interpreted", lambda *arguments: None)
+    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    rows, exact = compiled.derivatives()
+    anchor = compiled.anchor
+    H = hessians(compiled.values, anchor)
+    for n in (1, 3, N_TAKEN):
+        block = [leaf[:n] for leaf in compiled.block]
+        assert_close(rows.hessian(anchor, *block), H[:n].sum(axis=0))
+
+    def exact_density(vector):
+        return np.atleast_1d(exact.gradient(vector)[0])
+
+    assert_close(exact.gradient(anchor)[1], gradients(exact_density, anchor)[0])
+    assert_close(exact.hessian(anchor), hessians(exact_density, anchor)[0])
 
 
 @pytest.mark.parametrize("name", ["logistic", "student_t"])
@@ -109,15 +132,17 @@ def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
     compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
     log_density = compiled.model.compile_logp(**NO_C)
     every, anchor = compiled.block_of(np.arange(compiled.split.n_rows)), compiled.anchor
-    derivatives, direction = compiled.derivatives(), rng.standard_normal(anchor.size)
-    rows, exact = derivatives.rows(anchor, direction, *every), derivatives.exact(anchor, direction)
+    rows, exact = compiled.derivatives()
+    value, gradient = rows.gradient(anchor, *every)
+    exact_value, exact_gradient = exact.gradient(anchor)
 
     def whole(vector):
         return np.atleast_1d(log_density(compiled.point(vector)))
 
-    assert rows[0] + exact[0] == pytest.approx(whole(anchor)[0], rel=1e-12)
-    assert_close(rows[1] + exact[1], gradients(whole, anchor)[0])
-    assert_close(rows[2] + exact[2], hessians(whole, anchor)[0] @ direction)
+    assert value + exact_value == pytest.approx(whole(anchor)[0], rel=1e-12)
+    assert_close(gradient + exact_gradient, gradients(whole, anchor)[0])
+    both = rows.hessian(anchor, *every) + exact.hessian(anchor)
+    assert_close(both, hessians(whole, anchor)[0])
 
 
 @pytest.mark.parametrize("name", ["logistic", "hurdle"])
@@ -188,17 +213,18 @@ def test_extreme_logits(form, mode, rng):
     model = logistic_model(form, x, y)
     split = split_log_density(model)
     arguments = (split, list(model.value_vars), {}, model.initial_point())
-    derivatives = compile_derivatives(*arguments, compile_kwargs={"mode": mode})
+    rows, _ = compile_derivatives(*arguments, compile_kwargs={"mode": mode})
     residuals = compile_residuals(*arguments, compile_kwargs={"mode": mode})
     one = np.ones(1)
     p, q = expit(x), expit(-x)
     for k in range(x.size):
         block = [np.ascontiguousarray(leaf.array[[k]]) for leaf in split.leaves]
-        value, gradient, product = derivatives.rows(one, one, *block)
+        value, gradient = rows.gradient(one, *block)
+        curvature = rows.hessian(one, *block)[0, 0]
         slope = q[k] if y[k] else -p[k]
         assert value == pytest.approx(log_expit(x[k] if y[k] else -x[k]), rel=1e-9, abs=1e-15)
         assert gradient[0] == pytest.approx(slope * x[k], rel=1e-9, abs=1e-12)
-        assert product[0] == pytest.approx(-p[k] * q[k] * x[k] ** 2, rel=1e-9, abs=1e-10)
+        assert curvature == pytest.approx(-p[k] * q[k] * x[k] ** 2, rel=1e-9, abs=1e-10)
         # l(1.01) - l(0.99) less its expansion
         sign = 1.0 if y[k] else -1.0
         difference = log_expit(sign * 1.01 * x[k]) - log_expit(sign * 0.99 * x[k])

@@ -10,7 +10,7 @@ from pymc_austerity import AusterityMH, RandomWalk
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import ReversibleJump, StiefelWalk, UserProposal
 from pymc_austerity.step_methods.starting import disperse
-from pymc_austerity.step_methods.support import refuse_unsuitable
+from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from tests.proposals.special_models import QUIET, regression, rotated_rows
 
 
@@ -144,6 +144,8 @@ def test_proposals_that_would_leave_the_support_are_refused(build, words, propos
     with pytest.raises(SettingError, match=words):
         refuse_unsuitable(model.value_vars, model, proposal)
     refuse_unsuitable(model.value_vars, model, special)
+    assert not is_unconstrained(model.value_vars, model, special)
+    assert not is_unconstrained(model.value_vars, model, None)
     refuse_unsuitable(model.value_vars, model, UserProposal(lambda point, rng: (point, 0.0)))
 
 

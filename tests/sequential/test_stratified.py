@@ -3,6 +3,8 @@ import math
 import numpy as np
 import pytest
 
+from pymc_austerity.control_variates import first_look_sizes
+from pymc_austerity.rows import strata_by_score
 from pymc_austerity.sequential import (
     StratifiedDesign,
     StratifiedSurvey,
@@ -10,6 +12,7 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     decide,
 )
+from pymc_austerity.step_methods.default_plan import _FEWEST_PER_STRATUM, _STRATA
 
 
 class Stream:
@@ -116,10 +119,12 @@ def test_all_rows_in_the_end_and_exact(strata, rng):
 def test_wild_strata_are_looked_at_harder(rng):
     strata = [rng.normal(0, 50.0, size=2_000), rng.normal(0, 1.0, size=2_000)]
     survey = survey_of(strata, [20, 20], rng)
-    survey.look()
-    survey.look()
+    for _ in range(8):
+        survey.look()
     first, second = survey.stream.calls[1]
-    assert first > 10 * second
+    assert first > second  # twenty rows are no proof that a stratum is quiet
+    first, second = survey.stream.calls[6]  # hundreds are
+    assert first > 3 * second
     assert second >= 2
 
 
@@ -149,3 +154,33 @@ def test_a_row_that_is_not_finite_rejects(rng):
     strata = [np.array([1.0, -np.inf, 2.0]), rng.normal(size=100)]
     decision = decide(survey_of(strata, [3, 10], rng), -1e9, rule=StudentT(0.05))
     assert not decision.accept
+
+
+# ------------------------------------------------------------------ residuals as models have them
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.01])
+def test_skewed_residuals_of_one_sign(epsilon, rng):
+    """Pairs as far apart as the first look is made for, thresholds log u about the border."""
+    n_rows, n_orders, n_thresholds = 20_000, 30, 40
+    scores = 2e-4 * np.exp(1.5 * rng.standard_normal(n_rows))
+    n_take_all, per_stratum = first_look_sizes(
+        scores,
+        epsilon=epsilon,
+        n_strata=_STRATA,
+        fewest_per_stratum=_FEWEST_PER_STRATUM,
+        most=2_000,
+    )
+    n_wrong, rule = 0, StudentT(epsilon)
+    for _ in range(n_orders):
+        order, strata = strata_by_score(
+            scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
+        )
+        residuals = -scores[order] * rng.standard_normal(n_rows) ** 2 / math.sqrt(3.0)
+        pieces, total = np.split(residuals, strata.offsets[1:]), residuals.sum()
+        for log_uniform in np.log(rng.random(n_thresholds)):
+            threshold = total + log_uniform + 1.0
+            decision = decide(survey_of(pieces, strata.first_counts, rng), threshold, rule=rule)
+            n_wrong += decision.accept != (total > threshold)
+    n_decisions = n_orders * n_thresholds
+    assert n_wrong / n_decisions < epsilon + 2 * math.sqrt(epsilon / n_decisions)

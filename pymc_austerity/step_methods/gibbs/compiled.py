@@ -131,12 +131,25 @@ def _read(rows, proposed, current, own, window, n_new, arguments, moments):  # t
         start = (window + count) % own.size
         stop = start + min(n_new, own.size - start, LARGEST_BLOCK)
         block = rows(proposed, current, own[start:stop], *arguments)[0]
-        block_mean = block.mean()
+        block_mean, block_squares = _moments(block)
         shift, total = block_mean - mean, count + block.size
-        squares += ((block - block_mean) ** 2).sum() + shift * shift * count * block.size / total
+        squares += block_squares + shift * shift * count * block.size / total
         mean += shift * block.size / total
         count = total
         n_new -= block.size
         if not math.isfinite(mean):
             break
     return count, mean, squares
+
+
+@numba.njit
+def _moments(values):  # type: ignore[no-untyped-def]
+    """Mean and centred sum of squares."""
+    total = 0.0
+    for value in values:
+        total += value
+    mean = total / values.size
+    squares = 0.0
+    for value in values:
+        squares += (value - mean) * (value - mean)
+    return mean, squares
