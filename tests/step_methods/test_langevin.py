@@ -74,7 +74,7 @@ class TestGradients:
             batch, beta = gradients.draw(rng), rng.normal(size=2)
             drawn = np.concatenate([next(a for a in b if a.ndim == 2) for b in batch.blocks])
             rows = [np.flatnonzero((x == row).all(axis=1))[0] for row in drawn]
-            assert len(set(rows)) == len(rows) == 50
+            assert len(rows) == 50 and len(set(rows)) > 35
             some = x[rows], y[rows]
             expected = N_ROWS / 50 * gradient(beta, *some) - beta
             if order:
@@ -101,7 +101,7 @@ class TestGradients:
         _, gradients = gradients_of(
             logistic(), batch_size=150
         )  # rows in strata are not in random order
-        assert type(gradients.rows).__name__ == "FreshRows"
+        assert type(gradients.rows).__name__ == "IndependentRows"
 
     def test_single_precision(self, rng):
         with pytensor.config.change_flags(floatX="float32"):
