@@ -9,23 +9,42 @@ from pymc_austerity.errors import (
     SettingTypeError,
     StaleDataError,
 )
-from pymc_austerity.proposals import CrankNicolson, Langevin, Mixture, RandomWalk
-from pymc_austerity.sequential import StudentT
+from pymc_austerity.proposals import (
+    CrankNicolson,
+    Langevin,
+    Mixture,
+    RandomWalk,
+    ReversibleJump,
+    StiefelWalk,
+)
+from pymc_austerity.sequential import (
+    BarkerTest,
+    EmpiricalBernstein,
+    Hoeffding,
+    StudentT,
+    WangTsiatis,
+)
 from pymc_austerity.step_methods import AusterityGibbs, AusterityMH
 
 __all__ = [
     "AusterityGibbs",
     "AusterityMH",
     "AusterityWarning",
+    "BarkerTest",
     "CrankNicolson",
     "DataError",
+    "EmpiricalBernstein",
+    "Hoeffding",
     "Langevin",
     "Mixture",
     "NotRowwiseError",
     "RandomWalk",
+    "ReversibleJump",
     "SettingError",
     "SettingTypeError",
     "StaleDataError",
+    "StiefelWalk",
     "StudentT",
+    "WangTsiatis",
     "__version__",
 ]

@@ -17,6 +17,7 @@ from pymc_austerity.design.looks import (
     stratified_looks,
     stratified_spread,
 )
+from pymc_austerity.design.normality import NormalityCheck, first_look_statistics
 from pymc_austerity.design.optimal import average_design, worst_case_design
 from pymc_austerity.design.promise import TestDesign
 from pymc_austerity.design.search import default_batch_sizes
@@ -25,6 +26,7 @@ from pymc_austerity.design.trial import TrialRun
 __all__ = [
     "Boundary",
     "Looks",
+    "NormalityCheck",
     "OperatingCharacteristic",
     "TestDesign",
     "TrialRun",
@@ -35,6 +37,7 @@ __all__ = [
     "doubling_looks",
     "effective_shares",
     "expected_error",
+    "first_look_statistics",
     "operating_characteristic",
     "stratified_looks",
     "stratified_spread",

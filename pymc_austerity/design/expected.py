@@ -15,7 +15,8 @@ __all__ = ["expected_error"]
 
 _NODES = 257
 _REACH = 40.0
-"""Distances beyond so many standard errors of the first look are never decided wrongly."""
+"""Distances beyond so many standard errors of the first look are never decided wrongly, and those
+beyond so many nats never occur."""
 
 _SMALL = 1e-3
 """Standard deviation of the log-ratio, nats, below which it is taken for constant."""
@@ -60,16 +61,16 @@ def expected_error(
     --------
     >>> from pymc_austerity.design import Boundary, constant_looks, expected_error
     >>> round(expected_error(constant_looks(500, 10_000), Boundary(0.05), 0.1, acceptance=0.5), 3)
-    0.008
+    0.012
     """
     if len(looks) == 1:
         return 0.0
-    nearest = _REACH / math.sqrt(looks.information[0])
-    distances = nearest * np.linspace(0.0, 1.0, _NODES) ** 3  # fine where the error is large
-    error, _ = operating_characteristic(distances, looks, boundary)
-    nats = spread * distances
+    fine = np.linspace(0.0, 1.0, _NODES) ** 3  # near the threshold
+    nearest = _REACH * spread / math.sqrt(looks.information[0])
+    nats = np.unique(np.concatenate([nearest * fine, _REACH * fine]))  # of error, and of density
+    error, _ = operating_characteristic(nats / spread, looks, boundary)
     density = _density(nats, acceptance) + _density(-nats, acceptance)
-    return float(np.trapezoid(error * density, nats))
+    return float(min(np.trapezoid(error * density, nats), error[0]))
 
 
 def _density(distance: NDArray[np.float64], acceptance: float) -> NDArray[np.float64]:

@@ -46,7 +46,7 @@ def _no_audit(facts: Facts) -> str | None:
         return None
     return (
         "No decision was checked on all rows, so that the error is believed, not measured: run "
-        "some draws with AusterityMH(audit=0.05)."
+        "longer, or some draws with AusterityMH(audit=0.05)."
     )
 
 

@@ -4,6 +4,7 @@ import math
 import warnings
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
@@ -12,7 +13,7 @@ from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.tables import by_chain
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 
-__all__ = ["audit", "audit_table", "contradicts"]
+__all__ = ["audit", "audit_table", "contradicts", "has_max_error"]
 
 
 def audit(
@@ -29,8 +30,9 @@ def audit(
     idata : InferenceData, DataTree, Dataset or path
         A run of ``AusterityMH(audit=...)``, or a netCDF file of one.
     promised : float, optional
-        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``epsilon``
-        of the run, which bounds one look: whole decisions may err more often.
+        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
+        of the run, or else its ``epsilon``, which bounds one look: whole decisions may err more
+        often.
     probability : float
         Coverage of the interval, in (0, 1).
     step_method : int, optional
@@ -102,7 +104,8 @@ def audit(
     table = audit_table(idata, promised, probability, step_method)
     overall = table.loc["all"]
     if contradicts(overall):
-        source = "" if promised is not None else " by epsilon, which bounds one look only"
+        named = promised is not None or has_max_error(idata)
+        source = "" if named else " by epsilon, which bounds one look only"
         warnings.warn(
             f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
             f"more than the {overall['promised']:.2%} promised{source}: choose a smaller epsilon, "
@@ -117,13 +120,12 @@ def audit_table(
     idata: Any, promised: float | None, probability: float, step_method: int | None
 ) -> pd.DataFrame:
     """`audit` without the warning."""
-    needed = ["audited", "audit_agrees"] + (["epsilon"] if promised is None else [])
-    statistics = statistics_of(idata, needed, step_method=step_method)
+    statistics = statistics_of(idata, ["audited", "audit_agrees"], step_method=step_method)
     if (statistics["steps_per_draw"] > 1).any():
         statistics = statistics_of(statistics, ["audit"])
     _check_share("probability", probability)
     if promised is None:
-        promised = float(statistics["epsilon"].max())
+        promised = _promised(statistics)
     _check_share("promised", promised)
     steps, share = _steps_and_share(statistics)
 
@@ -143,6 +145,26 @@ def audit_table(
         }
 
     return by_chain(statistics, summary)
+
+
+def has_max_error(idata: Any) -> bool:
+    """Whether the user named the largest share of wrong decisions when the run was made."""
+    return bool(np.isfinite(_max_error(statistics_of(idata))))
+
+
+def _max_error(statistics: xr.Dataset) -> float:
+    known = statistics.coords.get("max_error")
+    return math.nan if known is None else float(known.max())
+
+
+def _promised(statistics: xr.Dataset) -> float:
+    """The largest error that was asked for, else the largest epsilon of a draw, else of the run."""
+    asked = _max_error(statistics)
+    if not math.isnan(asked):
+        return asked
+    if "test_epsilon" in statistics:
+        return float(statistics["test_epsilon"].max())
+    return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())
 
 
 def contradicts(row: pd.Series) -> bool:
@@ -167,6 +189,8 @@ def _steps_and_share(statistics: xr.Dataset) -> tuple[int, float]:
     if steps <= {1}:
         return 1, 1.0
     shares = set(statistics["audit"].values[some].tolist())
+    if any(math.isnan(share) for share in shares):  # a budget: hardly ever two of one draw
+        return 1, 1.0
     if len(steps) > 1 or len(shares) > 1:
         raise SettingError(
             "The step methods of this run differ in steps_per_draw or audit, so that their audits "

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from pymc_austerity.diagnostics.audits import audit_table
+from pymc_austerity.diagnostics.audits import audit_table, has_max_error
 from pymc_austerity.diagnostics.errors_of_decisions import decision_errors
 from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.usage import data_usage
@@ -55,5 +55,5 @@ def facts_of(
         data_usage(statistics),
         decision_errors(statistics),
         audit_table(statistics, promised, probability, None),
-        "allowed by epsilon" if promised is None else "promised",
+        "promised" if promised is not None or has_max_error(statistics) else "allowed by epsilon",
     )

@@ -18,6 +18,7 @@ _DIMENSIONS = ("chain", "draw", "step_method")
 _CONSTANTS = (
     "n_rows",
     "epsilon",
+    "max_error",
     "audit",
     "steps_per_draw",
     "batch_size",

@@ -3,6 +3,8 @@
 import textwrap
 from typing import Any
 
+import numpy as np
+
 from pymc_austerity.diagnostics.advice import advice_on
 from pymc_austerity.diagnostics.audits import contradicts
 from pymc_austerity.diagnostics.facts import Facts, facts_of
@@ -26,8 +28,8 @@ def report(
     idata : InferenceData, DataTree, Dataset or path
         A run of AusterityMH, or a netCDF file of one.
     promised : float, optional
-        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``epsilon``
-        of the run.
+        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
+        of the run, or else its ``epsilon``.
     probability : float
         Coverage of the interval of the audit, in (0, 1).
     step_method : int, optional
@@ -115,13 +117,22 @@ def _heading(facts: Facts) -> str:
 
 def _tail(facts: Facts) -> str:
     row = facts.errors.loc["all"]
-    epsilon = ", ".join(dict.fromkeys(f"{value:g}" for value in facts.constants("epsilon")))
+    epsilon = _epsilons(facts)
     return (
         f"The test stopped at a tail probability of {row['error_mean']:.2g} on average and "
         f"{row['error_max']:.2g} at most" + (f" (epsilon {epsilon})" if epsilon else "") + "; it "
         f"expects {row['expected_wrong']:,.1f} wrong decisions ({row['error_mean']:.2%}), as if it "
         "had looked only once."
     )
+
+
+def _epsilons(facts: Facts) -> str:
+    """The tail probabilities at which the test stopped, at most three or their range."""
+    values = facts.constants("epsilon")
+    if "test_epsilon" in facts.statistics:
+        values = np.unique(facts.statistics["test_epsilon"].values).tolist()
+    texts = list(dict.fromkeys(f"{value:.3g}" for value in values if np.isfinite(value)))
+    return ", ".join(texts) if len(texts) <= 3 else f"from {texts[0]} to {texts[-1]}"
 
 
 def _exact(facts: Facts) -> str:

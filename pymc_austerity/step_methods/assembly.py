@@ -150,10 +150,14 @@ def assemble(
     settings: Settings,
     *,
     anchor: NDArray | None,
+    unconstrained: bool = True,
     compile_kwargs: dict[str, Any] | None,
     say: Say = str,
 ) -> Machinery:
-    """Compile what the variables of one step method need, and choose how rows are sampled."""
+    """Compile what the variables of one step method need, and choose how rows are sampled.
+
+    Control variates are for variables that are `unconstrained`: free to move in every direction.
+    """
     likelihood, point = prepared.likelihood, prepared.point
     _refuse_local(likelihood, variables)
     say("compiling")
@@ -165,9 +169,11 @@ def assemble(
     reason = ""
     if settings.order and not _always_exact(settings, likelihood.n_rows):
         request = PlanRequest(likelihood, variables, shared, point, start, compiled.rows, settings)
-        plan, reason = control_variate_plan(
-            request, rng=prepared.rng, anchor=anchor, compile_kwargs=compile_kwargs, say=say
-        )
+        plan, reason = None, "its variables cannot move in every direction"
+        if unconstrained:
+            plan, reason = control_variate_plan(
+                request, rng=prepared.rng, anchor=anchor, compile_kwargs=compile_kwargs, say=say
+            )
         if plan is not None:
             return Machinery(compiled.exact, *plan)
         if settings.control_variates != "auto":

@@ -18,6 +18,7 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.design import NormalityCheck
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import (
     Mixture,
@@ -32,6 +33,7 @@ from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.gradients import with_gradients
+from pymc_austerity.step_methods.normality import check_normality
 from pymc_austerity.step_methods.promise import promise_of
 from pymc_austerity.step_methods.sampling import StratifiedSampling
 from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings
@@ -43,6 +45,7 @@ from pymc_austerity.step_methods.starting import (
     layout_of,
 )
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
+from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.step_methods.trial import TrialPlan
 
 __all__ = ["AusterityMH"]
@@ -76,9 +79,18 @@ class AusterityMH(SubsamplingStep):
     vars : sequence of variables or names, optional
         Free variables to sample; all by default. What is left over PyMC gives to NUTS or other
         step methods, on all the data.
-    epsilon : float
-        Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
-        the whole test errs more often. 0 is plain Metropolis-Hastings on all rows.
+    epsilon : float or callable
+        Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
+        look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
+        tuning the test begins looser and is tightened. A function from the number of a draw,
+        counted from 0 with those of the tuning phase, says how strict each draw is.
+    max_error : float, optional
+        Largest share of wrong decisions, above 0 and below 0.5, instead of `epsilon`. The test for
+        it is the one for the worst case while tuning, then the cheapest one for decisions like
+        those of the tuning phase.
+    test : {"auto"}, StoppingRule, BarkerTest or None
+        Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
+        proposal, for proposals that leave the posterior nearly invariant by themselves.
     batch_size : int, optional
         Rows of the first look at most; with uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
@@ -103,9 +115,9 @@ class AusterityMH(SubsamplingStep):
         Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
         without. A function ``(point, rng) -> (new point,
         log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
-    audit : float
-        Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
-        the statistics only.
+    audit : {"auto"} or float
+        Which decisions are checked on all rows after they were taken, for the statistics only: as
+        many as 5 % of the sampling time pays for, or a share of them in [0, 1].
     tune : bool
         Adapt the proposal in the tuning phase.
     steps_per_draw : int
@@ -132,6 +144,11 @@ class AusterityMH(SubsamplingStep):
     SettingError, SettingTypeError
         An argument cannot be used, or a variable has one entry per row.
 
+    Warns
+    -----
+    AusterityWarning
+        The means of first looks are not normal enough for the test.
+
     Notes
     -----
     Statistics of every draw, in ``sample_stats``, each of shape (chain, draw). With several steps
@@ -152,7 +169,11 @@ class AusterityMH(SubsamplingStep):
     audited            bool    whether the decision was checked on all rows
     audit_agrees       bool    whether all rows agreed (True where not audited)
     scaling            float64 size of the proposal
+    test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
     ================== ======= ====================================================================
+
+    Before the run the t statistic of first looks at real differences is compared with Student's t;
+    the result is in the attribute ``normality``, and a warning names the remedy where it fails.
 
     Constants of the run (``n_rows``, ``epsilon``, ``batch_size``, ``setup_seconds``, ...) are
     attributes of ``sample_stats``.
@@ -232,6 +253,7 @@ class AusterityMH(SubsamplingStep):
         self.adapts = bool(tune) and self.settings.test is not None  # else nothing is learnt
         model = pm.modelcontext(model)
         variables = checked_variables(vars, model)
+        refuse_unsuitable(variables, model, own_proposal)
         point = initial_point or model.initial_point()
         started = time.perf_counter()
         shared = make_shared_replacements(point, variables, model)
@@ -245,6 +267,7 @@ class AusterityMH(SubsamplingStep):
                 shared,
                 self.settings,
                 anchor=anchor_point(anchor, variables, model),
+                unconstrained=is_unconstrained(variables, model, own_proposal),
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
@@ -264,7 +287,14 @@ class AusterityMH(SubsamplingStep):
         self.proposal_state: Any = None
         self.layout = layout_of(variables, model, point)
         self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
+        self.normality = self._checked_normality(prepared.rng)
         self._finish(started, explain(prepared.likelihood, variables))
+
+    def _checked_normality(self, rng: np.random.Generator) -> NormalityCheck | None:
+        if not self.settings.is_t_test or self.machinery.sampling.is_exact:
+            return None
+        arguments = self.machinery, self.proposal, self.layout, self.start
+        return check_normality(*arguments, epsilon=self.settings.tail, rng=rng)
 
     def _trial_plan(self) -> TrialPlan | None:
         sampling, max_error = self.machinery.sampling, self.settings.max_error
@@ -276,8 +306,9 @@ class AusterityMH(SubsamplingStep):
 
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the test stops, or the largest error that is wanted."""
-        return self.settings.tail if self.settings.is_sequential else math.nan
+        """Tail probability at which the test stops in the end; NaN if it is designed or none."""
+        designed = self.settings.max_error is not None
+        return self.settings.tail if self.settings.is_sequential and not designed else math.nan
 
     @property
     def test(self) -> str:
@@ -379,7 +410,7 @@ class AusterityMH(SubsamplingStep):
         approximation, is_possible = self.machinery.approximation, self._is_possible
         if approximation is not None:
             return disperse_about(approximation, current, is_possible, self.rng)
-        return disperse(current, self.layout, is_possible, self.rng)
+        return disperse(current, self.layout, is_possible, self.rng, proposal=self.proposal)
 
     def _is_possible(self, candidate: NDArray) -> bool:
         return self.machinery.is_possible(candidate, self.start.astype(candidate.dtype))

@@ -44,6 +44,11 @@ class Sampling(Protocol):
         ...
 
     @property
+    def design(self) -> StratifiedDesign:
+        """The strata and their first look; one stratum for uniform samples."""
+        ...
+
+    @property
     def looks(self) -> Looks:
         """When a test looks, as far as this is known beforehand."""
         ...
@@ -106,6 +111,11 @@ class UniformSampling:
     def is_exact(self) -> bool:
         """Whether the first look sees all rows."""
         return self.batch_size >= self.n_rows
+
+    @cached_property
+    def design(self) -> StratifiedDesign:
+        """A single stratum."""
+        return StratifiedDesign(np.array([self.n_rows]), np.array([self.batch_size]))
 
     @property
     def looks(self) -> Looks:

@@ -11,6 +11,7 @@ from pymc_austerity.sequential import (
     StoppingRule,
     StudentT,
     Tightening,
+    WangTsiatis,
 )
 from pymc_austerity.step_methods.checks import (
     checked_audit,
@@ -132,6 +133,11 @@ class Settings:
         if self.control_variates is None or (self.control_variates == "auto" and self.is_bounded):
             return 0
         return 2 if self.control_variates == "auto" else self.control_variates
+
+    @property
+    def is_t_test(self) -> bool:
+        """Whether the test takes means of rows for normal."""
+        return self.test == "auto" or isinstance(self.test, StudentT | WangTsiatis)
 
     @property
     def is_bounded(self) -> bool:

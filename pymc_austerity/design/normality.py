@@ -1,0 +1,214 @@
+"""Whether sums of rows are normal enough for a t-test, found out on real differences."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+from scipy.stats import binom
+
+from pymc_austerity.sequential import StratifiedDesign
+
+__all__ = ["NormalityCheck", "first_look_statistics"]
+
+Floats = NDArray[np.float64]
+
+_TOLERATED = 2.0
+"""A tail that is so many times as heavy as it should be is put up with."""
+
+_CHANCE = 1e-4
+"""Probability of a false alarm where the tail is just tolerable."""
+
+_HARMLESS = 0.5
+"""Wrong decisions at the first look that do no harm, as a share of epsilon."""
+
+_SMALLEST_TAIL = 0.005
+"""Tail probability below which some thousand samples say nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalityCheck:
+    r"""What a t-test meets at its first look.
+
+    Tails that are too heavy do harm only where the threshold often lies within them. A decision is
+    wrong if the sum's estimate errs by :math:`e`, and the true distance from the threshold is on
+    the other side and less than :math:`|e| - q s`, with :math:`s` the standard error and :math:`q`
+    the quantile at which the test stops. As the threshold contains :math:`\log u`, distances of
+    about a nat are usual: the density of a Laplace variable bounds theirs where it matters.
+
+    Parameters
+    ----------
+    statistics : float array, shape (R,)
+        The t statistic of R samples, centred at the sum of all rows.
+    degrees_of_freedom : float array, shape (R,)
+        Degrees of freedom that go with them.
+    standard_errors : float array, shape (R,), nats
+        Estimated standard error of the sum.
+    within : float array, shape (R, H)
+        The t statistic of the mean of each stratum; NaN where all of its rows are seen.
+    within_degrees_of_freedom : float array, shape (H,)
+        Degrees of freedom that go with them.
+    epsilon : float
+        Tail probability at which the test stops.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. arXiv:1304.5299v1, section 4 and figure 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.design import NormalityCheck, first_look_statistics
+    >>> from pymc_austerity.sequential import StratifiedDesign
+    >>> rng = np.random.default_rng(1)
+    >>> uniform = StratifiedDesign(np.array([10_000]), np.array([100]))
+    >>> normal, skewed = rng.normal(size=10_000), rng.lognormal(sigma=4.0, size=10_000)
+    >>> for rows in (normal, skewed):
+    ...     samples = first_look_statistics([rows], uniform, n_samples=2_000, rng=rng)
+    ...     print(NormalityCheck(*samples, epsilon=0.05).passes)
+    True
+    False
+    """
+
+    statistics: Floats
+    degrees_of_freedom: Floats
+    standard_errors: Floats
+    within: Floats
+    within_degrees_of_freedom: Floats
+    epsilon: float
+
+    @property
+    def tail(self) -> float:
+        """Tail probability that is looked at: `epsilon`, unless it is too small for that."""
+        return max(self.epsilon, _SMALLEST_TAIL)
+
+    @property
+    def tail_shares(self) -> tuple[float, float]:
+        """Shares of the statistics in the lower and upper tail: `tail` each if they were normal."""
+        return _shares(stdtr(self.degrees_of_freedom, self.statistics), self.tail)
+
+    @property
+    def wrong_decisions(self) -> float:
+        """Expected share of decisions that the first look takes wrongly."""
+        quantile = np.abs(stdtrit(self.degrees_of_freedom, self.epsilon))
+        beyond = self.standard_errors * np.maximum(np.abs(self.statistics) - quantile, 0.0)
+        return float(-0.5 * np.mean(np.expm1(-beyond)))
+
+    @property
+    def is_light_tailed(self) -> bool:
+        """Whether no tail is heavier than can be put up with."""
+        most = binom.isf(_CHANCE, self.statistics.size, min(1.0, _TOLERATED * self.tail))
+        return bool(max(self.tail_shares) * self.statistics.size <= most)
+
+    @property
+    def passes(self) -> bool:
+        """Whether the tails are light, or do no harm."""
+        return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * self.epsilon
+
+    @property
+    def worst_stratum(self) -> int:
+        """The sampled stratum with the heaviest tail."""
+        probabilities = stdtr(self.within_degrees_of_freedom, self.within)
+        shares = [max(_shares(column, self.tail)) for column in probabilities.T]
+        return int(np.argmax(shares))
+
+    def __str__(self) -> str:
+        low, high = self.tail_shares
+        verdict = "NOT Student's t"
+        if self.is_light_tailed:
+            verdict = "close to Student's t"
+        elif self.passes:
+            verdict = "not Student's t, which does no harm"
+        return (
+            f"The t statistic of the first look is {verdict}: where that has {self.tail:.1%} in "
+            f"each tail, {low:.1%} and {high:.1%} of {self.statistics.size:,} samples were found; "
+            f"about {self.wrong_decisions:.2%} of the decisions would be wrong at the first look."
+        )
+
+
+def _shares(probabilities: Floats, tail: float) -> tuple[float, float]:
+    known = probabilities[np.isfinite(probabilities)]
+    if not known.size:
+        return 0.0, 0.0
+    return float(np.mean(known < tail)), float(np.mean(known > 1.0 - tail))
+
+
+def first_look_statistics(
+    strata_of_pairs: list[Floats],
+    design: StratifiedDesign,
+    *,
+    n_samples: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    """Statistics of first looks at real differences.
+
+    Every sample takes consecutive rows of each stratum from a random start, wrapping around, as the
+    step method does.
+
+    Parameters
+    ----------
+    strata_of_pairs : list of float arrays, each of shape (N,), nats
+        Differences of all rows between two points, stratum by stratum and in random order within
+        each, for every pair of points.
+    design : StratifiedDesign
+        Sizes of the strata and of the first look; one stratum for uniform samples.
+    n_samples : int
+        Samples of each pair.
+    rng : numpy.random.Generator
+        Draws the starts.
+
+    Returns
+    -------
+    statistics, degrees_of_freedom, standard_errors : float arrays, shape (R,)
+        R is the number of pairs times `n_samples`, less samples without spread.
+    within : float array, shape (R, H)
+    within_degrees_of_freedom : float array, shape (H,)
+        See `NormalityCheck`.
+    """
+    found = [_of_pair(differences, design, n_samples, rng) for differences in strata_of_pairs]
+    samples = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+    statistics, freedom, errors, within = samples
+    return statistics, freedom, errors, within, np.maximum(design.first_counts - 1.0, 1.0)
+
+
+def _of_pair(
+    differences: Floats, design: StratifiedDesign, n_samples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats, Floats, Floats]:
+    strata = np.split(differences, np.cumsum(design.sizes)[:-1])
+    moments = [
+        _window_moments(values, int(count), n_samples, rng)
+        for values, count in zip(strata, design.first_counts, strict=True)
+    ]
+    errors = np.array([error for error, _ in moments]).T
+    left = (design.sizes - design.first_counts) / np.maximum(design.sizes - 1, 1)
+    variances = np.array([variance for _, variance in moments]).T / design.first_counts * left
+    of_sum = variances * design.sizes**2.0
+    total = of_sum.sum(axis=1)
+    known = total > 0.0
+    free = np.maximum(design.first_counts - 1.0, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistics = (errors @ design.sizes)[known] / np.sqrt(total[known])
+        freedom = total[known] ** 2 / (of_sum[known] ** 2 @ (1.0 / free))
+        within = errors[known] / np.sqrt(variances[known])
+    return statistics, freedom, np.sqrt(total[known]), within
+
+
+def _window_moments(
+    values: Floats, count: int, n_samples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Error of the mean and sample variance of `count` consecutive values from random starts."""
+    if count >= values.size:
+        return np.zeros(n_samples), np.zeros(n_samples)
+    centred = values - values.mean()
+    around = np.concatenate([centred, centred[: count - 1]])
+    starts = rng.integers(values.size, size=n_samples)
+    means = _window_sums(around, starts, count) / count
+    squares = _window_sums(around * around, starts, count)
+    variances = (squares - count * means * means) / (count - 1)
+    return means, np.maximum(variances, 0.0)
+
+
+def _window_sums(values: Floats, starts: NDArray[np.int64], count: int) -> Floats:
+    totals = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(totals[starts + count] - totals[starts])

@@ -1,0 +1,104 @@
+"""The check of the t-test's assumption, before a run."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.design import NormalityCheck, first_look_statistics
+from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.proposals import Layout, Proposal
+from pymc_austerity.rows import blocks_of
+from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.step_methods.assembly import Machinery
+
+__all__ = ["check_normality"]
+
+_PAIRS = 3
+_SAMPLES = 1_000
+
+
+def check_normality(
+    machinery: Machinery,
+    proposal: Proposal,
+    layout: Layout,
+    start: NDArray,
+    *,
+    epsilon: float,
+    rng: np.random.Generator,
+) -> NormalityCheck | None:
+    """Compare the t statistic of first looks at real differences with Student's t.
+
+    Parameters
+    ----------
+    machinery : Machinery
+        Differences, and how they are sampled.
+    proposal, layout, start
+        What makes pairs of points where there is no approximation of the posterior.
+    epsilon : float
+        Tail probability at which the test stops.
+    rng : numpy.random.Generator
+        Draws pairs of points and samples.
+
+    Returns
+    -------
+    NormalityCheck or None
+        None where no differences could be had, or all of them are the same.
+
+    Warns
+    -----
+    AusterityWarning
+        The t statistic has tails that are too heavy.
+    """
+    design = machinery.sampling.design
+    pairs = _pairs(machinery, proposal, layout, start, rng)
+    differences = [_all_differences(machinery, *pair) for pair in pairs]
+    differences = [values for values in differences if np.isfinite(values).all()]
+    if not differences:
+        return None
+    samples = first_look_statistics(differences, design, n_samples=_SAMPLES, rng=rng)
+    if not samples[0].size:
+        return None
+    check = NormalityCheck(*samples, epsilon=epsilon)
+    if not check.passes:
+        warnings.warn(f"{check} {_remedy(check, design)}", AusterityWarning, stacklevel=4)
+    return check
+
+
+def _pairs(
+    machinery: Machinery,
+    proposal: Proposal,
+    layout: Layout,
+    start: NDArray,
+    rng: np.random.Generator,
+) -> Iterator[tuple[NDArray, NDArray]]:
+    approximation = machinery.approximation
+    for _ in range(_PAIRS):
+        if approximation is None:
+            yield proposal.propose(proposal.init(layout, None), start, rng)[0], start
+        else:
+            both = approximation.root @ rng.standard_normal((start.size, 2))
+            proposed, current = (approximation.mean[:, None] + both).T.astype(start.dtype)
+            yield proposed, current
+
+
+def _all_differences(
+    machinery: Machinery, proposed: NDArray, current: NDArray
+) -> NDArray[np.float64]:
+    """In the order in which the rows are stored."""
+    blocks = blocks_of(machinery.source)
+    return np.concatenate([machinery.row_function(proposed, current, *each) for each in blocks])
+
+
+def _remedy(check: NormalityCheck, design: StratifiedDesign) -> str:
+    if design.sizes.size == 1:
+        return (
+            "A few rows weigh too much for uniform samples of this size: sample by influence "
+            "(control_variates='auto', strata='auto'), choose a larger batch_size, or a test that "
+            "does not need normal means (pymc_austerity.sequential.EmpiricalBernstein)."
+        )
+    return (
+        f"Stratum {check.worst_stratum} is the least normal: choose a larger batch_size, which "
+        "lets more rows be read always and more of every stratum at the first look."
+    )

@@ -1,0 +1,250 @@
+"""Tests other than the default one, schedules, and errors that are asked for."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.stats import binom
+
+from pymc_austerity import (
+    AusterityMH,
+    AusterityWarning,
+    BarkerTest,
+    EmpiricalBernstein,
+    Hoeffding,
+    RandomWalk,
+    SettingError,
+    SettingTypeError,
+    StudentT,
+    WangTsiatis,
+)
+from pymc_austerity.diagnostics import audit, report
+from pymc_austerity.sequential import Tightening
+from tests.step_methods.models import normal_mean
+from tests.step_methods.test_bad_input import refused
+from tests.step_methods.test_defaults import moments, rare_influence
+
+QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
+PAPER = {"control_variates": None, "batch_size": 200}
+
+
+def sample(model, draws=1_000, tune=1_000, chains=2, seed=1, **settings):
+    with model:
+        step = AusterityMH(**settings)
+        arguments = {"draws": draws, "tune": tune, "chains": chains, "cores": 1}
+        return pm.sample(step=step, random_seed=seed, **arguments, **QUIET)
+
+
+def largest_difference(model):
+    """Bound of the log-likelihood differences of the rows of `normal_mean`."""
+    (y,) = (model.rvs_to_values[rv].data for rv in model.observed_RVs)
+
+    def bound(proposed, current):
+        ends = np.abs(2.0 * np.array([y.min(), y.max()]) - proposed - current)
+        return float(np.abs(proposed - current).max() * ends.max() / 8.0)
+
+    return bound
+
+
+# ------------------------------------------------------------------ other tests
+
+
+@pytest.mark.parametrize(
+    ("test", "settings"),
+    [
+        (BarkerTest(), {}),
+        (BarkerTest(), PAPER),
+        (WangTsiatis(0.01, alpha=0.25), PAPER),
+        (StudentT(0.01), PAPER),
+        (Hoeffding, {}),
+        (EmpiricalBernstein, {}),
+    ],
+    ids=lambda value: str(getattr(value, "__name__", value))[:24],
+)
+def test_posterior_of_a_normal_mean(test, settings):
+    model = normal_mean()
+    if isinstance(test, type):
+        test = test(largest_difference(model), error_probability=0.05)
+    idata = sample(model, draws=4_000, test=test, **settings)
+    found_mean, found_sd, ess = (float(value[0]) for value in moments(idata))
+    (y,) = (model.rvs_to_values[rv].data for rv in model.observed_RVs)
+    precision = y.size / 4.0 + 0.01
+    mean, sd = y.sum() / 4.0 / precision, precision**-0.5
+    assert ess > 200
+    assert abs(found_mean - mean) < 4.0 * sd / np.sqrt(ess)
+    assert abs(found_sd - sd) < (4.0 / np.sqrt(2.0 * ess) + 0.02) * sd
+    stats = idata["sample_stats"]
+    assert stats.attrs["test"] == type(test).__name__
+    np.testing.assert_array_equal(stats["test_epsilon"], getattr(test, "epsilon", np.nan))
+
+
+def test_bounded_differences_need_uniform_samples_that_double():
+    model = normal_mean()
+    bound = largest_difference(model)
+    with model:
+        step = AusterityMH(test=Hoeffding(bound), batch_size=100)
+    assert step.anchor is None
+    assert "0.05 at most" in repr(step)
+    idata = sample(model, draws=200, tune=0, test=Hoeffding(bound), batch_size=100)
+    used = np.unique(idata["sample_stats"]["n_rows_used"])
+    assert set(used) <= {100, 200, 400, 800, 1_600, 2_000}
+
+
+def test_without_a_test_every_proposal_is_accepted():
+    walk = RandomWalk(covariance=[1e-4], scaling=1.0)
+    idata = sample(normal_mean(), draws=100, tune=0, test=None, proposal=walk)
+    stats = idata["sample_stats"]
+    assert (stats["accepted"] == 1.0).all()
+    assert (stats["n_rows_used"] == 0).all()
+    assert not stats["audited"].any()
+    assert np.unique(idata.posterior["mu"]).size == 200
+
+
+# ------------------------------------------------------------------ schedules
+
+
+def test_epsilon_as_a_function_of_the_draw():
+    idata = sample(
+        normal_mean(),
+        draws=50,
+        tune=30,
+        epsilon=lambda draw: 0.4 / (1.0 + draw),
+        **PAPER,
+    )
+    expected = 0.4 / (1.0 + np.arange(30, 80))
+    for chain in idata["sample_stats"]["test_epsilon"].values:
+        np.testing.assert_allclose(chain, expected)
+
+
+@pytest.mark.parametrize("tune", [100, 800])
+def test_the_default_tightens_while_tuning_only(tune):
+    model = normal_mean()
+    with model:
+        step = AusterityMH(epsilon=0.05, **PAPER)
+        idata = pm.sample(
+            draws=20, tune=tune, step=step, chains=1, discard_tuned_samples=False, **QUIET
+        )
+    np.testing.assert_array_equal(idata["sample_stats"]["test_epsilon"], 0.05)
+    schedule = Tightening(0.05)
+    expected = [schedule(draw) for draw in range(tune)]
+    np.testing.assert_allclose(idata["warmup_sample_stats"]["test_epsilon"].values[0], expected)
+    assert expected[0] > 0.05
+
+
+# ------------------------------------------------------------------ an error that is asked for
+
+
+def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
+    model = normal_mean(n_rows=10_000)
+    with model:
+        step = AusterityMH(max_error=0.02, control_variates=None, audit=0.5)
+        idata = pm.sample(step=step, draws=800, tune=800, chains=2, cores=1, random_seed=1, **QUIET)
+    assert "no decision errs more often than 0.02" in repr(step)
+    stats = idata["sample_stats"]
+    assert stats.attrs["max_error"] == 0.02
+    assert np.isnan(stats.attrs["epsilon"])
+    designed = np.unique(stats["test_epsilon"].values, axis=1)
+    assert designed.shape == (2, 1)  # one for each chain
+    worst = step.decisions.worst_case
+    assert worst.worst_error <= 0.02
+    assert (designed > worst.epsilon).all()
+    assert stats["data_fraction"].values.mean() < 0.95
+    table = audit(idata)
+    assert table.loc["all", "promised"] == 0.02
+    assert table.loc["all", "wrong_rate_low"] <= 0.02
+    assert "promised" in report(idata)
+
+
+def test_without_tuning_the_worst_case_stays():
+    model = normal_mean(n_rows=5_000)
+    idata = sample(model, draws=50, tune=0, max_error=0.05, control_variates=None)
+    with model:
+        worst = AusterityMH(max_error=0.05, control_variates=None).decisions.worst_case
+    np.testing.assert_array_equal(idata["sample_stats"]["test_epsilon"], worst.epsilon)
+
+
+def regression(kind, n_rows=50_000):
+    rng = np.random.default_rng(12)
+    x = rng.normal(size=(n_rows, 4))
+    eta = x @ [0.4, -0.3, 0.2, 0.1] + 0.2
+    with pm.Model() as model:
+        beta, level = pm.Normal("beta", 0.0, 2.0, shape=4), pm.Normal("level", 0.0, 2.0)
+        predictor = level + pm.math.dot(x, beta)
+        if kind == "logistic":
+            observed = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-eta))).astype("int8")
+            pm.Bernoulli("y", logit_p=predictor, observed=observed)
+        elif kind == "poisson":
+            pm.Poisson("y", pm.math.exp(predictor), observed=rng.poisson(np.exp(eta)))
+        else:
+            nu, sigma = pm.Gamma("nu", 2.0, 0.1), pm.HalfNormal("sigma", 2.0)
+            observed = eta + rng.standard_t(4.0, size=n_rows)
+            pm.StudentT("y", nu=nu, mu=predictor, sigma=sigma, observed=observed)
+    return model
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{}, {"control_variates": None}], ids=["defaults", "paper"])
+@pytest.mark.parametrize("kind", ["logistic", "poisson", "student_t"])
+def test_the_audited_error_is_the_one_asked_for(kind, settings):
+    idata = sample(
+        regression(kind), max_error=0.01, audit=0.5, draws=1_000, tune=600, chains=1, **settings
+    )
+    row = audit(idata).loc["all"]
+    assert row["n_audited"] > 400
+    assert row["n_wrong"] <= binom.isf(1e-3, row["n_audited"], 0.01)
+
+
+# ------------------------------------------------------------------ what is not normal
+
+
+def test_rare_influence_is_noticed_before_and_after_a_run():
+    """0.1 % of the rows carry everything: strata find them, uniform samples miss them."""
+    model = rare_influence()
+    walk = {"proposal": RandomWalk(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
+    with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"):
+        uniform = sample(model, strata=None, **walk)
+    with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
+        audit(uniform)
+    audit(sample(model, **walk))  # neither warns: warnings are errors here
+
+
+# ------------------------------------------------------------------ audits
+
+
+def test_audits_do_not_touch_the_draws():
+    model = normal_mean()
+    runs = [sample(model, draws=100, tune=50, audit=a, **PAPER) for a in (0.0, 1.0, "auto")]
+    for idata in runs[1:]:
+        np.testing.assert_array_equal(idata.posterior["mu"], runs[0].posterior["mu"])
+    assert not runs[0]["sample_stats"]["audited"].any()
+    assert runs[1]["sample_stats"]["audited"].all()
+
+
+# ------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"epsilon": 0.01, "max_error": 0.01}, ["epsilon and max_error", "one of them"]),
+        ({"epsilon": 0.01, "test": StudentT(0.01)}, ["epsilon and test"]),
+        ({"max_error": 0.0}, ["max_error", "between 0 and 0.5"]),
+        ({"max_error": 0.6}, ["max_error", "0.5"]),
+        ({"epsilon": lambda draw: 2.0}, ["epsilon(0)=2.0", "between 0 and 0.5"]),
+        ({"epsilon": lambda: 0.1}, ["epsilon(0)", "TypeError"]),
+        ({"test": BarkerTest(), "audit": 0.5}, ["audit", "right or wrong"]),
+        ({"test": None, "audit": 0.5}, ["audit", "right or wrong"]),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_settings_that_cannot_be(arguments, words):
+    refused(SettingError, *words, **arguments)
+
+
+@pytest.mark.parametrize("test", [StudentT, "student", 0.05])
+def test_what_is_no_test(test):
+    refused(SettingTypeError, "test", test=test)
+
+
+@pytest.mark.parametrize("value", ["often", None])
+def test_audit_that_is_no_share(value):
+    refused(SettingTypeError, "audit", audit=value)
