@@ -7,6 +7,7 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor
+import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
@@ -328,3 +329,14 @@ class TestRefusals:
 
     def test_preconditioner_of_the_wrong_size(self):
         self.refused("(2,)", "1 entries", langevin=Langevin(preconditioner=[1.0, 1.0]))
+
+    def test_operations_without_gradient(self):
+        def bessel():
+            with pm.Model() as model:
+                order = pm.HalfNormal("order")
+                pm.CustomDist(
+                    "y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30)
+                )
+            return model
+
+        self.refused("no gradient", "RandomWalk()", build=bessel)
