@@ -96,8 +96,27 @@ def signals_and_background(x: NDArray, target: NDArray, missing: float = -999.0)
     return {"X_train": x[~test], "y_train": y[~test], "X_test": x[test], "y_test": y[test]}
 
 
+def _download_connections() -> Arrays:
+    """KDD Cup 99, the 10 % set, from UCI."""
+    from sklearn.datasets import fetch_kddcup99
+
+    found = fetch_kddcup99(percent10=True)
+    return numerical_features(np.asarray(found.data), np.asarray(found.target))
+
+
+def numerical_features(table: NDArray, labels: NDArray) -> Arrays:
+    """Connections without the three symbolic features; labels are bytes such as ``b"normal."``."""
+    names, codes = np.unique([label.decode().rstrip(".") for label in labels], return_inverse=True)
+    return {
+        "X_num": np.delete(table, (1, 2, 3), axis=1).astype(np.float32),
+        "label": codes.astype(np.uint8),
+        "label_names": names,
+    }
+
+
 DOWNLOADS: dict[str, Callable[[], Arrays]] = {
     "mnist_7v9": _download_digits,
     "miniboone": _download_particles,
+    "kddcup99_10pct": _download_connections,
 }
 """How to download what scikit-learn knows."""

@@ -15,8 +15,8 @@ __all__ = ["expected_error"]
 
 _NODES = 257
 _REACH = 40.0
-"""Distances beyond so many standard errors of the first look are never decided wrongly; those beyond
-so many nats never occur."""
+"""Distances beyond so many standard errors of the first look are never decided wrongly, and those
+beyond so many nats never occur."""
 
 _SMALL = 1e-3
 """Standard deviation of the log-ratio, nats, below which it is taken for constant."""

@@ -191,13 +191,13 @@ class Langevin:
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> LangevinState:
         """Preconditioner and step size of a chain that begins."""
+        n_rows, size = self.gradients.n_rows, self.step_size
         matrix = self._preconditioner(layout.n_entries, approximation)
-        size = self.step_size
         if callable(size):
             size = size(0)
         if size is None:
             size = _OPTIMAL_STEP / math.cbrt(layout.n_entries)
-            size /= self.gradients.n_rows if matrix is None else 1.0
+            size /= n_rows if matrix is None else 1
         return LangevinState(
             matrix or Preconditioner(np.ones(layout.n_entries)), ScaleSearch.begin(float(size))
         )

@@ -2,7 +2,7 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -50,7 +50,7 @@ class DecisionState:
         Whether the tuning phase lasts.
     batch_size : int or None
         Rows of the first look, where a design chose them.
-    trial : tuple of TrialDecision
+    trial : list of TrialDecision
         Decisions of the tuning phase, for the design.
     """
 
@@ -59,7 +59,7 @@ class DecisionState:
     n_decisions: int = 0
     tuning: bool = True
     batch_size: int | None = None
-    trial: tuple[TrialDecision, ...] = ()
+    trial: list[TrialDecision] = field(default_factory=list)
 
 
 class Decisions:
@@ -115,12 +115,12 @@ class Decisions:
             self.state.rule = self.rule
         if self.plan is None:
             return ""
-        design, trial = self.plan.design(self.state.trial), self.state.trial
-        self.state.trial = ()
+        design = self.plan.design(self.state.trial)
+        self.state.trial = []
         if design is None:
-            return f"{len(trial)} decisions of the tuning phase are too few to design a test on."
+            return "The decisions of the tuning phase are too few to design a test on."
         self._take(design)
-        return f"Designed on {len(trial)} decisions of the tuning phase: {design}."
+        return f"Designed on decisions of the tuning phase: {design}."
 
     def _take(self, design: TestDesign) -> None:
         pocock = design.alpha == 0.5
@@ -178,8 +178,7 @@ class Decisions:
         if state.tuning and self.plan is not None and self.plan.wants(state.n_decisions):
             decision = decide(survey, log_threshold, rule=rule, audit=True)
             distance = survey.total - log_threshold
-            found = TrialDecision(distance, survey.deviations)
-            state.trial = self.plan.keep(state.trial, found)
+            state.trial.append(TrialDecision(distance, survey.deviations))
             return decision
         if not self.audits.wants(state.tuning):
             return decide(survey, log_threshold, rule=rule)

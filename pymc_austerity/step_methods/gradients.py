@@ -1,8 +1,8 @@
 """Gradients for the proposals that follow them, from the rows of a step method."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,15 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.likelihood import compile_gradient
 from pymc_austerity.proposals import GradientProposal, Proposal
-from pymc_austerity.rows import AllRows, Block, FreshRows, RowDraw, Windows
+from pymc_austerity.rows import (
+    LARGEST_BLOCK,
+    AllRows,
+    Block,
+    FreshRows,
+    RowDraw,
+    RowSource,
+    Windows,
+)
 from pymc_austerity.sequential import BarkerTest
 from pymc_austerity.step_methods.assembly import Machinery, PreparedModel
 from pymc_austerity.step_methods.sampling import StratifiedSampling
@@ -74,11 +82,12 @@ class BatchGradient:
     def __call__(self, point: NDArray) -> NDArray[np.float64]:
         """Gradient at a point, shape (d,), nats per unit."""
         its = self.gradients
-        about = point if its.anchor is None else its.anchor.point.astype(its.dtype)
+        about = point if its.anchor is None else its.anchor.point.astype(its.dtype, copy=False)
         row_weight = np.asarray(its.n_rows / its.batch_size, its.dtype)
         exact_weight = np.asarray(1.0 / len(self.blocks), its.dtype)
-        gradient = its.function(point, about, row_weight, exact_weight, *self.blocks[0])
-        for block in self.blocks[1:]:
+        first, *more = self.blocks
+        gradient = its.function(point, about, row_weight, exact_weight, *first)
+        for block in more:
             gradient = gradient + its.function(point, about, row_weight, exact_weight, *block)
         return gradient if its.anchor is None else gradient + _expansion(its.anchor, point)
 
@@ -89,6 +98,35 @@ def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
         return anchor.gradient
     expansion: NDArray[np.float64] = anchor.gradient + anchor.hessian.dot(point - anchor.point)
     return expansion
+
+
+@dataclass(frozen=True)
+class IndependentRows:
+    """Rows drawn independently of each other, from a source in any order.
+
+    A row may come twice: a mean over them is as right as one over different rows, and drawing
+    costs less. A test needs to know how many rows are left; a gradient does not.
+
+    Parameters
+    ----------
+    source : RowSource
+        Such as rows that are stored by stratum.
+    """
+
+    source: RowSource
+
+    def begin(self, rng: np.random.Generator) -> "IndependentRows._Stream":
+        """Start to draw."""
+        return self._Stream(self.source, rng)
+
+    class _Stream(NamedTuple):
+        source: RowSource
+        rng: np.random.Generator
+
+        def read(self, n_rows: int) -> Iterator[Block]:
+            for start in range(0, n_rows, LARGEST_BLOCK):
+                size = min(LARGEST_BLOCK, n_rows - start)
+                yield self.source.take(self.rng.integers(self.source.n_rows, size=size))
 
 
 def with_gradients(
@@ -165,10 +203,9 @@ def _anchor(name: str, proposal: GradientProposal[Any], machinery: Machinery) ->
 def _draw(machinery: Machinery, settings: Settings, *, everything: bool) -> RowDraw:
     if everything:
         return AllRows(machinery.source)
-    # rows that are stored by stratum are not in random order
-    stratified = isinstance(machinery.sampling, StratifiedSampling)
-    fresh = stratified or settings.rows == "fresh"
-    return FreshRows(machinery.source) if fresh else Windows(machinery.source)
+    if isinstance(machinery.sampling, StratifiedSampling):
+        return IndependentRows(machinery.source)
+    return (FreshRows if settings.rows == "fresh" else Windows)(machinery.source)
 
 
 def _decisions(settings: Settings) -> Literal["metropolis", "barker", "none"]:

@@ -1,5 +1,6 @@
 """The check of the t-test's assumption, before a run."""
 
+import math
 import warnings
 from collections.abc import Iterator
 
@@ -17,6 +18,10 @@ __all__ = ["check_normality"]
 
 _PAIRS = 3
 _SAMPLES = 1_000
+
+_A_LITTLE = 1e-3
+_USUAL_SPREAD = 2.38
+"""Of the sum of the differences along a step of a tuned random walk, nats."""
 
 
 def check_normality(
@@ -74,13 +79,26 @@ def _pairs(
     rng: np.random.Generator,
 ) -> Iterator[tuple[NDArray, NDArray]]:
     approximation = machinery.approximation
+    scalable = bool((layout.n_categories == 0).all()) and getattr(proposal, "unconstrained", True)
     for _ in range(_PAIRS):
-        if approximation is None:
-            yield proposal.propose(proposal.init(layout, None), start, rng)[0], start
-        else:
+        if approximation is not None:
             both = approximation.root @ rng.standard_normal((start.size, 2))
             proposed, current = (approximation.mean[:, None] + both).T.astype(start.dtype)
             yield proposed, current
+            continue
+        proposed, _ = proposal.propose(proposal.init(layout, None), start, rng)
+        yield (_shortened(machinery, proposed, start) if scalable else proposed), start
+
+
+def _shortened(machinery: Machinery, proposed: NDArray, start: NDArray) -> NDArray:
+    """A step of the length that a tuned random walk will take: see `expected_error`."""
+    length = _A_LITTLE
+    near = (start + length * (proposed - start)).astype(start.dtype)
+    differences = _all_differences(machinery, near, start)
+    spread = math.sqrt(differences.size) * float(np.std(differences))
+    if not 0.0 < spread < math.inf:
+        return proposed
+    return (start + length * _USUAL_SPREAD / spread * (proposed - start)).astype(start.dtype)
 
 
 def _all_differences(

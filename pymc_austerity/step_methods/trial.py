@@ -1,6 +1,7 @@
 """The test for a wanted error, designed on decisions of the tuning phase."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -20,11 +21,11 @@ from pymc_austerity.sequential import StratifiedDesign
 
 __all__ = ["TrialDecision", "TrialPlan"]
 
-_EVERY = 3
+_EVERY = 2
 """Of so many decisions of the tuning phase one is seen to the end."""
 
-_LATEST = 200
-"""Decisions that are kept: the latest, which are most like those to come."""
+_LAST = 1.0 / 3.0
+"""Part of the tuning phase whose decisions are most like those to come."""
 
 _ROOM = 0.75
 """Share of the error that a design may use up: the decisions it is made for are a sample only."""
@@ -96,23 +97,17 @@ class TrialPlan:
         """Whether a decision of the tuning phase should be seen to the end."""
         return n_decisions % _EVERY == 0
 
-    def keep(
-        self, trial: tuple[TrialDecision, ...], decision: TrialDecision
-    ) -> tuple[TrialDecision, ...]:
-        """The latest decisions, with one more unless it needed no rows."""
-        spread = self._spreads(decision.deviations)
-        known = math.isfinite(decision.distance) and 0.0 < spread < math.inf
-        return (*trial[-_LATEST + 1 :], decision) if known else trial
-
-    def design(self, trial: tuple[TrialDecision, ...]) -> TestDesign | None:
-        """The cheapest test for decisions like these; None if they are too few."""
-        if len(trial) < _FEWEST:
+    def design(self, trial: Sequence[TrialDecision]) -> TestDesign | None:
+        """The cheapest test for decisions like the last ones of these; None if they are too few."""
+        last = [decision for decision in trial if self._is_known(decision)]
+        last = last[-max(_FEWEST, round(_LAST * len(last))) :]
+        if len(last) < _FEWEST:
             return None
-        distances = np.array([decision.distance for decision in trial])
-        deviations = np.array([decision.deviations for decision in trial])
+        distances = np.array([decision.distance for decision in last])
+        deviations = np.array([decision.deviations for decision in last])
         spreads = self._spreads(deviations)
         unit = math.sqrt(self.n_rows - 1) / self.n_rows
-        run = TrialRun(distances / self.n_rows, spreads * unit, np.zeros(len(trial)), self.n_rows)
+        run = TrialRun(distances / self.n_rows, spreads * unit, np.zeros(len(last)), self.n_rows)
         cheapest = partial(
             average_design,
             run,
@@ -126,6 +121,11 @@ class TrialPlan:
         relative = deviations / spreads[:, None]
         looks = stratified_looks(self.strata, np.sqrt(np.mean(relative**2, axis=0)))
         return cheapest(looks=lambda batch_size, n_rows: looks, alphas=_POCOCK)
+
+    def _is_known(self, decision: TrialDecision) -> bool:
+        """Whether it needed rows, and none of them was impossible."""
+        spread = float(self._spreads(decision.deviations))
+        return math.isfinite(decision.distance) and 0.0 < spread < math.inf
 
     def _spreads(self, deviations: NDArray[np.float64]) -> NDArray[np.float64]:
         """Unit of the distances of decisions, nats."""

@@ -16,15 +16,17 @@ from scipy.stats import ks_2samp
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from examples import digits  # noqa: E402
+from examples import datasets, digits  # noqa: E402
 from examples.austerity2014 import __main__ as command  # noqa: E402
 from examples.austerity2014 import (  # noqa: E402
+    intrusions_figure,
     marginals,
     random_walk,
     registry,
     report,
     risk,
     risk_figure,
+    sgld_intrusions,
     sgld_pitfall,
 )
 from examples.austerity2014.experiment import Verdict  # noqa: E402
@@ -48,6 +50,10 @@ def data(tmp_path, rng):
         X_test=x[1_200:],
         y_test=y[1_200:],
     )
+    counts = rng.poisson(np.exp(rng.normal(size=(12_000, 5)))).astype("float32")
+    attacks = (counts[:, 0] + rng.normal(size=12_000) > 1.5).astype("uint8")
+    names = np.array(["normal", "smurf"])
+    np.savez(tmp_path / "kddcup99_10pct.npz", X_num=counts, label=attacks, label_names=names)
     return tmp_path
 
 
@@ -255,6 +261,65 @@ class TestPitfall:
         assert bins.sum() == pytest.approx(1.0, abs=1e-4)
         assert exact.mean() == pytest.approx(mean, abs=4 * sd / np.sqrt(exact.size))
         assert exact.std() == pytest.approx(sd, rel=0.03)
+
+
+class TestIntrusions:
+    SIZES = {"n_rows": 300, "gradient_rows": 50, "n_coefficients": 8}
+    NOISE = 5**0.5
+
+    @pytest.mark.parametrize("size", [0.05, 0.5])
+    def test_spread_without_correction_is_that_of_a_simulation(self, size, rng):
+        theta = np.zeros(100_000)
+        for _ in range(int(8 / size)):
+            e = self.NOISE * rng.standard_normal(theta.size)
+            theta += 0.5 * size * (e - theta) + np.sqrt(size) * rng.standard_normal(theta.size)
+        spread, _ = intrusions_figure.in_theory(size, self.SIZES)
+        assert theta.std() == pytest.approx(spread, rel=0.01)
+
+    @pytest.mark.parametrize("size", [0.002, 0.02])
+    def test_acceptance_is_that_of_a_simulation(self, size, rng):
+        theta, e = rng.standard_normal((2, 100_000, 8))
+        ahead = theta + 0.5 * size * (self.NOISE * e - theta)
+        new = ahead + np.sqrt(size) * rng.standard_normal(theta.shape)
+        back = new + 0.5 * size * (self.NOISE * e - new)
+        log_ratio = 0.5 * (theta**2 - new**2 + ((new - ahead) ** 2 - (theta - back) ** 2) / size)
+        found = np.exp(np.minimum(log_ratio.sum(axis=1), 0.0)).mean()
+        _, acceptance = intrusions_figure.in_theory(size, self.SIZES)
+        assert found == pytest.approx(acceptance, rel=0.05)
+
+    def test_connections_are_standardised(self, data):
+        design, attack = sgld_intrusions.connections(datasets.load("kddcup99_10pct", data))
+        assert design.shape == (12_000, 6) and (design[:, 0] == 1.0).all()
+        np.testing.assert_allclose(design[:, 1:].mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(design[:, 1:].std(axis=0), 1.0)
+        assert 0.1 < attack.mean() < 0.9
+
+    def test_symbolic_features_of_a_download_are_left_out(self):
+        table = np.array([[0, b"tcp", b"http", b"SF", 181], [1, b"udp", b"x", b"SF", 5]], object)
+        found = datasets.numerical_features(table, np.array([b"normal.", b"back."], object))
+        assert found["X_num"].tolist() == [[0, 181], [1, 5]]
+        assert [found["label_names"][code] for code in found["label"]] == ["normal", "back"]
+
+    def test_distance_is_in_posterior_standard_deviations(self, rng):
+        true = rng.normal(scale=[1.0, 10.0], size=(20_000, 2))
+        shifted = rng.normal([0.5, 5.0], scale=[1.0, 10.0], size=(20_000, 2))
+        assert sgld_intrusions.distance(shifted, true) == pytest.approx(0.5, abs=0.06)
+        assert sgld_intrusions.distance(true[1::2], true) < 0.1
+
+    @pytest.mark.parametrize(
+        ("distances", "agrees"), [((0.5, 0.9, 0.1), True), ((0.5, 0.9, 1.0), False)]
+    )
+    def test_verdict_wants_the_test_to_be_closest(self, distances, agrees):
+        def found(distance, spread=1.2):
+            numbers = {"acceptance": 0.5, "n_steps": 1_000, "before": 3.0, "seconds": [20.0]}
+            return {"distance": [[distance]], "spread": spread} | numbers
+
+        samplers = dict(zip(sgld_intrusions.SAMPLERS, map(found, distances), strict=True))
+        results = {"samplers": {"0.001": samplers, "0.01": samplers}, "ours": found(0.05)}
+        sizes = {"n_rows": 10_000, "gradient_rows": 500, "n_coefficients": 8}
+        verdict, ours = intrusions_figure.verdict(results | sizes)
+        assert verdict is agrees
+        assert f"epsilon = 0.05 {distances[2]:.2g} (spread 1.20, acceptance 0.5" in ours
 
 
 def test_the_command_stands_on_its_own(tmp_path):

@@ -61,17 +61,15 @@ def draws(idata, name="x"):
 # ------------------------------------------------------------------ the compiled sweep
 
 
-@pytest.mark.parametrize("audit", [0.0, 1.0])
 @pytest.mark.parametrize("model", [triples_field(n_entries=12), regression()], ids=["some", "all"])
-def test_compiled_sweeps_decide_as_the_reference_does(model, audit):
+def test_compiled_sweeps_decide_as_the_reference_does(model):
+    named = NAMED if model.potentials else {}
     with model:
-        step = AusterityGibbs(
-            epsilon=0.1, batch_size=13, audit=audit, rng=1, **(NAMED if model.potentials else {})
-        )
+        step = AusterityGibbs(epsilon=0.1, batch_size=13, audit=0.5, rng=1, **named)
     assert isinstance(step.sweep, CompiledSweep)
     reference = ReferenceSweep(step.factors, step.rule, step.batch_size)
     rng = np.random.default_rng(2)
-    for _ in range(40):
+    for _ in range(25):
         state = rng.integers(0, 2, size=step.start.size)
         other = state.copy()
         plan = step._plan(rng, n_updates=state.size)

@@ -35,7 +35,7 @@ def flipped_at_random(
     >>> import numpy as np
     >>> start = np.zeros(4, dtype=int)
     >>> flipped_at_random(start, lambda point: point[0] == 0, np.random.default_rng(2))
-    array([0, 1, 0, 1])
+    array([0, 0, 1, 1])
     """
     probability = 0.5
     for _ in range(_RETRIES):

@@ -1,0 +1,80 @@
+"""Decisions of a run, as the design of a test wants them."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pymc_austerity.design import TrialRun
+from pymc_austerity.diagnostics.groups import statistics_of
+from pymc_austerity.errors import SettingError
+
+__all__ = ["trial_run"]
+
+
+def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
+    r"""Distances of a run's decisions from the threshold, to design the test of the next run on.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of AusterityMH with one step per draw on uniform samples, or a netCDF file of one.
+    step_method : int, optional
+        Which AusterityMH of a compound run, counted from 0; by default all together.
+
+    Returns
+    -------
+    TrialRun
+        For `pymc_austerity.design.average_design` with ``measure="decision"``.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is no such run, or no decision needed any rows.
+
+    Notes
+    -----
+    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision saw all rows,
+    as with ``epsilon=0``, and an estimate at the last look elsewhere: tests stop where the estimate
+    is far from the threshold, so that these lie a little too far.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.design import average_design
+    >>> from pymc_austerity.diagnostics import trial_run
+    >>> dims, rng = ("chain", "draw"), np.random.default_rng(1)
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, np.full((2, 500), 10_000)),
+    ...         "standardized_mean": (dims, rng.normal(0.0, 3.0, size=(2, 500))),
+    ...     },
+    ...     attrs={"n_rows": 10_000},
+    ... )
+    >>> design = average_design(trial_run(run), max_error=0.01, measure="decision")
+    >>> design.expected_error <= 0.01
+    True
+    """
+    statistics = statistics_of(idata, ["standardized_mean", "n_rows"], step_method=step_method)
+    if (statistics["steps_per_draw"] > 1).any():
+        raise SettingError(
+            "The run took several steps per draw and recorded the mean of their distances: make "
+            "the trial run with steps_per_draw=1."
+        )
+    if "stratum_sizes" in statistics.attrs:
+        raise SettingError(
+            "The run sampled rows by influence, where distances have another unit at every "
+            "decision: make the trial run with strata=None, or use AusterityMH(max_error=...)."
+        )
+    values = statistics["standardized_mean"].values
+    distances = values[np.isfinite(values)]
+    if not distances.size:
+        raise SettingError("No decision of the run needed any rows: there is nothing to design.")
+    n_rows = int(statistics["n_rows"].max())
+    return TrialRun(
+        distances / math.sqrt(n_rows - 1),
+        np.ones(distances.size),
+        np.zeros(distances.size),
+        n_rows,
+    )

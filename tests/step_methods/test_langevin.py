@@ -1,0 +1,342 @@
+"""Langevin moves in a step method: gradients, posteriors, statistics, refusals."""
+
+import functools
+import pickle
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy.special import expit
+
+from pymc_austerity import AusterityMH, Langevin, SettingError
+from pymc_austerity.sequential import BarkerTest
+from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
+
+QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
+PAPER = {"control_variates": None, "strata": None, "batch_size": 100}
+SLOW = {"compile_kwargs": {"mode": "FAST_COMPILE"}}  # quick to compile
+N_ROWS = 300
+
+
+@functools.cache
+def rows_of_logistic(n_columns=1):
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(N_ROWS, n_columns))
+    return x, rng.binomial(1, expit(x @ np.linspace(0.8, -0.4, n_columns)))
+
+
+def logistic(n_columns=1):
+    x, y = rows_of_logistic(n_columns)
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=n_columns)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+    return model
+
+
+def gradients_of(model, langevin=None, **settings):
+    """A step method and its gradients; where it takes no steps it need not be fast."""
+    with model:
+        step = AusterityMH(proposal=langevin or Langevin(batch_size=50), **settings)
+    return step, step.proposal.gradients
+
+
+class TestGradients:
+    @pytest.mark.parametrize("build", [normal_regression, groups, logistic])
+    def test_all_rows_give_that_of_the_model(self, build, rng):
+        model = build()
+        step, gradients = gradients_of(model, Langevin(batch_size=None), **PAPER, **SLOW)
+        expected = model.compile_dlogp()
+        for _ in range(3):
+            point = rng.normal(scale=0.5, size=step.start.size)
+            values, first = {}, 0
+            for variable in model.value_vars:
+                shape = np.shape(model.initial_point()[variable.name])
+                values[variable.name] = point[first : first + int(np.prod(shape))].reshape(shape)
+                first += int(np.prod(shape))
+            found = gradients.draw(rng)(point)
+            np.testing.assert_allclose(found, expected(values), rtol=1e-8, atol=1e-8)
+        assert gradients.batch_size == step.n_rows == step.proposal.n_rows_read
+
+    @pytest.mark.parametrize("order", [None, 1, 2])
+    def test_mini_batches_give_what_the_formula_says(self, order, rng):
+        """Brute force, for the rows of the mini-batch, read off the design matrix."""
+        x, y = rows_of_logistic(2)
+        step, gradients = gradients_of(logistic(2), control_variates=order, batch_size=150, **SLOW)
+
+        def gradient(beta, x, y):
+            return x.T @ (y - expit(x @ beta))
+
+        def hessian(beta, x):
+            p = expit(x @ beta)
+            return -(x.T * p * (1 - p)) @ x
+
+        for _ in range(3):
+            batch, beta = gradients.draw(rng), rng.normal(size=2)
+            drawn = np.concatenate([next(a for a in b if a.ndim == 2) for b in batch.blocks])
+            rows = [np.flatnonzero((x == row).all(axis=1))[0] for row in drawn]
+            assert len(rows) == 50 and len(set(rows)) > 35
+            some = x[rows], y[rows]
+            expected = N_ROWS / 50 * gradient(beta, *some) - beta
+            if order:
+                star = step.anchor.point
+                expected += gradient(star, x, y) - N_ROWS / 50 * gradient(star, *some)
+            if order == 2:
+                left = hessian(star, x) - N_ROWS / 50 * hessian(star, some[0])
+                expected += left @ (beta - star)
+            np.testing.assert_allclose(batch(beta), expected, rtol=1e-7, atol=1e-7)
+
+    def test_control_variates_can_be_left_out(self, rng):
+        _, with_them = gradients_of(logistic(), batch_size=150, **SLOW)
+        langevin = Langevin(batch_size=50, control_variates=False)
+        _, without = gradients_of(logistic(), langevin, batch_size=150, **SLOW)
+        at = np.array([0.6])
+        spread = [np.std([g.draw(rng)(at) for _ in range(50)]) for g in (with_them, without)]
+        assert spread[0] < 0.1 * spread[1]
+
+    def test_rows_are_read_as_the_decisions_read_them(self):
+        kinds = {"Windows": PAPER, "FreshRows": PAPER | {"rows": "fresh"}}
+        for kind, settings in kinds.items():
+            _, gradients = gradients_of(logistic(), **settings, **SLOW)
+            assert type(gradients.rows).__name__ == kind
+        _, gradients = gradients_of(
+            logistic(), batch_size=150
+        )  # rows in strata are not in random order
+        assert type(gradients.rows).__name__ == "IndependentRows"
+
+    def test_single_precision(self, rng):
+        with pytensor.config.change_flags(floatX="float32"):
+            x, y = rows_of_logistic(2)
+            with pm.Model() as model:
+                beta = pm.Normal("beta", 0.0, 1.0, shape=2)
+                pm.Bernoulli("y", logit_p=(x.astype("float32") * beta).sum(axis=1), observed=y)
+                step = AusterityMH(proposal=Langevin(batch_size=50), **PAPER, **SLOW)
+                point = model.initial_point()
+                for _ in range(20):
+                    point, _ = step.step(point)
+            assert point["beta"].dtype == np.float32
+            assert np.isfinite(point["beta"]).all() and (point["beta"] != 0.0).all()
+
+
+@functools.cache
+def exact():
+    """Mean and standard deviation of the posterior of one coefficient, by quadrature."""
+    x, y = rows_of_logistic()
+    beta = np.linspace(-2.0, 4.0, 6_001)
+    logit = np.outer(beta, x[:, 0])
+    log_density = (y * logit - np.logaddexp(0.0, logit)).sum(axis=1) - 0.5 * beta**2
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    mean = weights @ beta
+    return mean, np.sqrt(weights @ (beta - mean) ** 2)
+
+
+RESIDUALS = {"epsilon": 1e-6, "control_variates": 2, "batch_size": 150}
+
+VARIANTS = {
+    "MALA": ({"batch_size": None}, {"epsilon": 0.0}),
+    "small batches": ({"batch_size": 30}, {"epsilon": 0.0}),
+    "small batches, fixed large steps": (
+        {"batch_size": 150, "step_size": 0.02},
+        {"epsilon": 0.0, "tune": False},
+    ),
+    "given preconditioner": (
+        {"batch_size": 100, "preconditioner": [0.02]},
+        {"epsilon": 0.0},
+    ),
+    "schedule": (
+        {"batch_size": 100, "step_size": lambda n: 0.02 if n % 2 else 0.005},
+        {"epsilon": 0.0},
+    ),
+    "control variates": ({"batch_size": 20}, RESIDUALS),
+    "no control variates in the gradient": (
+        {"batch_size": 100, "control_variates": False},
+        RESIDUALS,
+    ),
+    "Barker": ({"batch_size": 30}, {"test": BarkerTest(), "batch_size": 100}),
+}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_posterior_is_that_of_quadrature(variant):
+    of_proposal, of_step = VARIANTS[variant]
+    with logistic():
+        idata = pm.sample(
+            step=AusterityMH(proposal=Langevin(**of_proposal), **of_step),
+            draws=3_000,
+            tune=700,
+            chains=2,
+            cores=1,
+            random_seed=2,
+            **QUIET,
+        )
+    draws = idata.posterior["beta"].values[..., 0]
+    ess = float(az.ess(idata)["beta"].values[0])
+    ess_of_squares = float(az.ess(az.convert_to_dataset({"b": (draws - draws.mean()) ** 2}))["b"])
+    mean, sd = exact()
+    assert ess > 100
+    assert abs(draws.mean() - mean) < 4 * sd / np.sqrt(ess)
+    assert abs(draws.std() / sd - 1) < 4 / np.sqrt(2 * ess_of_squares)
+
+
+def sample(step, model, **kwargs):
+    settings = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 3}
+    with model:
+        return pm.sample(step=step, model=model, **(settings | QUIET | kwargs))
+
+
+class TestContract:
+    def test_parallel_chains_are_the_sequential_ones(self):
+        model = normal_regression()
+        step, _ = gradients_of(model)
+        first = sample(step, model)
+        for kwargs in ({}, {"cores": 2, "mp_ctx": "forkserver"}):
+            again = sample(step, model, **kwargs)
+            for name, values in first.posterior.items():
+                np.testing.assert_array_equal(values.values, again.posterior[name].values)
+
+    def test_pickle_and_state_go_on_where_the_chain_was(self):
+        model = normal_regression()
+        step, _ = gradients_of(model, **PAPER)
+        step.set_rng(np.random.default_rng(8))
+        point = model.initial_point()
+        for _ in range(20):
+            point, _ = step.step(point)
+        copy, state = pickle.loads(pickle.dumps(step)), step.sampling_state
+        state = pickle.loads(pickle.dumps(state))
+
+        def walk(step, point):
+            points = []
+            for _ in range(20):
+                point, _ = step.step(point)
+                points.append(np.concatenate([np.ravel(value) for value in point.values()]))
+            return np.array(points)
+
+        first = walk(step, point)
+        np.testing.assert_array_equal(first, walk(copy, point))
+        step.sampling_state = state
+        np.testing.assert_array_equal(first, walk(step, point))
+
+    def test_step_size_is_tuned_and_then_kept(self):
+        model = normal_mean()
+        step, _ = gradients_of(model, **PAPER)
+        idata = sample(step, model, tune=1_000, draws=1_000, discard_tuned_samples=False)
+        tuned, kept = (idata[g]["scaling"] for g in ("warmup_sample_stats", "sample_stats"))
+        assert len(np.unique(tuned[0])) > 500 and np.ptp(kept.values, axis=1).max() == 0.0
+        assert float(idata.sample_stats["accepted"].mean()) == pytest.approx(0.574, abs=0.08)
+
+    def test_rows_of_the_gradient_are_told(self):
+        from pymc_austerity.diagnostics import data_usage
+
+        model = normal_mean()
+        step, _ = gradients_of(model, **PAPER)
+        idata = sample(step, model)
+        assert idata.sample_stats.attrs["proposal_rows"] == 50
+        assert idata.sample_stats.attrs["proposal"] == "Langevin"
+        assert data_usage(idata).loc["all", "proposal_rows"] == 50.0
+        with model:
+            walk = sample(AusterityMH(**PAPER), model)
+        assert walk.sample_stats.attrs["proposal_rows"] == 0
+
+    def test_beside_other_step_methods(self):
+        """Gradients see what other step methods do to the other variables."""
+        model = groups()
+        with model:
+            step = AusterityMH(vars=["effect"], proposal=Langevin(batch_size=500), **PAPER)
+            steps = [step, pm.Slice([model["spread"]])]
+            idata = pm.sample(step=steps, draws=300, tune=500, chains=2, cores=1, random_seed=1,
+                              **QUIET)  # fmt: skip
+        effect = idata.posterior["effect"].values.mean(axis=(0, 1))
+        np.testing.assert_allclose(effect, np.linspace(-1, 1, 5), atol=0.35)
+        assert float(idata.posterior["spread"].std()) > 0.05
+        (spread,) = step.shared.values()
+        gradient, at = step.proposal.gradients.draw(np.random.default_rng(1)), np.full(5, 2.0)
+        at_one = [spread.set_value(np.array(0.0)), gradient(at)][1]
+        at_e = [spread.set_value(np.array(1.0)), gradient(at)][1]
+        np.testing.assert_allclose(at_e - at_one, 2.0 * (1.0 - np.exp(-2.0)), rtol=1e-9)
+
+    def test_one_step_method_for_each_variable(self):
+        model = normal_regression()
+        with model:
+            compound = AusterityMH(blocked=False, proposal=Langevin(batch_size=500), **PAPER)
+        idata = sample(compound, model, draws=300, tune=500)
+        assert [m.proposal.gradients.batch_size for m in compound.methods] == [500, 500]
+        assert abs(float(idata.posterior["sigma"].mean()) - 1.0) < 0.15
+        assert idata.sample_stats.attrs["proposal_rows"] == 500
+
+
+class TestUncorrected:
+    def test_statistics(self):
+        model = normal_mean()
+        langevin = Langevin(step_size=1e-4, batch_size=20)
+        step, _ = gradients_of(model, langevin, test=None, **PAPER)
+        assert "no test" in step.summary
+        statistics = sample(step, model)["sample_stats"]
+        assert (statistics["accepted"] == 1.0).all()
+        assert (statistics["n_rows_used"] == 0).all() and (statistics["n_looks"] == 0).all()
+        assert not statistics["used_all_rows"].any() and not statistics["audited"].any()
+        assert np.unique(statistics["scaling"]) == pytest.approx([1e-4])
+        assert statistics.attrs["proposal_rows"] == 20
+
+    def test_decreasing_steps_are_counted_from_the_start_of_every_chain(self):
+        model = normal_mean()
+        langevin = Langevin(step_size=lambda n: 1e-3 / (1 + n))
+        step, _ = gradients_of(model, langevin, test=None, **PAPER)
+        for _ in range(2):
+            scaling = sample(step, model, tune=10, draws=20)["sample_stats"]["scaling"].values
+            np.testing.assert_allclose(scaling, [1e-3 / np.arange(11, 31)] * 2)
+
+    def test_variance_of_a_normal_posterior_with_control_variates(self):
+        """Rows' gradients are linear: control variates leave no error but the step's."""
+        model = normal_mean()
+        langevin, h = Langevin(step_size=1.0, batch_size=10), 1.0
+        step, _ = gradients_of(model, langevin, test=None)
+        sd = step.machinery.approximation.root[0, 0]
+        idata = sample(step, model, draws=8_000, tune=50)
+        squares = ((idata.posterior["mu"].values - step.anchor.point) / sd) ** 2
+        error = squares.reshape(40, -1).mean(axis=1).std(ddof=1) / np.sqrt(40)
+        assert abs(squares.mean() - 1 / (1 - h / 4)) < 4 * error
+        assert 4 * error < 0.2
+
+    def test_a_random_walk_without_test_does_not_run_away(self):
+        model = normal_mean()
+        with model:
+            step = AusterityMH(test=None, **PAPER)
+        idata = sample(step, model, discard_tuned_samples=False)
+        assert np.ptp(idata["warmup_sample_stats"]["scaling"].values) == 0.0
+
+
+class TestRefusals:
+    @staticmethod
+    def refused(*words, build=logistic, langevin=None, **settings):
+        with build(), pytest.raises(SettingError) as caught:
+            AusterityMH(proposal=langevin or Langevin(), **settings, **PAPER, **SLOW)
+        message = str(caught.value)
+        assert all(word in message for word in words)
+        assert "\n" not in message and message.endswith(".")
+
+    def test_discrete_variables(self):
+        self.refused("'flip'", "'tau'", "discrete", build=switch_point)
+
+    def test_no_step_size_without_test(self):
+        self.refused("test=None", "step_size", test=None)
+
+    def test_control_variates_that_are_not_there(self):
+        langevin = Langevin(batch_size=50, control_variates=True)
+        self.refused("control_variates=True", "has none", langevin=langevin)
+
+    def test_preconditioner_of_the_wrong_size(self):
+        self.refused("(2,)", "1 entries", langevin=Langevin(preconditioner=[1.0, 1.0]))
+
+    def test_operations_without_gradient(self):
+        def bessel():
+            with pm.Model() as model:
+                order = pm.HalfNormal("order")
+                pm.CustomDist(
+                    "y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30)
+                )
+            return model
+
+        self.refused("no gradient", "RandomWalk()", build=bessel)
