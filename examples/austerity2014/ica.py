@@ -252,7 +252,10 @@ EXPERIMENT = Experiment(
         "batch and the four kinds of signals, are from memory of the paper. The two normal signals "
         "can be turned into each other at no cost but for chance: that angle is known a factor of "
         "ten worse than the others, nearly all of the spread of the Amari distance is due to it, "
-        "and a walk with steps that suit the others takes long to cross it. There is no mode in "
+        "and a walk with steps that suit the others takes long to cross it. Chains that start at "
+        "draws of the posterior have no way to go: one that hardly moves keeps the risk of a "
+        "single draw, the variance of the posterior, which is small. Wrong decisions add to it "
+        "what they widen the posterior. There is no mode in "
         "unconstrained coordinates about which to expand, hence no control variates and no line "
         "for the defaults."
     ),

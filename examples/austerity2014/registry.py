@@ -6,7 +6,15 @@ from examples.austerity2014.experiment import Experiment
 
 __all__ = ["NAMES", "experiment"]
 
-NAMES = ("random_walk", "marginals", "sgld_pitfall", "sgld_intrusions", "markov_field")
+NAMES = (
+    "random_walk",
+    "marginals",
+    "ica",
+    "variable_selection",
+    "sgld_pitfall",
+    "sgld_intrusions",
+    "markov_field",
+)
 """Modules of this package with a constant ``EXPERIMENT`` of the same name."""
 
 
