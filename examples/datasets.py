@@ -80,6 +80,22 @@ def sevens_and_nines(pixels: NDArray, digits: NDArray, n_train: int = 60_000) ->
     }
 
 
+def _download_particles() -> Arrays:
+    """MiniBooNE from OpenML: 130,064 particle events, 50 variables."""
+    from sklearn.datasets import fetch_openml
+
+    events = fetch_openml("MiniBooNE", version=1, as_frame=False)
+    return signals_and_background(np.asarray(events.data), np.asarray(events.target))
+
+
+def signals_and_background(x: NDArray, target: NDArray, missing: float = -999.0) -> Arrays:
+    """Label 1 for signals ("True"), every fifth event a test row, unmeasured events left out."""
+    measured = ~np.any(x == missing, axis=1)
+    x, y = x[measured].astype(np.float32), (target[measured].astype(str) == "True").astype(np.uint8)
+    test = np.arange(len(x)) % 5 == 0
+    return {"X_train": x[~test], "y_train": y[~test], "X_test": x[test], "y_test": y[test]}
+
+
 def _download_connections() -> Arrays:
     """KDD Cup 99, the 10 % set, from UCI."""
     from sklearn.datasets import fetch_kddcup99
@@ -100,6 +116,7 @@ def numerical_features(table: NDArray, labels: NDArray) -> Arrays:
 
 DOWNLOADS: dict[str, Callable[[], Arrays]] = {
     "mnist_7v9": _download_digits,
+    "miniboone": _download_particles,
     "kddcup99_10pct": _download_connections,
 }
 """How to download what scikit-learn knows."""

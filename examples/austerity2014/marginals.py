@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import wasserstein_distance
 
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results, Verdict
-from examples.austerity2014.random_walk import exact_run, label, papers_run
+from examples.austerity2014.random_walk import exact_run, papers_run
+from examples.austerity2014.risk_figure import label
 from examples.austerity2014.timed import TimedRun, sample_for
 from examples.datasets import load
 from examples.digits import Digits, logistic_regression

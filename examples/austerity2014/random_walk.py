@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from examples.austerity2014 import risk, risk_figure
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
+from examples.austerity2014.risk_figure import label
 from examples.austerity2014.timed import TimedRun, sample_for
 from examples.datasets import load
 from examples.digits import Digits, logistic_regression, papers_walk, posterior_mode
@@ -16,7 +17,7 @@ from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 
-__all__ = ["EXPERIMENT", "exact_run", "label", "papers_run"]
+__all__ = ["EXPERIMENT", "exact_run", "papers_run"]
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1, 0.2)
 STEPS_PER_DRAW = 10
@@ -90,11 +91,6 @@ def spread(run: TimedRun, true: Floats) -> float:
 def count(run: TimedRun) -> int:
     """Decisions of a chain."""
     return int(run.seconds.shape[1] * run.idata.sample_stats.attrs["steps_per_draw"])
-
-
-def label(epsilon: float) -> str:
-    """Name of a sampler of the paper."""
-    return f"epsilon = {epsilon:g}"
 
 
 def papers_run(

@@ -55,7 +55,12 @@ def squared_errors(
 
 
 def curve(
-    run: TimedRun, name: str, statistic: Statistic, truth: Floats, *, n_points: int = 30
+    run: TimedRun,
+    names: str | Sequence[str],
+    statistic: Statistic,
+    truth: Floats,
+    *,
+    n_points: int = 30,
 ) -> dict[str, Any]:
     """Risk of every chain of a run against seconds and rows read.
 
@@ -63,8 +68,8 @@ def curve(
     ----------
     run : TimedRun
         Chains that start where the posterior is.
-    name : str
-        Variable whose draws the statistic takes.
+    names : str or sequence of str
+        Variable whose draws the statistic takes, or several, joined.
     statistic, truth
         As in `squared_errors`.
     n_points : int
@@ -76,7 +81,7 @@ def curve(
         ``seconds`` and ``rows``, means over the chains, each a list of floats; ``risk``, a list
         of such lists, one for every chain; ``before``, the seconds of set-up and tuning.
     """
-    draws = run.draws(name)
+    draws = run.draws(names) if isinstance(names, str) else run.joined(names)
     counts = np.unique(np.geomspace(min(10, draws.shape[1]), draws.shape[1], n_points).astype(int))
     risks = [squared_errors(chain, statistic, truth, counts.tolist()) for chain in draws]
     return {

@@ -11,20 +11,27 @@ from pymc_austerity.plots import plot_risk
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "verdict"]
+__all__ = ["by_epsilon", "draw", "label", "verdict"]
 
 EXACT, DEFAULTS = "epsilon = 0", "defaults"
+WIDER = "Wrong decisions widen the posterior: standard deviations"
 
 
-def draw(results: Results) -> "Figure":
+def label(epsilon: float) -> str:
+    """Name of a sampler of the paper."""
+    return f"epsilon = {epsilon:g}"
+
+
+def draw(results: Results, of: str = "predictive mean") -> "Figure":
     """Two panels that share the risk."""
     figure, axes = plt.subplots(1, 2, figsize=(11, 4.6), sharey=True, layout="constrained")
     curves = results["risk"]
     seconds = {name: (c["seconds"], mean(c)) for name, c in curves.items()}
-    last = curves[DEFAULTS]
-    counted = np.array(last["seconds"]) + last["before"]
-    seconds["defaults, set-up and tuning counted"] = (counted, mean(last))
-    plot_risk(seconds, ax=axes[0])
+    if DEFAULTS in curves:
+        last = curves[DEFAULTS]
+        counted = np.array(last["seconds"]) + last["before"]
+        seconds["defaults, set-up and tuning counted"] = (counted, mean(last))
+    plot_risk(seconds, of=of, ax=axes[0])
     plot_risk({name: (c["rows"], mean(c)) for name, c in curves.items()}, ax=axes[1])
     for axis in axes:
         axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
@@ -45,7 +52,7 @@ def at(curve: dict[str, Any], seconds: float) -> np.ndarray:
     return np.exp([np.interp(x, t, np.log(risk)) for risk in curve["risk"]])
 
 
-def verdict(results: Results) -> Verdict:
+def verdict(results: Results, spread: str = WIDER) -> Verdict:
     """Whether the lowest risk at the end is that of some epsilon above 0, beyond chance."""
     curves = results["risk"]
     papers = [name for name in curves if name != DEFAULTS]
@@ -54,19 +61,27 @@ def verdict(results: Results) -> Verdict:
     best = min(papers, key=lambda name: final[name].mean())
     ratio, error = _ratio(final[EXACT], final[best])
     certain = best != EXACT and ratio - 2.0 * error > 1.0
-    last = curves[DEFAULTS]
-    risks = _by_epsilon({name: f"{each.mean():.2g}" for name, each in final.items()})
-    wider = _by_epsilon({name: f"{results['spread'][name]:.2f}" for name in papers})
+    risks = by_epsilon({name: f"{each.mean():.2g}" for name, each in final.items()})
+    wider = by_epsilon({name: f"{results['spread'][name]:.2f}" for name in papers})
     ours = (
         f"After {end:.3g} seconds a chain the risk by epsilon is {risks}. The exact sampler's is "
         f"{ratio:.2f} ± {error:.2f} times the lowest ({best}), {'' if certain else 'not '}more "
         f"than chance explains. A step takes {_microseconds(results, papers)} microseconds. Over "
         f"the last factor of 4 in time risks fall like t to the power {_slopes(curves, papers)}. "
-        f"Wrong decisions widen the posterior: standard deviations over true ones are {wider}. The "
-        f"defaults reach {mean(last)[-1]:.2g} in {last['seconds'][-1]:.3g} seconds after "
+        f"{spread} over true ones are {wider}."
+    )
+    return Verdict(certain, ours + _defaults(curves))
+
+
+def _defaults(curves: dict[str, Any]) -> str:
+    """What the defaults reach, where they were run."""
+    if DEFAULTS not in curves:
+        return ""
+    last = curves[DEFAULTS]
+    return (
+        f" The defaults reach {mean(last)[-1]:.2g} in {last['seconds'][-1]:.3g} seconds after "
         f"{last['before']:.3g} of set-up and tuning."
     )
-    return Verdict(certain, ours)
 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
@@ -76,7 +91,7 @@ def _ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     return ratio, ratio * float(np.sqrt(np.sum(relative)))
 
 
-def _by_epsilon(texts: dict[str, str]) -> str:
+def by_epsilon(texts: dict[str, str]) -> str:
     """A list such as "0: 1.2, 0.05: 3.4"."""
     return ", ".join(f"{name.split()[-1]}: {text}" for name, text in texts.items())
 
@@ -86,7 +101,7 @@ def _microseconds(results: Results, papers: list[str]) -> str:
     curves = {name: results["risk"][name] for name in papers}
     steps = results["steps_per_draw"]
     times = {n: 1e6 * c["seconds"][-1] / (c["n_draws"] * steps) for n, c in curves.items()}
-    return _by_epsilon({name: f"{time:,.0f}" for name, time in times.items()})
+    return by_epsilon({name: f"{time:,.0f}" for name, time in times.items()})
 
 
 def _slopes(curves: dict[str, Any], papers: list[str]) -> str:
@@ -96,4 +111,4 @@ def _slopes(curves: dict[str, Any], papers: list[str]) -> str:
         end = curves[name]["seconds"][-1]
         fall = at(curves[name], end).mean() / at(curves[name], end / 4.0).mean()
         powers[name] = f"{np.log(fall) / np.log(4.0):.1f}"
-    return _by_epsilon(powers)
+    return by_epsilon(powers)

@@ -76,6 +76,11 @@ class TimedRun:
         values: Floats = self.idata.posterior[name].to_numpy()
         return values
 
+    def joined(self, names: Sequence[str]) -> Floats:
+        """Draws of scalars and vectors side by side, shape (chains, draws, entries)."""
+        each = [self.draws(name) for name in names]
+        return np.concatenate([x.reshape(*x.shape[:2], -1) for x in each], axis=2)
+
 
 def sample_for(
     seconds: float,

@@ -35,12 +35,21 @@ from examples.austerity2014.timed import Stopwatch, TimedRun  # noqa: E402
 
 @pytest.fixture
 def data(tmp_path, rng):
-    """A folder with images that are smaller than the real ones, and fewer; and connections."""
+    """A folder with data sets that are smaller than the real ones."""
     labels = rng.integers(0, 2, size=1_300).astype("uint8")
     pixels = rng.integers(0, 200, size=(1_300, 60)) + 20 * labels[:, None] * (np.arange(60) < 5)
     images = pixels.astype("uint8")
     arrays = {"X_train": images[:1_200], "y_train": labels[:1_200]}
     np.savez(tmp_path / "mnist_7v9.npz", X_test=images[1_200:], y_test=labels[1_200:], **arrays)
+    x = rng.normal(size=(1_300, 5))
+    y = (rng.random(1_300) < expit(x[:, 0] - 0.5 * x[:, 1])).astype("uint8")
+    np.savez(
+        tmp_path / "ijcnn1.npz",
+        X_train=x[:1_200],
+        y_train=y[:1_200],
+        X_test=x[1_200:],
+        y_test=y[1_200:],
+    )
     counts = rng.poisson(np.exp(rng.normal(size=(12_000, 5)))).astype("float32")
     attacks = (counts[:, 0] + rng.normal(size=12_000) > 1.5).astype("uint8")
     names = np.array(["normal", "smurf"])

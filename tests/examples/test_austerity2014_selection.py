@@ -1,0 +1,141 @@
+"""The parts of the experiment with variable selection."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples import datasets  # noqa: E402
+from examples.austerity2014 import inclusion_figure, variable_selection  # noqa: E402
+from examples.austerity2014.model_moves import ModelMoves  # noqa: E402
+from examples.austerity2014.variable_selection import Regression  # noqa: E402
+
+
+@pytest.fixture
+def regression(rng):
+    """Two covariates of -1 and 1: one that matters, one of which it is hard to say."""
+    x = rng.choice([-1.0, 1.0], size=(400, 2))
+    y = (rng.random(400) < expit(0.3 + 1.0 * x[:, 0] + 0.25 * x[:, 1])).astype(np.uint8)
+    return Regression(x, y, x[:10])
+
+
+class TestTruth:
+    def test_probabilities_of_models_by_quadrature(self, regression, monkeypatch):
+        rate = 0.5
+        monkeypatch.setattr(variable_selection, "RATE", rate)
+        one, both = mass(regression, (True, False)), mass(regression, (True, True))
+        prior_of_one, prior_of_both = rate / 2.0, rate**2 / 2.0  # one of two, and two of two
+        expected = both * prior_of_both / (both * prior_of_both + one * prior_of_one)
+        assert 0.1 < expected < 0.9
+        with regression.model():
+            draws = variable_selection.exact_run(regression, 4_000)
+        assert draws["gamma"][:, 0].all()
+        share = draws["gamma"][:, 1].reshape(40, -1).mean(axis=1)
+        error = share.std(ddof=1) / np.sqrt(40)
+        assert error < 0.03
+        assert abs(share.mean() - expected) < 4.0 * error
+
+    def test_normal_approximation_is_at_the_mode(self, regression):
+        moves = ModelMoves(regression.x, regression.y)
+        about = moves.about(np.array([True, False]))
+        design = np.column_stack([regression.x[:, 0], np.ones(400)])
+        p = expit(design @ about.mean)
+        np.testing.assert_allclose(design.T @ (regression.y - p), 0.01 * about.mean, atol=1e-5)
+        information = (design.T * p * (1 - p)) @ design + 0.01 * np.eye(2)
+        np.testing.assert_allclose(about.root @ about.root.T @ information, np.eye(2), atol=1e-5)
+
+    def test_what_is_out_of_the_model_is_zero(self, regression, rng):
+        moves, point = ModelMoves(regression.x, regression.y), np.array([1.0, 1, 0.4, 0.2, 0.3])
+        seen = set()
+        for _ in range(200):
+            point, log_ratio = moves(point, rng)
+            assert np.isfinite(log_ratio)
+            assert ((point[:2] == 1.0) == (point[2:4] != 0.0)).all()
+            seen.add(tuple(point[:2]))
+        assert len(seen) == 4
+
+
+def mass(regression, included):
+    """Integral of likelihood and slab over the coefficients of a model with the first variable."""
+    inside = np.array([*included, True])
+    about = ModelMoves(regression.x, regression.y).about(np.array(included))
+    sd = np.sqrt(np.diag(about.root @ about.root.T))
+    grids = [m + s * np.linspace(-6.0, 6.0, 61) for m, s in zip(about.mean, sd, strict=True)]
+    cell = np.prod([grid[1] - grid[0] for grid in grids])
+    points = np.stack(np.meshgrid(*grids, indexing="ij"), axis=-1).reshape(-1, len(grids))
+    rows = np.column_stack([regression.x, np.ones(400), regression.y])
+    kinds, counts = np.unique(rows, axis=0, return_counts=True)
+    logits = points @ kinds[:, :3][:, inside].T
+    log_likelihood = (kinds[:, 3] * logits - np.logaddexp(0.0, logits)) @ counts
+    k = sum(included)
+    log_slab = -k * np.log(2.0 * np.abs(points[:, :-1]).sum(axis=1))  # and gamma(k) = 1
+    log_prior = -0.5 * (points[:, -1] / 10.0) ** 2
+    return cell * np.exp(log_likelihood + log_slab + log_prior + 240.0).sum()
+
+
+class TestRegression:
+    def test_columns_are_standardised_by_the_training_rows(self, rng):
+        x = np.column_stack([rng.normal(3.0, 2.0, size=50), np.ones(50), rng.random(50)])
+        arrays = {"X_train": x[:40], "y_train": np.ones(40), "X_test": x[40:], "y_test": []}
+        found = Regression.of(arrays)
+        np.testing.assert_allclose(found.x.mean(axis=0), 0.0, atol=1e-12)
+        np.testing.assert_allclose(found.x.std(axis=0), 1.0)
+        expected = (x[40:, [0, 2]] - x[:40, [0, 2]].mean(axis=0)) / x[:40, [0, 2]].std(axis=0)
+        np.testing.assert_allclose(found.test_x, expected)
+        assert Regression.of(arrays, 7).x.shape == (7, 2)
+
+    def test_predictions_take_coefficients_and_intercept(self, regression):
+        draws = np.array([[1.0, 0.0, 0.7, 0.0, -0.2]])
+        expected = expit(0.7 * regression.test_x[:, 0] - 0.2)
+        np.testing.assert_allclose(regression.predictions(draws), expected[None])
+
+
+class TestVerdict:
+    @staticmethod
+    def results(found):
+        rates = dict.fromkeys(("update", "birth", "death"), 0.25)
+        return {
+            "inclusion": [1.0, 0.5],
+            "inclusion_halves": [[1.0, 0.48], [1.0, 0.52]],
+            "found_inclusion": {"epsilon = 0": [[1.0, 0.5]], "epsilon = 0.1": found},
+            "moves": {"epsilon = 0": rates, "epsilon = 0.1": rates},
+        }
+
+    def test_compares_the_mean_of_the_chains_with_the_truth(self):
+        agrees, ours = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
+        assert agrees and "0: 0.00, 0.1: 0.05" in ours and "differ by 0.04" in ours
+        assert "update 0: 25.00%, 0.1: 25.00%, birth" in ours
+        assert not inclusion_figure.verdict(self.results([[0.8, 0.5], [0.9, 0.5]])).agrees
+
+
+class TestData:
+    def test_signals_are_told_from_background(self):
+        x = np.arange(24.0).reshape(12, 2)
+        x[3] = -999.0
+        target = np.array(["True", "False"] * 6)
+        found = datasets.signals_and_background(x, target)
+        assert found["X_train"].shape == (8, 2) and found["X_test"].shape == (3, 2)
+        np.testing.assert_array_equal(found["X_test"], x[[0, 6, 11]])
+        assert found["y_test"].tolist() == [1, 1, 0]
+        assert found["y_train"].tolist() == [0, 1, 1, 0, 0, 1, 0, 1]
+
+    def test_the_next_data_set_is_taken_where_one_is_missing(self, tmp_path, monkeypatch, capsys):
+        def no_network():
+            raise OSError
+
+        monkeypatch.setitem(datasets.DOWNLOADS, "miniboone", no_network)
+        np.savez(tmp_path / "ijcnn1.npz", X_train=np.zeros((2, 2)))
+        name, arrays = variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))
+        assert name == "ijcnn1" and arrays["X_train"].shape == (2, 2)
+        assert "Taking ijcnn1 instead" in capsys.readouterr().out
+        np.savez(tmp_path / "miniboone.npz", X_train=np.zeros((3, 2)))
+        assert variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))[0] == "miniboone"
+        (tmp_path / "ijcnn1.npz").unlink()
+        (tmp_path / "miniboone.npz").unlink()
+        with pytest.raises(SystemExit, match=r"no ijcnn1\.npz"):
+            variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))

@@ -1,0 +1,197 @@
+"""The parts of the experiment with mixed signals."""
+
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kurtosis, special_ortho_group
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from examples.austerity2014 import ica, rotations, sources  # noqa: E402
+from examples.austerity2014.amari import amari_distance  # noqa: E402
+
+
+class TestAmariDistance:
+    def test_by_hand_in_two_dimensions(self):
+        """P = [[1, 1/2], [0, 1]] before its rows are made as long as 1."""
+        length = np.sqrt(1.25)
+        p = np.array([[1.0, 0.5], [0.0, 1.0]])
+        rows = 0.5 + 0.0
+        columns = 0.0 + 0.5 / length
+        assert amari_distance(p, np.eye(2)) == pytest.approx((rows + columns) / 4.0)
+
+    def test_of_a_rotation_of_the_plane_is_its_tangent(self):
+        for angle in (0.0, 0.2, np.pi / 4):
+            c, s = np.cos(angle), np.sin(angle)
+            assert amari_distance(np.array([[c, -s], [s, c]]), np.eye(2)) == pytest.approx(s / c)
+
+    def test_by_a_loop_over_entries(self, rng):
+        found, true = rng.normal(size=(2, 4, 4))
+        found /= np.linalg.norm(found, axis=1, keepdims=True)
+        true /= np.linalg.norm(true, axis=1, keepdims=True)
+        p = np.abs(found @ np.linalg.inv(true))
+        total = 0.0
+        for i in range(4):
+            total += sum(p[i, j] for j in range(4)) / max(p[i, j] for j in range(4)) - 1.0
+            total += sum(p[j, i] for j in range(4)) / max(p[j, i] for j in range(4)) - 1.0
+        assert amari_distance(found, true) == pytest.approx(total / 24.0)
+
+    def test_knows_neither_order_nor_sign_nor_scale_of_the_rows(self, rng):
+        found, true = rng.normal(size=(2, 4, 4))
+        expected = amari_distance(found, true)
+        scales = rng.normal(size=(4, 1)) * 3.0
+        assert amari_distance(scales * found[[2, 0, 3, 1]], true) == pytest.approx(expected)
+        assert amari_distance(found, scales * true[[1, 3, 2, 0]]) == pytest.approx(expected)
+
+    def test_lies_between_zero_and_one(self, rng):
+        true = rng.normal(size=(3, 3))
+        assert amari_distance(-2.0 * true[[1, 2, 0]], true) == pytest.approx(0.0, abs=1e-12)
+        hadamard = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2.0
+        assert amari_distance(hadamard, np.eye(4)) == pytest.approx(1.0)
+        many = amari_distance(rng.normal(size=(500, 3, 3)), true)
+        assert many.shape == (500,) and many.min() > 0.0 and many.max() < 1.0
+
+
+class TestSources:
+    @pytest.fixture
+    def signals(self, rng):
+        return sources.four_signals(200_000, rng)
+
+    def test_are_standardised_and_uncorrelated(self, signals):
+        covariance = np.cov(signals, rowvar=False)
+        np.testing.assert_allclose(np.diag(covariance), 1.0, atol=0.02)
+        assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 0.05
+
+    def test_music_and_traffic_have_heavy_tails_and_resemble_their_neighbours(self, signals):
+        music, traffic, *noise = signals.T
+        for signal in (music, traffic):
+            assert kurtosis(signal) > 2.0
+            assert correlation(signal) > 0.5
+        for signal in noise:
+            assert abs(kurtosis(signal)) < 5.0 * np.sqrt(24.0 / signal.size)
+            assert abs(correlation(signal)) < 5.0 / np.sqrt(signal.size)
+
+    def test_notes_have_the_pitches_of_the_scale(self, rng):
+        n = 400_000
+        power = np.abs(np.fft.rfft(sources.music(n, rng))) ** 2
+        frequency = np.arange(power.size) / sources.SECONDS
+        partials = np.outer(np.arange(1, sources.N_HARMONICS + 1), sources.SCALE).ravel()
+        near = np.abs(frequency[:, None] - partials).min(axis=1) < 10.0
+        assert near.mean() < 0.1
+        assert power[near].sum() > 0.9 * power.sum()
+
+    def test_loudness_of_traffic_swells_and_fades(self, rng):
+        parts = sources.traffic(442_000, rng).reshape(442, -1).std(axis=1)  # tenths of a second
+        assert parts.max() > 5.0 * parts.min()
+        jumps = [abs(np.log(b / a)) for a, b in pairwise(parts)]
+        assert np.median(jumps) < 0.2
+
+
+def correlation(signal):
+    """Of neighbours."""
+    return np.mean(signal[1:] * signal[:-1])
+
+
+class TestRotations:
+    def test_angles_undo_the_rotation(self, rng):
+        angles = rng.normal(scale=0.5, size=6)
+        W = rotations.rotation(angles)
+        np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-12)
+        np.testing.assert_allclose(rotations.angles_of(W), angles, atol=1e-9)
+
+    @pytest.mark.parametrize("size", [3, 4])
+    def test_volume_is_the_determinant_of_the_derivative(self, size, rng):
+        """By finite differences, in the tangent space at the rotation."""
+        angles = rng.normal(scale=0.7, size=size * (size - 1) // 2)
+        W, by = rotations.rotation(angles), 1e-6
+
+        def moved(step):
+            difference = W.T @ (rotations.rotation(angles + step) - W) / by
+            return difference[np.triu_indices(size, 1)]
+
+        derivative = np.array([moved(by * e) for e in np.eye(angles.size)])
+        expected = np.log(abs(np.linalg.det(derivative)))
+        assert expected < -0.05
+        assert rotations.log_volume(angles) == pytest.approx(expected, abs=1e-4)
+
+    def test_moves_leave_the_uniform_distribution_as_it_is(self, rng):
+        """Rejecting by the log-ratio alone samples SO(3): its angle has density 1 - cos."""
+        moves = rotations.MovesAbout(np.eye(3), np.eye(3))
+        point, angles = np.eye(3).ravel(), []
+        for _ in range(6_000):
+            new, log_ratio = moves(point, rng)
+            if np.log1p(-rng.random()) < log_ratio and turn_of(new) < 2.0:
+                point = new
+            angles.append(turn_of(point))
+        angles = np.array(angles)
+        inside = (np.array([0.7, 1.0, 1.5]) - np.sin([0.7, 1.0, 1.5])) / (2.0 - np.sin(2.0))
+        for bound, expected in zip((0.7, 1.0, 1.5), inside, strict=True):
+            shares = (angles.reshape(30, -1) < bound).mean(axis=1)
+            error = shares.std(ddof=1) / np.sqrt(30)
+            assert error < 0.03
+            assert abs(shares.mean() - expected) < 4.0 * error
+
+
+def turn_of(point):
+    """Angle of a rotation in three dimensions."""
+    return np.arccos((point[[0, 4, 8]].sum() - 1.0) / 2.0)
+
+
+class TestMixture:
+    @pytest.fixture
+    def mixture(self, rng):
+        return ica.Mixture.draw(5_000, rng)
+
+    def test_is_white_and_unmixes(self, mixture):
+        np.testing.assert_allclose(np.cov(mixture.x.T, ddof=0), np.eye(4), atol=1e-9)
+        assert mixture.distances(mixture.unmixing[None])[0, 0] == pytest.approx(0.0, abs=1e-12)
+        found = mixture.x @ mixture.unmixing
+        assert kurtosis(found[:, 0]) > 2.0 and kurtosis(found[:, 1]) > 2.0
+
+    def test_model_is_the_papers_density(self, mixture):
+        W = special_ortho_group.rvs(4, size=2, random_state=1)
+        s = mixture.x @ W
+        expected = -np.log(4.0 * np.cosh(s / 2.0) ** 2).sum(axis=(1, 2))
+        logp = mixture.model().compile_logp()
+        ours = [float(logp({"W": each})) for each in W]
+        assert ours[1] - ours[0] == pytest.approx(expected[1] - expected[0], rel=1e-9)
+        fast = [mixture.log_likelihood(each) for each in W]
+        assert fast[1] - fast[0] == pytest.approx(expected[1] - expected[0], rel=1e-9)
+
+    def test_gradient_and_mode(self, mixture):
+        W, by = special_ortho_group.rvs(4, random_state=2), 1e-5
+
+        def along(e, at):
+            return mixture.log_likelihood(W @ rotations.rotation(at * e))
+
+        numeric = [(along(e, by) - along(e, -by)) / (2 * by) for e in np.eye(6)]
+        np.testing.assert_allclose(mixture.gradient(W), numeric, rtol=1e-4, atol=1e-2)
+        mode, precision = ica.posterior_mode(mixture)
+        assert np.abs(mixture.gradient(mode)).max() < 1e-6 * np.trace(precision)
+        nearby = [mode @ rotations.rotation(x) for x in rng_angles()]
+        assert mixture.log_likelihood(mode) > max(map(mixture.log_likelihood, nearby))
+
+    def test_verdict_names_the_rows_and_the_means(self):
+        curve = {"seconds": [1.0, 4.0], "risk": [[1.0, 0.25], [1.2, 0.3]], "n_draws": 10}
+        better = {**curve, "risk": [[0.1, 0.02], [0.12, 0.03]], "n_draws": 100}
+        names = ("epsilon = 0", "epsilon = 0.1")
+        results = {
+            "risk": dict(zip(names, (curve, better), strict=True)),
+            "steps_per_draw": 1,
+            "spread": dict.fromkeys(names, 1.0),
+            "means": dict.fromkeys(names, 0.07),
+            "rows_per_step": dict(zip(names, (1_000.0, 30.0), strict=True)),
+            "truth": 0.08,
+            "truth_sd": 0.01,
+        }
+        agrees, ours = ica.verdict(results)
+        assert agrees and "reads 0: 1,000, 0.1: 30 rows" in ours
+
+
+def rng_angles():
+    """Small rotations in all directions."""
+    return np.random.default_rng(3).normal(scale=0.02, size=(50, 6))
