@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, clone_replace, join_nonshared_inputs
+from pymc_austerity.likelihood.compiling import compiled
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
 
 __all__ = ["CompiledDifferences", "compile_differences"]
@@ -82,7 +82,6 @@ def compile_differences(
     >>> differences.rows(np.array([1.0]), np.array([0.0]), np.array([0.0, 2.0]))
     array([-0.5,  1.5])
     """
-    settings = {"mode": "NUMBA", "on_unused_input": "ignore", **(compile_kwargs or {})}
     placeholders = [leaf.placeholder for leaf in row_likelihood.leaves]
     graphs, current = join_nonshared_inputs(
         dict(point), [row_likelihood.rows, row_likelihood.exact], list(vars), dict(shared)
@@ -94,10 +93,9 @@ def compile_differences(
             clone_replace(graphs, {current: proposed}, rebuild_strict=False), graphs, strict=True
         )
     )
-    with row_likelihood.model:  # so that its check_bounds is honoured
-        rows_function = pm.compile([proposed, current, *placeholders], rows, **settings)
-        exact_function = pm.compile([proposed, current], exact, **settings)
-    rows_function.trust_input = exact_function.trust_input = True
+    model = row_likelihood.model
+    rows_function = compiled(model, [proposed, current, *placeholders], rows, compile_kwargs)
+    exact_function = compiled(model, [proposed, current], exact, compile_kwargs)
     return CompiledDifferences(rows_function, exact_function, _point_map_info(vars, point))
 
 

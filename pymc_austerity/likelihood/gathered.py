@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
@@ -17,6 +16,7 @@ from pymc_austerity._pymc import (
     clone_replace,
     join_nonshared_inputs,
 )
+from pymc_austerity.likelihood.compiling import compiled
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
 
 __all__ = ["GatheredDifferences", "compile_gathered_differences"]
@@ -100,7 +100,6 @@ def compile_gathered_differences(
     >>> differences.rows(np.array([1.0]), np.array([0.0]), positions, *leaves)
     array([-0.5,  1.5])
     """
-    settings = {"mode": "NUMBA", "on_unused_input": "ignore", **(compile_kwargs or {})}
     positions = pt.tensor("positions", dtype=positions_dtype, shape=(None,))
     leaves = [_narrow(array) for array in row_likelihood.arrays]
     wholes = [pt.tensor(dtype=array.dtype, shape=(None, *array.shape[1:])) for array in leaves]
@@ -120,11 +119,10 @@ def compile_gathered_differences(
     tables, values = [_argument(v) for v in constants], [_argument(v) for v in others]
     arguments = dict(zip([*constants, *others], [*tables, *values], strict=True))
     rows, exact = clone_replace(differences, arguments, rebuild_strict=False)
-    with row_likelihood.model:  # so that its check_bounds is honoured
-        inputs = [proposed, current, positions, *wholes, *tables, *values]
-        rows_function = pm.compile(inputs, rows, **settings)
-        exact_function = pm.compile([proposed, current, *values], exact, **settings)
-    rows_function.trust_input = exact_function.trust_input = True
+    model = row_likelihood.model
+    inputs = [proposed, current, positions, *wholes, *tables, *values]
+    rows_function = compiled(model, inputs, rows, compile_kwargs)
+    exact_function = compiled(model, [proposed, current, *values], exact, compile_kwargs)
     arrays = [np.array(constant.data, order="C") for constant in constants]
     return GatheredDifferences(rows_function, exact_function, leaves, arrays, others)
 

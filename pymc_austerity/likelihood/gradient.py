@@ -3,12 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import clone_replace, grad, join_nonshared_inputs, stabilized
+from pymc_austerity.likelihood.compiling import compiled
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
-from pymc_austerity.likelihood.special import expand_trigamma
 
 __all__ = ["compile_gradient"]
 
@@ -60,14 +59,8 @@ def compile_gradient(
     of_exact = grad(stabilized(exact), theta, disconnected_inputs="ignore")
     gradient = row_weight * of_rows + exact_weight * of_exact
     placeholders = [leaf.placeholder for leaf in likelihood.leaves]
-    (output,) = expand_trigamma([gradient.astype("float64")])
-    kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
-    with likelihood.model:  # so that its check_bounds is honoured
-        function = pm.compile(
-            [theta, anchor, row_weight, exact_weight, *placeholders], output, **kwargs
-        )
-    function.trust_input = True
-    return function
+    inputs = [theta, anchor, row_weight, exact_weight, *placeholders]
+    return compiled(likelihood.model, inputs, gradient.astype("float64"), compile_kwargs)
 
 
 def _residual(value: Any, theta: Any, anchor: Any, order: int) -> Any:

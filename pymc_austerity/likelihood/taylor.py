@@ -16,9 +16,9 @@ from pymc_austerity._pymc import (
     stabilized,
     vectorize_graph,
 )
+from pymc_austerity.likelihood.compiling import compiled
 from pymc_austerity.likelihood.interpret import interpreted
 from pymc_austerity.likelihood.row_likelihood import RowLikelihood
-from pymc_austerity.likelihood.special import expand_trigamma
 
 __all__ = ["Derivatives", "compile_derivatives", "compile_residuals"]
 
@@ -78,11 +78,11 @@ def compile_derivatives(
     first, second = _derivatives(exact, theta, size)
     return (
         Derivatives(
-            _compile(model, rows_inputs, rows_first, compile_kwargs),
+            compiled(model, rows_inputs, rows_first, compile_kwargs),
             _hessian(model, rows_inputs, rows_second, compile_kwargs),
         ),
         Derivatives(
-            interpreted(model, [theta], first) or _compile(model, [theta], first, compile_kwargs),
+            interpreted(model, [theta], first) or compiled(model, [theta], first, compile_kwargs),
             _hessian(model, [theta], second, compile_kwargs),
         ),
     )
@@ -124,7 +124,7 @@ def _hessian(
         function = interpreted(model, [directions, *inputs], [at_once])
     if function is not None:
         return lambda *arguments: function(every, *arguments)[0]
-    one = _compile(model, [direction, *inputs], value, compile_kwargs)
+    one = compiled(model, [direction, *inputs], value, compile_kwargs)
     return lambda *arguments: np.stack([one(along, *arguments) for along in every])
 
 
@@ -175,16 +175,4 @@ def compile_residuals(
     residual = (at_proposed - at_current - expansion).astype("float64")
     placeholders = [leaf.placeholder for leaf in likelihood.leaves]
     inputs = [proposed, current, anchor, *placeholders]
-    return _compile(likelihood.model, inputs, residual, compile_kwargs)
-
-
-def _compile(
-    model: pm.Model, inputs: list, outputs: Any, compile_kwargs: dict[str, Any] | None
-) -> Callable:
-    many = isinstance(outputs, list)
-    expanded = expand_trigamma(outputs if many else [outputs])
-    kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
-    with model:  # so that the model's check_bounds is honoured
-        function = pm.compile(inputs, expanded if many else expanded[0], **kwargs)
-    function.trust_input = True
-    return function
+    return compiled(likelihood.model, inputs, residual, compile_kwargs)

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
+from pymc_austerity.proposals.covariance import checked_covariance
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.preconditioner import Preconditioner, checked_matrix
+from pymc_austerity.proposals.preconditioner import Preconditioner
 from pymc_austerity.proposals.protocols import Gradients, Outcome
 from pymc_austerity.proposals.step_size import StepSizeSchedule, check_step_size, checked_size
 
@@ -144,7 +145,8 @@ class Langevin:
                 "'auto', True or False."
             )
         if self.preconditioner is not None and not _is_auto(self.preconditioner):
-            object.__setattr__(self, "preconditioner", checked_matrix(self.preconditioner))
+            matrix = checked_covariance("preconditioner", self.preconditioner, "'auto', None")
+            object.__setattr__(self, "preconditioner", matrix)
         if self.target_acceptance is not None and not 0.0 < self.target_acceptance < 1.0:
             raise SettingError(
                 f"target_acceptance={self.target_acceptance!r} is not a rate to aim for: give a "

@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
     covariance_estimate,
     learning_rate,
     optimal_scaling,
     usual_acceptance,
 )
+from pymc_austerity.proposals.covariance import checked_covariance, root_of
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.integers import integer_moves
 from pymc_austerity.proposals.layout import Layout
@@ -120,7 +121,7 @@ class RandomWalk:
                     f"step method have {n_entries} entries in unconstrained space; give one "
                     "variance or one row and column for each."
                 )
-            root = _root(covariance)
+            root = root_of(covariance)
         return RandomWalkState(layout.n_categories, root, math.log(scaling), math.log(scaling))
 
     def propose(
@@ -158,7 +159,7 @@ class RandomWalk:
         if covariance is None:  # go on with the old shape and the scale found for it
             return fresh
         log_scale = math.log(optimal_scaling(points.shape[1]))
-        root = _root(covariance)
+        root = root_of(covariance)
         return replace(fresh, root=root, log_scale=log_scale, mean_log_scale=log_scale)
 
     def freeze(self, state: RandomWalkState) -> RandomWalkState:
@@ -168,11 +169,6 @@ class RandomWalk:
     def current_scaling(self, state: RandomWalkState) -> float:
         """Factor on the standard deviations."""
         return math.exp(state.log_scale)
-
-
-def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
-    root = np.sqrt(covariance) if covariance.ndim == 1 else np.linalg.cholesky(covariance)
-    return np.asarray(root, dtype=np.float64)
 
 
 def _checked_covariance(
@@ -186,25 +182,7 @@ def _checked_covariance(
         raise SettingError(
             f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
         )
-    try:
-        array = np.array(covariance, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise SettingTypeError(
-            f"covariance of type {type(covariance).__name__} cannot be used: give 'full', "
-            "'diagonal', variances of shape (d,) or a covariance of shape (d, d)."
-        ) from error
-    if array.ndim == 1 and np.all(np.isfinite(array)) and np.all(array > 0.0):
-        return array
-    if array.ndim == 2 and array.shape[0] == array.shape[1] and np.allclose(array, array.T):
-        try:
-            np.linalg.cholesky(array)
-            return array
-        except np.linalg.LinAlgError:
-            pass
-    raise SettingError(
-        f"covariance of shape {array.shape} is not one: give positive variances of shape (d,) or a "
-        "symmetric positive definite array of shape (d, d)."
-    )
+    return checked_covariance("covariance", covariance, "'full', 'diagonal'")
 
 
 def _check_scaling(scaling: float | None) -> None:
