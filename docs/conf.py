@@ -26,6 +26,12 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+# Attributes of PyMC's distributions: what makes their variables, which has no page of its own.
+nitpick_ignore = [
+    ("py:class", "pymc_austerity.distributions.inclusion.InclusionIndicatorsRV"),
+    ("py:class", "pymc_austerity.distributions.spike_and_slab.SpikeAndSlabRV"),
+    ("py:class", "pymc_austerity.distributions.stiefel.UniformStiefelRV"),
+]
 
 copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "
 copybutton_prompt_is_regexp = True

@@ -34,7 +34,7 @@ class NormalityCheck:
     wrong if the sum's estimate errs by :math:`e`, and the true distance from the threshold is on
     the other side and less than :math:`|e| - q s`, with :math:`s` the standard error and :math:`q`
     the quantile at which the test stops. As the threshold contains :math:`\log u`, distances of
-    about a nat are usual: the density of a Laplace variable bounds theirs where it matters.
+    about a nat are usual: theirs is taken for the density of a Laplace variable.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class NormalityCheck:
         Degrees of freedom that go with them.
     epsilon : float
         Tail probability at which the test stops.
+    n_independent : int, optional
+        How many samples that do not overlap these are worth; by default all of them.
 
     References
     ----------
@@ -77,6 +79,7 @@ class NormalityCheck:
     within: Floats
     within_degrees_of_freedom: Floats
     epsilon: float
+    n_independent: int | None = None
 
     @property
     def tail(self) -> float:
@@ -98,8 +101,9 @@ class NormalityCheck:
     @property
     def is_light_tailed(self) -> bool:
         """Whether no tail is heavier than can be put up with."""
-        most = binom.isf(_CHANCE, self.statistics.size, min(1.0, _TOLERATED * self.tail))
-        return bool(max(self.tail_shares) * self.statistics.size <= most)
+        n_samples = self.n_independent or self.statistics.size
+        most = binom.isf(_CHANCE, n_samples, min(1.0, _TOLERATED * self.tail))
+        return bool(max(self.tail_shares) * n_samples <= most)
 
     @property
     def passes(self) -> bool:

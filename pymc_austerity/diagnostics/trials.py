@@ -11,6 +11,9 @@ from pymc_austerity.errors import SettingError
 
 __all__ = ["trial_run"]
 
+_MOSTLY = 0.9
+"""Share of exact decisions from which on the others do not matter."""
+
 
 def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     r"""Distances of a run's decisions from the threshold, to design the test of the next run on.
@@ -18,7 +21,8 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH with one step per draw on uniform samples, or a netCDF file of one.
+        A run of ``AusterityMH(epsilon=0)``, with one step per draw on uniform samples, or a netCDF
+        file of one.
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
 
@@ -35,8 +39,9 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     Notes
     -----
     The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision saw all rows,
-    as with ``epsilon=0``, and an estimate at the last look elsewhere: tests stop where the estimate
-    is far from the threshold, so that these lie a little too far.
+    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so that runs in
+    which more than a tenth of the decisions stopped early are refused: designs on them would break
+    their promise.
 
     Examples
     --------
@@ -49,6 +54,8 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     ...     {
     ...         "n_rows_used": (dims, np.full((2, 500), 10_000)),
     ...         "standardized_mean": (dims, rng.normal(0.0, 3.0, size=(2, 500))),
+    ...         "used_all_rows": (dims, np.ones((2, 500), dtype=bool)),
+    ...         "n_looks": (dims, np.ones((2, 500), dtype=int)),
     ...     },
     ...     attrs={"n_rows": 10_000},
     ... )
@@ -56,7 +63,8 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     >>> design.expected_error <= 0.01
     True
     """
-    statistics = statistics_of(idata, ["standardized_mean", "n_rows"], step_method=step_method)
+    names = ["standardized_mean", "n_rows", "used_all_rows", "n_looks"]
+    statistics = statistics_of(idata, names, step_method=step_method)
     if (statistics["steps_per_draw"] > 1).any():
         raise SettingError(
             "The run took several steps per draw and recorded the mean of their distances: make "
@@ -66,6 +74,12 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
         raise SettingError(
             "The run sampled rows by influence, where distances have another unit at every "
             "decision: make the trial run with strata=None, or use AusterityMH(max_error=...)."
+        )
+    exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
+    if exact < _MOSTLY:
+        raise SettingError(
+            f"Only {exact:.0%} of the run's decisions saw all rows: where a test stopped early its "
+            "distance is an estimate that lies too far; make the trial run with epsilon=0."
         )
     values = statistics["standardized_mean"].values
     distances = values[np.isfinite(values)]

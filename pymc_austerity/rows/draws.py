@@ -94,7 +94,8 @@ class _FreshStream:
 
     def __init__(self, source: RowSource, rng: np.random.Generator) -> None:
         self.source = source
-        self.rng = rng
+        # its own, so that rows read for an audit do not change the random numbers of the chain
+        self.rng = np.random.default_rng(rng.integers(2**63))
         self.drawn: list[NDArray[np.intp]] = []
         self.n_drawn = 0
         self.rest: NDArray[np.intp] | None = None

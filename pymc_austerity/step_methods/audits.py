@@ -58,11 +58,12 @@ class RandomAudits:
 
 
 class BudgetedAudits:
-    """At random times, as often as a share of the sampling time pays for.
+    """Every decision with a probability such that checks take a share of the sampling time.
 
-    Times between checks are exponential with mean (cost of the last check) / share, on a clock that
-    stands still during checks. The first decision of a chain is checked to learn the cost, and no
-    other one while the chain is tuning, because nobody reads what such checks find.
+    The probability is `share` times the mean time between decisions over the cost of the last
+    check, on a clock that stands still during checks. It does not depend on the decision at hand,
+    nor, for long, on the one before. The first decision of a chain is checked to learn the
+    cost, and no other one while the chain is tuning, because nobody reads what such checks find.
 
     Parameters
     ----------
@@ -81,23 +82,25 @@ class BudgetedAudits:
         """Begin a chain."""
         self.rng = rng
         self.cost: float | None = None
-        self.stood_still = 0.0
-        self.next_at = 0.0
+        self.restart()
 
     def restart(self) -> None:
-        """Wait anew for the next check."""
-        if self.cost is not None:
-            waiting = self.rng.exponential(self.cost / self.share)
-            self.next_at = self.clock() - self.stood_still + waiting
+        """Begin to count anew, where the tuning phase ends."""
+        self.stood_still = 0.0
+        self.started = self.clock()
+        self.n_decisions = 0
 
     def wants(self, tuning: bool) -> bool:
         """Whether to check the next decision."""
         if self.cost is None:
             return True
-        return not tuning and self.clock() - self.stood_still >= self.next_at
+        self.n_decisions += 1
+        if tuning:
+            return False
+        mean_time = (self.clock() - self.started - self.stood_still) / self.n_decisions
+        return self.rng.random() * self.cost < self.share * mean_time
 
     def took(self, seconds: float) -> None:
-        """Note what a check has cost, and when the next one is due."""
+        """Note what a check has cost."""
         self.cost = seconds
         self.stood_still += seconds
-        self.restart()

@@ -300,9 +300,10 @@ class AusterityMH(SubsamplingStep):
         sampling, max_error = self.machinery.sampling, self.settings.max_error
         if max_error is None or sampling.is_exact:
             return None
-        strata = sampling.design if isinstance(sampling, StratifiedSampling) else None
-        size = self.settings.batch_size
-        return TrialPlan(max_error, self.n_rows, strata=strata, batch_size=size)
+        if isinstance(sampling, StratifiedSampling):
+            design, deviations = sampling.design, sampling.deviations
+            return TrialPlan(max_error, self.n_rows, strata=design, deviations=deviations)
+        return TrialPlan(max_error, self.n_rows, batch_size=self.settings.batch_size)
 
     @property
     def epsilon(self) -> float:

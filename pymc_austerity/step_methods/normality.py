@@ -59,13 +59,16 @@ def check_normality(
     design = machinery.sampling.design
     pairs = _pairs(machinery, proposal, layout, start, rng)
     differences = [_all_differences(machinery, *pair) for pair in pairs]
+    _warn_of_hard_supports(differences)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
     samples = first_look_statistics(differences, design, n_samples=_SAMPLES, rng=rng)
     if not samples[0].size:
         return None
-    check = NormalityCheck(*samples, epsilon=epsilon)
+    n_rows, n_first = design.n_rows, int(design.first_counts.sum())
+    n_independent = min(samples[0].size, max(1, len(differences) * n_rows // n_first))
+    check = NormalityCheck(*samples, epsilon=epsilon, n_independent=n_independent)
     if not check.passes:
         warnings.warn(f"{check} {_remedy(check, design)}", AusterityWarning, stacklevel=4)
     return check
@@ -109,12 +112,25 @@ def _all_differences(
     return np.concatenate([machinery.row_function(proposed, current, *each) for each in blocks])
 
 
+def _warn_of_hard_supports(differences: list[NDArray[np.float64]]) -> None:
+    """Rows that rule a point out are of no use where they are not read."""
+    shares = [np.mean(values == -np.inf) for values in differences]
+    if any(0.0 < share < 1.0 for share in shares):
+        warnings.warn(
+            f"{max(shares):.2%} of the rows rule out a proposal that the others allow for: a test "
+            "that does not read them goes where the posterior is zero; use epsilon=0, or write the "
+            "bound as a prior or a transform.",
+            AusterityWarning,
+            stacklevel=5,
+        )
+
+
 def _remedy(check: NormalityCheck, design: StratifiedDesign) -> str:
     if design.sizes.size == 1:
         return (
             "A few rows weigh too much for uniform samples of this size: sample by influence "
             "(control_variates='auto', strata='auto'), choose a larger batch_size, or a test that "
-            "does not need normal means (pymc_austerity.sequential.EmpiricalBernstein)."
+            "does not need normal means (pymc_austerity.EmpiricalBernstein)."
         )
     return (
         f"Stratum {check.worst_stratum} is the least normal: choose a larger batch_size, which "

@@ -7,7 +7,7 @@ import pymc as pm
 
 from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Proposal, UserProposal
+from pymc_austerity.proposals import Proposal, ReversibleJump, UserProposal
 
 __all__ = ["is_unconstrained", "refuse_unsuitable"]
 
@@ -29,6 +29,8 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     SettingError
         Names the variable and the proposal to use.
     """
+    if isinstance(proposal, ReversibleJump):
+        _refuse_without_point_masses(model, proposal)
     if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
         return
     for random_variable in (model.values_to_rvs[variable] for variable in variables):
@@ -61,3 +63,16 @@ def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[An
     random_variables = [model.values_to_rvs[variable] for variable in variables]
     special = any(on_manifold(rv) or has_point_masses(rv) for rv in random_variables)
     return getattr(proposal, "unconstrained", True) and not special
+
+
+def _refuse_without_point_masses(model: pm.Model, proposal: ReversibleJump) -> None:
+    """An ordinary density would be paid for coefficients that are not there."""
+    named = {rv.name: rv for rv in model.free_RVs}
+    coefficients = named.get(proposal.coefficients)
+    if coefficients is not None and not has_point_masses(coefficients):
+        raise SettingError(
+            f"{coefficients.name!r} has no point mass at zero, so that models of different sizes "
+            f"cannot be compared: give it a SpikeAndSlab prior, "
+            f"pymc_austerity.distributions.SpikeAndSlab({coefficients.name!r}, "
+            f"{proposal.inclusion}, slab)."
+        )

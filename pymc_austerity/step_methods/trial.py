@@ -12,7 +12,6 @@ from pymc_austerity.design import (
     TestDesign,
     TrialRun,
     average_design,
-    doubling_looks,
     stratified_looks,
     stratified_spread,
     worst_case_design,
@@ -64,6 +63,8 @@ class TrialPlan:
         Rows there are.
     strata : StratifiedDesign, optional
         Strata and their first look, which stay; without them the batch size is chosen as well.
+    deviations : float array, shape (H,), optional
+        Usual standard deviation of the differences within each stratum, nats.
     batch_size : int, optional
         The user's batch size, which stays.
     """
@@ -74,21 +75,24 @@ class TrialPlan:
         n_rows: int,
         *,
         strata: StratifiedDesign | None = None,
+        deviations: NDArray[np.float64] | None = None,
         batch_size: int | None = None,
     ) -> None:
         self.max_error = max_error
         self.n_rows = n_rows
         self.strata = strata
+        self.deviations = np.ones(1) if deviations is None else deviations
         self.batch_size = batch_size
 
     def worst_case(self) -> TestDesign:
         """The cheapest test none of whose decisions errs too often."""
         if self.strata is None:
             return worst_case_design(self.n_rows, self.max_error, batch_sizes=self._sizes)
+        looks = stratified_looks(self.strata, self.deviations)
         return worst_case_design(
             self.n_rows,
             self.max_error,
-            looks=doubling_looks,
+            looks=lambda batch_size, n_rows: looks,
             batch_sizes=self._sizes,
             alphas=_POCOCK,
         )

@@ -30,8 +30,8 @@ def test_distances_of_an_exact_run_are_kept_and_make_a_design():
     assert design.expected_error <= 0.02
 
 
-def fake(**attrs):
-    values = {"n_rows_used": 10, "standardized_mean": 1.0}
+def fake(exact=True, **attrs):
+    values = {"n_rows_used": 10, "standardized_mean": 1.0, "used_all_rows": exact, "n_looks": 1}
     dims = ("chain", "draw")
     return xr.Dataset({k: (dims, np.full((1, 5), v)) for k, v in values.items()}, attrs=attrs)
 
@@ -41,7 +41,8 @@ def fake(**attrs):
     [
         (fake(n_rows=100, steps_per_draw=5), "steps_per_draw=1"),
         (fake(n_rows=100, stratum_sizes=[50, 50]), "strata=None"),
-        ((fake(n_rows=100) * np.nan).assign_attrs(n_rows=100), "nothing to design"),
+        (fake(n_rows=100).assign(standardized_mean=fake().n_looks * np.nan), "nothing to design"),
+        (fake(exact=False, n_rows=100), "epsilon=0"),
         (fake(), "lacks 'n_rows'"),
     ],
 )

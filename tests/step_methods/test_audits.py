@@ -32,7 +32,10 @@ def test_the_budget_is_kept_on_average(cost):
     audits = BudgetedAudits(0.05, clock)
     audits.begin(np.random.default_rng(1))
     seconds, n = 0.01, 400_000
-    n_checks = run(audits, clock, n=n, seconds=seconds, cost=cost)
+    assert audits.wants(tuning=True)
+    audits.took(cost)
+    audits.restart()
+    n_checks = 1 + run(audits, clock, n=n, seconds=seconds, cost=cost)
     expected = 0.05 * n * seconds / cost
     assert abs(n_checks - 1 - expected) < 4.0 * np.sqrt(expected)
 
@@ -63,3 +66,24 @@ def test_a_share_of_the_decisions():
     n_checks = sum(audits.wants(tuning=False) for _ in range(10_000))
     assert abs(n_checks - 2_000) < 4 * np.sqrt(1_600)
     assert not any(RandomAudits(0.0).wants(tuning=False) for _ in range(100))
+
+
+def test_slow_decisions_are_not_checked_more_often():
+    """Nor are those that follow them, which are slow themselves where slowness lasts."""
+    clock, rng = Clock(), np.random.default_rng(5)
+    audits = BudgetedAudits(0.05, clock)
+    audits.begin(np.random.default_rng(6))
+    assert audits.wants(tuning=True)
+    audits.took(1.0)
+    audits.restart()
+    slow, checked, n_slow = False, [], 0
+    for _ in range(200_000):
+        slow = slow != (rng.random() < 0.02)
+        n_slow += slow
+        clock.now += 0.3 if slow else 0.01
+        if audits.wants(tuning=False):
+            clock.now += 1.0
+            audits.took(1.0)
+            checked.append(slow)
+    share = n_slow / 200_000
+    assert abs(np.mean(checked) - share) < 4.0 * np.sqrt(share * (1 - share) / len(checked)) + 0.05

@@ -12,6 +12,7 @@ from pymc_austerity import (
     EmpiricalBernstein,
     Hoeffding,
     RandomWalk,
+    ReversibleJump,
     SettingError,
     SettingTypeError,
     StudentT,
@@ -248,3 +249,31 @@ def test_what_is_no_test(test):
 @pytest.mark.parametrize("value", ["often", None])
 def test_audit_that_is_no_share(value):
     refused(SettingTypeError, "audit", audit=value)
+
+
+def test_rows_that_rule_points_out_are_warned_of():
+    """A bound that a few rows know about: mini-batches would walk through it."""
+    rng = np.random.default_rng(3)
+    y = rng.uniform(0.0, 1.0, size=5_000)
+    with pm.Model():
+        top = pm.Normal("top", 1.5, 1.0, initval=1.0005)
+        pm.Uniform("y", 0.0, top, observed=y)
+        with pytest.warns(AusterityWarning, match="rule out a proposal"):
+            AusterityMH(control_variates=None, proposal=lambda q, rng: (q - 0.01, 0.0))
+
+
+def test_audits_do_not_touch_the_draws_of_fresh_rows():
+    model = normal_mean()
+    fresh = {"rows": "fresh", "draws": 60, "tune": 30, **PAPER}
+    runs = [sample(model, audit=share, **fresh).posterior["mu"].values for share in (0.0, 1.0)]
+    np.testing.assert_array_equal(*runs)
+
+
+def test_a_jump_needs_a_prior_with_point_masses():
+    with pm.Model() as model:
+        gamma = pm.Bernoulli("gamma", 0.5, shape=2)
+        beta = pm.Normal("beta", shape=2)
+        x = np.random.default_rng(1).normal(size=(1_000, 2))
+        pm.Normal("y", x @ (beta * gamma), 1.0, observed=x[:, 0])
+    jump = ReversibleJump("beta", "gamma")
+    refused(SettingError, "point mass", "SpikeAndSlab", model=model, proposal=jump)

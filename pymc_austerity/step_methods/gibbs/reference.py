@@ -24,7 +24,8 @@ class ReferenceSweep:
         > \frac1M \left[\log \frac{u}{1 - u} - \text{exact part}\right]
 
     It is asked as "is the entry flipped?", so that differences are taken from a state that is
-    possible and infinite ones need no special care: what is impossible is never moved to.
+    possible and infinite ones need no special care: what was seen to be impossible is never moved
+    to.
 
     Parameters
     ----------
