@@ -125,8 +125,9 @@ def audit_table(
         statistics = statistics_of(statistics, ["audit"])
     _check_share("probability", probability)
     if promised is None:
-        promised = _promised(statistics)
-    _check_share("promised", promised)
+        promised = _promised(statistics)  # NaN where decisions are not right or wrong
+    else:
+        _check_share("promised", promised)
     steps, share = _steps_and_share(statistics)
 
     def summary(chains: xr.Dataset) -> dict[str, float]:

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import binom
 
 from pymc_austerity import AusterityWarning, SettingError, SettingTypeError
@@ -140,3 +141,15 @@ def test_a_loose_test_is_caught(steps):
     with pytest.warns(AusterityWarning, match="more than the 5"):
         row = audit(run, promised=0.05).loc["all"]
     assert 0.1 < row["wrong_rate"] < 0.5
+
+
+def test_runs_without_right_and_wrong_have_nothing_to_audit():
+    dims = ("chain", "draw")
+    values = {"n_rows_used": 10, "audited": False, "audit_agrees": True, "test_epsilon": np.nan}
+    run = xr.Dataset(
+        {name: (dims, np.full((2, 5), value)) for name, value in values.items()},
+        attrs={"epsilon": np.nan},
+    )
+    row = audit(run).loc["all"]
+    assert row["n_audited"] == 0
+    assert np.isnan(row["promised"])
