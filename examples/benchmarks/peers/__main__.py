@@ -1,7 +1,9 @@
 """Run the cells that are not there yet, one process each, and write the table."""
 
 import argparse
+import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from examples.benchmarks.peers import picture, tables
+from examples.benchmarks.peers.cell import circumstances
 from examples.benchmarks.peers.problems import FAMILIES, default_sizes
 from examples.benchmarks.peers.samplers import SAMPLERS
 
@@ -27,6 +30,8 @@ ONE_THREAD = {
 REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000, "hierarchical": 20_000}
 CLAIMS = {"gradient": ("logistic-20",), "audit-0.05": ("kdd",), "audit-0.01": ("kdd",)}
 """Cells besides the samplers, and the models that they are for."""
+GIGABYTES = 16
+"""Memory that a process may take."""
 LARGEST_FOR_OURS = ("logistic-20", 10_000_000)
 
 
@@ -94,8 +99,10 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
             for sampler in options.samplers:
                 if model in CLAIMS.get(sampler, FAMILIES):
                     yield Cell(model, n_rows, sampler)
-        if not options.sizes and "ours" in options.samplers and model == LARGEST_FOR_OURS[0]:
-            yield Cell(*LARGEST_FOR_OURS, "ours")
+        if not options.sizes and model == LARGEST_FOR_OURS[0]:
+            for sampler in ("reference", "ours"):
+                if sampler in options.samplers:
+                    yield Cell(*LARGEST_FOR_OURS, sampler)
 
 
 def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
@@ -104,7 +111,7 @@ def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
     amount = 60.0 * options.minutes
     if cell.sampler == "reference":
         amount = REFERENCE_POINTS.get(cell.model, 6_000) // (10 if options.quick else 1)
-        amount = amount if cell.n_rows < 1_000_000 else 1_000
+        amount = min(amount, 1_000_000_000 // cell.n_rows) if cell.n_rows >= 1_000_000 else amount
     command = [sys.executable, "-m", "examples.benchmarks.peers.cell"]
     command += [cell.model, str(cell.n_rows), cell.sampler, str(amount), str(file)]
     command += ["--share", "0.1" if options.quick else "1.0"]
@@ -114,12 +121,36 @@ def run(cell: Cell, file: Path, options: argparse.Namespace) -> None:
     environment["PYTENSOR_FLAGS"] = f"base_compiledir={caches}"
     environment["NUMBA_CACHE_DIR"] = str(caches)
     print(f"{cell.file_name} ...", flush=True)
+    file.unlink(missing_ok=True)
+    limit = 3_600 if cell.sampler == "reference" else 4 * 60 * options.minutes + 600
+    reason = f"ended by the operating system, out of {GIGABYTES} GB of memory perhaps"
     try:
-        subprocess.run(command, cwd=ROOT, env=environment, timeout=4 * 60 * options.minutes + 600)
+        subprocess.run(command, cwd=ROOT, env=environment, timeout=limit, preexec_fn=limit_memory)
     except subprocess.TimeoutExpired:
-        print(f"{cell.file_name} took too long", flush=True)
+        reason = f"did not end within {limit:,.0f} s"
     finally:
         shutil.rmtree(caches, ignore_errors=True)
+    if not file.exists():
+        note_failure(cell, file, reason, amount)
+
+
+def limit_memory() -> None:
+    """What needs more than a common machine has is refused it, before the machine suffers."""
+    resource.setrlimit(resource.RLIMIT_DATA, (GIGABYTES * 10**9, GIGABYTES * 10**9))
+
+
+def note_failure(cell: Cell, file: Path, reason: str, amount: float) -> None:
+    """Write what the process of a cell could not write any more."""
+    print(f"{cell.file_name}: {reason}", flush=True)
+    found = {
+        "model": cell.model,
+        "n_rows": cell.n_rows,
+        "sampler": cell.sampler,
+        "limit_seconds": amount,
+        "failed": reason,
+        "peak_mb": None,
+    }
+    file.write_text(json.dumps(found | circumstances(), indent=1))
 
 
 if __name__ == "__main__":

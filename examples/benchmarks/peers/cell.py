@@ -38,11 +38,7 @@ def main() -> None:
         "sampler": options.sampler,
         "limit_seconds": options.seconds,
         "share": options.share,
-        "date": datetime.date.today().isoformat(),
-        "python": platform.python_version(),
-        "versions": versions(),
-        "revision": revision(),
-    }
+    } | circumstances()
     started = time.perf_counter()
     try:
         problem = build(options.model, options.n_rows)
@@ -77,6 +73,16 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "tuning_share": run.tuning_share,
         "stopped_early": run.stopped_early,
         "facts": run.facts,
+    }
+
+
+def circumstances() -> dict[str, Any]:
+    """Date, versions, and the commit of this package."""
+    return {
+        "date": datetime.date.today().isoformat(),
+        "python": platform.python_version(),
+        "versions": versions(),
+        "revision": revision(),
     }
 
 

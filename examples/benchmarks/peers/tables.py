@@ -134,12 +134,7 @@ def everything(results: Results) -> Iterator[str]:
         yield f"#### {title(model, n_rows)}"
         truth = results.get(model, n_rows, "reference")
         if truth is not None:
-            yield (
-                f"Reference: {truth['n_points']:,} points of importance sampling with all rows, "
-                f"Pareto k {truth['pareto_k']:.2f}; its own standard errors are at most "
-                f"{max(truth['mean_error']):.3f} sds for means and "
-                f"{100 * max(truth['sd_error']):.2f} % for sds."
-            )
+            yield f"Reference: {described(truth)}"
         else:
             yield "**No reference: the errors are not known.**"
         yield table(
@@ -149,6 +144,24 @@ def everything(results: Results) -> Iterator[str]:
                 for name, cell in results.of(model, n_rows).items()
             ],
         )
+
+
+def described(truth: dict[str, Any]) -> str:
+    """How a reference was made, and how well it is known."""
+    known = (
+        f"its own standard errors are at most {max(truth['mean_error']):.3f} sds for means and "
+        f"{100 * max(truth['sd_error']):.2f} % for sds."
+    )
+    if truth["method"] == "long run":
+        return (
+            f"{truth['n_points']:,} draws of NUTS on all rows with the covariance of the normal "
+            f"approximation as its mass matrix, R-hat {truth['rhat_max']:.3f}, "
+            f"{truth['divergences']} divergences; {known}"
+        )
+    return (
+        f"{truth['n_points']:,} points of importance sampling with all rows, "
+        f"Pareto k {truth['pareto_k']:.2f}; {known}"
+    )
 
 
 def full_row(
