@@ -26,7 +26,7 @@ from pymc.step_methods.state import dataclass_state
 from pymc.util import check_dist_not_registered, get_random_generator
 from pymc.vartypes import discrete_types
 from pytensor.compile.builders import OpFromGraph
-from pytensor.compile.mode import Mode
+from pytensor.compile.mode import Mode, get_mode, predefined_modes
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, NullTypeGradError, grad
 from pytensor.graph.basic import Constant, Variable

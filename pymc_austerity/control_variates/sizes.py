@@ -48,7 +48,7 @@ def first_look_sizes(
     fewest_per_stratum : int
         Rows that an estimate of the spread within a stratum needs.
     most : int
-        Rows to look at first at most.
+        Rows to look at first at most, unless `n_strata` with `fewest_per_stratum` are more.
 
     Returns
     -------
@@ -57,10 +57,11 @@ def first_look_sizes(
     falling = np.sort(scores)[::-1]
     quantile = float(norm.isf(max(epsilon, 1e-6)))
     candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
-    candidates = candidates[candidates < min(most, scores.size)]
+    fewest = n_strata * fewest_per_stratum
+    fits = (candidates + fewest <= most) & (candidates < scores.size)
+    candidates = candidates[fits | (candidates == 0)]
     left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[candidates]
     wanted = (quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
-    fewest = n_strata * fewest_per_stratum
     n_sampled, room = np.maximum(wanted, fewest), np.maximum(most - candidates, fewest)
     further = np.minimum(_RESOLVING * quantile * np.sqrt(scores.size) * left, scores.size)
     affordable = candidates + n_sampled <= most
@@ -69,5 +70,5 @@ def first_look_sizes(
         best = int(np.argmin(np.where(affordable, cost, np.inf)))
     else:  # as small a standard error as the most rows give
         best = int(np.argmin(left / np.sqrt(room)))
-    n_first = min(n_sampled[best], room[best])
-    return int(candidates[best]), int(np.ceil(n_first / n_strata))
+    per_stratum = min(np.ceil(n_sampled[best] / n_strata), room[best] // n_strata)
+    return int(candidates[best]), int(per_stratum)

@@ -1,6 +1,5 @@
 """The terms of a model's log-density, and which of them to cut to rows."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Variable
+from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
 from pymc_austerity.likelihood.cut import Known, static_data
 from pymc_austerity.likelihood.inline import inlined
@@ -138,7 +138,7 @@ def choose(terms: Sequence[Term], names: Sequence[str] | None, axis: int) -> lis
 def _longest(terms: Sequence[Term], axis: int) -> list[Term]:
     observed = [term for term in terms if term.kind == "observed"]
     if not observed:
-        raise DataError(_nothing_observed([t for t in terms if t.kind == "potential" and t.shape]))
+        raise DataError(_nothing_observed([t for t in terms if t.kind == "potential"], axis))
     n_rows = max(term.n_rows(axis) for term in observed)
     draws = [term for term in observed if term.is_one_draw and term.n_values >= n_rows]
     if draws:
@@ -148,12 +148,18 @@ def _longest(terms: Sequence[Term], axis: int) -> list[Term]:
     return [term for term in observed if term.n_rows(axis) == n_rows]
 
 
-def _nothing_observed(potentials: Sequence[Term]) -> str:
+def _nothing_observed(potentials: Sequence[Term], axis: int) -> str:
     if potentials:
-        names = [term.name for term in potentials]
+        longest = max(potentials, key=lambda term: term.n_rows(axis))
+        if longest.n_rows(axis) > 1:
+            return (
+                "the model has no observed variable, and a potential cannot be told from a prior: "
+                f"if {longest.name!r} is the likelihood, say so with likelihood={[longest.name]!r}."
+            )
         return (
-            "the model has no observed variable, and a potential cannot be told from a prior: name "
-            f"the potential that is the likelihood with likelihood={names[:1]!r}."
+            f"the model has no observed variable, and potential {longest.name!r} of shape "
+            f"{longest.shape} has no axis {axis} of rows: leave out its sum over the rows and name "
+            f"it with likelihood={[longest.name]!r}, or give data with observed=."
         )
     return (
         "the model has no observed variable, so there are no rows to subsample: give data with "
@@ -162,22 +168,26 @@ def _nothing_observed(potentials: Sequence[Term]) -> str:
 
 
 def _named(terms: Sequence[Term], names: Sequence[str]) -> list[Term]:
-    names = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    names = [names] if isinstance(names, str) else names
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise SettingTypeError(
+            f"likelihood={names!r} is not a list of names: give the names of observed variables or "
+            "potentials, as in likelihood=['y']."
+        )
+    names = list(dict.fromkeys(names))
     candidates = {term.name: term for term in terms if term.kind != "prior"}
     if not names:
         raise SettingError(
             "likelihood=[] names no term to subsample: leave it out for the observed variables "
-            f"with the most rows, or choose from {_listed(candidates)}."
+            f"with the most rows, or {choice_among('', candidates)}."
         )
     # PyMC splits a variable with missing values, and calls the observed part so.
     found = [n if n in candidates else f"{n}_observed" for n in names]
     for name, known_as in zip(names, found, strict=True):
         if known_as not in candidates:
-            close = difflib.get_close_matches(name, candidates, n=1)
-            guess = f" (did you mean {close[0]!r}?)" if close else ""
             raise SettingError(
                 f"likelihood= names {name!r}, which is no observed variable or potential of the "
-                f"model: choose from {_listed(candidates)}{guess}."
+                f"model: {choice_among(name, candidates)}."
             )
     return [candidates[name] for name in found]
 
@@ -195,7 +205,3 @@ def _refuse_without_rows(term: Term, axis: int) -> None:
             "more rows: name with likelihood= and axis= what has one entry per row, and leave out "
             "a sum over rows."
         )
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(repr(name) for name in names)

@@ -15,7 +15,7 @@ from pymc_austerity.proposals.protocols import (
 from pymc_austerity.proposals.random_walk import RandomWalk, RandomWalkState
 from pymc_austerity.proposals.reversible_jump import ReversibleJump
 from pymc_austerity.proposals.stiefel import StiefelWalk
-from pymc_austerity.proposals.user import UserProposal
+from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
     "Block",
@@ -36,4 +36,6 @@ __all__ = [
     "ReversibleJump",
     "StiefelWalk",
     "UserProposal",
+    "as_proposal",
+    "try_proposal",
 ]

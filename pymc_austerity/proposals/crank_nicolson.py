@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.arguments import checked_number
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
@@ -39,8 +40,9 @@ class CrankNicolson:
     b: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.b <= 1.0:
-            raise SettingError(f"b={self.b!r} is not the size of a move: give a number in (0, 1].")
+        checked_number(
+            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
+        )
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
@@ -48,8 +50,9 @@ class CrankNicolson:
         """The approximation itself, which does not change."""
         if approximation is None:
             raise SettingError(
-                "CrankNicolson moves need a normal approximation of the posterior, and there is "
-                "none for this model: use RandomWalk()."
+                "CrankNicolson moves, of which Mixture() has some, need the normal approximation "
+                "of the posterior that comes with control variates, and there are none here: use "
+                "RandomWalk(), or let AusterityMH have control variates."
             )
         return approximation
 

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal
@@ -9,7 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.arguments import checked_rate
+from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.covariance import checked_covariance
 from pymc_austerity.proposals.gaussian import GaussianApproximation
@@ -22,6 +24,10 @@ __all__ = ["Langevin", "LangevinState"]
 
 _ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347}
 """Where the speed of long chains in many dimensions is largest: see `Langevin`."""
+
+_STRONG_PULL, _LONG_PULL = 10, 100
+"""A chain that follows a posterior does not go ten times as far along the gradient as its noise for
+a hundred steps: the noise of mini-batches included, it would not be one of that posterior."""
 
 _OPTIMAL_STEP = 1.65**2
 """Step size for a standard normal target, times d**(1/3): Roberts and Rosenthal (1998)."""
@@ -39,11 +45,14 @@ class LangevinState:
         Step size, on its way to the acceptance rate that is wanted.
     n_steps : int
         Proposals so far.
+    n_pulled : int
+        How many of them, up to the last one, went much farther along the gradient than the noise.
     """
 
     preconditioner: Preconditioner
     search: ScaleSearch
     n_steps: int = 0
+    n_pulled: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +110,8 @@ class Langevin:
     The rows of the gradient are evaluated at two points, as those of a decision are (without a
     test at one). They are not part of ``n_rows_used``; the constant ``proposal_rows`` in the
     attributes of ``sample_stats`` is their number in every step. A proposal whose gradient is not
-    finite is rejected.
+    finite is rejected. Without a test nothing holds back a chain whose steps are too large: there
+    is a warning where it runs away.
 
     References
     ----------
@@ -147,11 +157,18 @@ class Langevin:
         if self.preconditioner is not None and not _is_auto(self.preconditioner):
             matrix = checked_covariance("preconditioner", self.preconditioner, "'auto', None")
             object.__setattr__(self, "preconditioner", matrix)
-        if self.target_acceptance is not None and not 0.0 < self.target_acceptance < 1.0:
+        if self.control_variates is True and self.batch_size is None:
             raise SettingError(
-                f"target_acceptance={self.target_acceptance!r} is not a rate to aim for: give a "
-                "number between 0 and 1."
+                "control_variates=True is of no use to the gradient of all rows "
+                "(batch_size=None): leave one of them out."
             )
+        if self.target_acceptance is not None:
+            checked_rate("target_acceptance", self.target_acceptance)
+            if callable(self.step_size):
+                raise SettingError(
+                    "target_acceptance is of no use to a step_size that is a function, which is "
+                    "not tuned: leave one of them out."
+                )
 
     # ------------------------------------------------------------------ in a step method
 
@@ -161,6 +178,11 @@ class Langevin:
             raise SettingError(
                 "test=None leaves nothing to tune the steps of Langevin by: give a step_size, a "
                 "number or a function from the number of the step."
+            )
+        if gradients.decisions == "none" and self.target_acceptance is not None:
+            raise SettingError(
+                "target_acceptance is of no use with test=None, which accepts every proposal: "
+                "leave one of them out."
             )
         bound = copy.copy(self)
         object.__setattr__(bound, "_gradients", gradients)
@@ -235,6 +257,8 @@ class Langevin:
             ahead = point + 0.5 * size * matrix.times(gradient(point))
             noise = matrix.spread(rng.standard_normal(point.size))
             new = (ahead + math.sqrt(size) * noise).astype(point.dtype, copy=False)
+            if self.gradients.decisions == "none":
+                _watch(state, matrix.squared_length(ahead - point) / (size * point.size))
             if not np.isfinite(new).all():
                 return point, -math.inf
             if self.gradients.decisions == "none":
@@ -267,6 +291,23 @@ class Langevin:
     def current_scaling(self, state: LangevinState) -> float:
         """Step size."""
         return state.search.scale
+
+
+def _watch(state: LangevinState, pull: float) -> None:
+    """Warn of a chain that no test holds back and whose steps are not those of a posterior.
+
+    `pull` is the squared length of the move along the gradient over that of the noise.
+    """
+    state.n_pulled = 0 if pull < _STRONG_PULL**2 else state.n_pulled + 1  # NaN is strong
+    if state.n_pulled == _LONG_PULL:
+        warnings.warn(
+            f"Langevin with test=None has run away or is far from the posterior: {_LONG_PULL} "
+            f"steps in a row went over {_STRONG_PULL} times as far along the gradient as the noise "
+            f"did, or to no finite point; choose a step_size smaller than {state.search.scale:.3g},"
+            " or discard more draws.",
+            AusterityWarning,
+            stacklevel=3,
+        )
 
 
 def _is_auto(value: Any) -> bool:

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.arguments import checked_fraction
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
 from pymc_austerity.proposals.random_walk import RandomWalk
+from pymc_austerity.proposals.user import as_proposal
 
 __all__ = ["Mixture", "MixtureState"]
 
@@ -121,7 +123,7 @@ class Mixture:
 
     Parameters
     ----------
-    components : sequence of proposals
+    components : sequence of proposals or functions
         By default Crank-Nicolson moves of sizes 1, 0.7, 0.4, 0.2 and 0.1, and a `RandomWalk`.
     smallest_share : float
         Share of the last component after tuning.
@@ -144,12 +146,15 @@ class Mixture:
     smallest_share: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.components:
-            raise SettingError("components is empty: give the proposals to choose from.")
-        if not 0.0 <= self.smallest_share <= 1.0:
-            raise SettingError(
-                f"smallest_share={self.smallest_share!r} is not a share: give a number in [0, 1]."
+        if isinstance(self.components, str) or not isinstance(self.components, Sequence):
+            raise SettingTypeError(
+                f"components of type {type(self.components).__name__} is not a list: give the "
+                "proposals to choose from, as in Mixture([CrankNicolson(0.5), RandomWalk()])."
             )
+        if not self.components:
+            raise SettingError("components=[] has nothing to choose from: give some proposals.")
+        object.__setattr__(self, "components", tuple(map(as_proposal, self.components)))
+        checked_fraction("smallest_share", self.smallest_share, 1.0, "a share")
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None

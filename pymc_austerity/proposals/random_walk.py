@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
     covariance_estimate,
@@ -100,8 +101,10 @@ class RandomWalk:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "covariance", _checked_covariance(self.covariance))
-        _check_scaling(self.scaling)
-        _check_acceptance(self.target_acceptance)
+        if self.scaling is not None:
+            checked_positive("scaling", self.scaling, "a size")
+        if self.target_acceptance is not None:
+            checked_rate("target_acceptance", self.target_acceptance)
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
@@ -183,16 +186,3 @@ def _checked_covariance(
             f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
         )
     return checked_covariance("covariance", covariance, "'full', 'diagonal'")
-
-
-def _check_scaling(scaling: float | None) -> None:
-    if scaling is not None and not (math.isfinite(scaling) and scaling > 0.0):
-        raise SettingError(f"scaling={scaling!r} is not a size: give a positive number.")
-
-
-def _check_acceptance(target_acceptance: float | None) -> None:
-    if target_acceptance is not None and not 0.0 < target_acceptance < 1.0:
-        raise SettingError(
-            f"target_acceptance={target_acceptance!r} is not a rate to aim for: give a number "
-            "between 0 and 1."
-        )

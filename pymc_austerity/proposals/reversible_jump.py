@@ -7,7 +7,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.arguments import checked_positive, checked_rate
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.births import Births
 from pymc_austerity.proposals.gaussian import GaussianApproximation
@@ -122,16 +123,21 @@ class ReversibleJump:
     """No normal approximation fits the coordinates in which this moves."""
 
     def __post_init__(self) -> None:
-        for name in ("scaling", "birth_scale"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value > 0.0):
-                raise SettingError(f"{name}={value!r} is not a size: give a positive number.")
-        for name in ("jump_share", "target_acceptance"):
-            value = getattr(self, name)
-            if not 0.0 < value < 1.0:
-                raise SettingError(
-                    f"{name}={value!r} is not a share of the moves: give a number between 0 and 1."
+        for name in ("coefficients", "inclusion"):
+            if not isinstance(getattr(self, name), str):
+                raise SettingTypeError(
+                    f"{name}={getattr(self, name)!r} is not a name: give that of a variable of the "
+                    "model, as in ReversibleJump('beta', 'gamma')."
                 )
+        if self.coefficients == self.inclusion:
+            raise SettingError(
+                f"{self.inclusion!r} cannot be both the coefficients and their indicators: name "
+                "two variables."
+            )
+        for name in ("scaling", "birth_scale"):
+            checked_positive(name, getattr(self, name), "a size")
+        for name in ("jump_share", "target_acceptance"):
+            checked_rate(name, getattr(self, name), "a share of the moves")
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None

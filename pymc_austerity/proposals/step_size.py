@@ -1,11 +1,10 @@
 """Step sizes: a number, or a function from the number of a step."""
 
-import math
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.arguments import checked_positive
+from pymc_austerity.errors import SettingError
 
 __all__ = ["StepSizeSchedule", "check_step_size", "checked_size"]
 
@@ -36,12 +35,4 @@ def check_step_size(value: Any) -> None:
 
 def checked_size(value: Any, name: str) -> float:
     """A positive number, or one sentence about what it should be."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise SettingTypeError(
-            f"{name}={value!r} is not a step size: give a positive number, or a function from the "
-            "number of the step to one."
-        )
-    size = float(value)
-    if not (math.isfinite(size) and size > 0.0):
-        raise SettingError(f"{name}={value!r} is not a step size: give a positive number.")
-    return size
+    return checked_positive(name, value, "a step size")

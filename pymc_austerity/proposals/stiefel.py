@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
+from pymc_austerity.arguments import checked_fraction, checked_number, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import ScaleSearch, usual_acceptance
 from pymc_austerity.proposals.gaussian import GaussianApproximation
@@ -103,18 +104,16 @@ class StiefelWalk:
     """No normal approximation fits the coordinates in which this moves."""
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.scaling <= _LARGEST:
-            raise SettingError(
-                f"scaling={self.scaling!r} is not a size of angles: give a number of radians "
-                "between 0 and pi."
-            )
-        if self.target_acceptance is not None and not 0.0 < self.target_acceptance < 1.0:
-            raise SettingError(
-                f"target_acceptance={self.target_acceptance!r} is not a rate to aim for: give a "
-                "number between 0 and 1."
-            )
-        if not 0.0 <= self.reflect <= 1.0:
-            raise SettingError(f"reflect={self.reflect!r} is not a share: give a number in [0, 1].")
+        checked_number(
+            "scaling",
+            self.scaling,
+            lambda angle: 0.0 < angle <= _LARGEST,
+            "a size of angles",
+            "a number of radians between 0 and pi",
+        )
+        if self.target_acceptance is not None:
+            checked_rate("target_acceptance", self.target_acceptance)
+        checked_fraction("reflect", self.reflect, 1.0, "a share")
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None

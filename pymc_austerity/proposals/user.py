@@ -2,16 +2,24 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import SettingTypeError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Outcome, ProposalFunction
+from pymc_austerity.proposals.protocols import Outcome, Proposal, ProposalFunction
 
-__all__ = ["UserProposal"]
+__all__ = ["UserProposal", "as_proposal", "try_proposal"]
+
+_METHODS = ("init", "propose", "tune", "freeze", "current_scaling")
+
+_WANTED = (
+    "it takes (point, rng) and returns (new point, log-ratio), an array of the shape of the point "
+    "and a number of nats"
+)
 
 
 @dataclass(frozen=True)
@@ -34,14 +42,13 @@ class UserProposal:
         self, state: None, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float]:
         """What the function returns, checked."""
-        new, log_ratio = self.function(point.copy(), rng)
-        new = np.asarray(new)
-        if new.shape != point.shape:
-            raise SettingTypeError(
-                f"the proposal returned a point of shape {new.shape} for one of shape "
-                f"{point.shape}: return an array of the same shape."
-            )
-        return new.astype(point.dtype, copy=False), float(log_ratio)
+        try:
+            returned = self.function(point.copy(), rng)
+        except Exception as error:
+            raise SettingError(
+                f"the proposal raised {type(error).__name__} ({error}): {_WANTED}."
+            ) from error
+        return _checked(returned, point)
 
     def tune(self, state: None, outcome: Outcome) -> None:
         """Nothing to learn."""
@@ -54,3 +61,78 @@ class UserProposal:
     def current_scaling(self, state: None) -> float:
         """Unknown."""
         return math.nan
+
+
+def as_proposal(value: Any) -> Proposal[Any]:
+    """A proposal, or a user's function behind the same contract.
+
+    Raises
+    ------
+    SettingTypeError
+        It is neither.
+    """
+    if isinstance(value, type):
+        raise SettingTypeError(
+            f"proposal={value.__name__} is a class: give an instance, such as RandomWalk()."
+        )
+    missing = [name for name in _METHODS if not hasattr(value, name)]
+    if not missing:
+        return value
+    if callable(value) and missing == list(_METHODS):
+        return UserProposal(value)
+    lacks = "" if missing == list(_METHODS) else f", as it lacks {', '.join(missing)}"
+    raise SettingTypeError(
+        f"proposal of type {type(value).__name__} cannot propose{lacks}: give a RandomWalk() or a "
+        "function (point, rng) -> (new point, log-ratio)."
+    )
+
+
+def try_proposal(
+    proposal: Proposal[Any],
+    layout: Layout,
+    approximation: GaussianApproximation | None,
+    start: NDArray,
+) -> None:
+    """Propose once at the start, to hear of a proposal that cannot before a chain does.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        What the proposal returns cannot be used.
+    """
+    state = proposal.init(layout, approximation)
+    _checked(proposal.propose(state, start, np.random.default_rng(0)), start)
+
+
+def _checked(returned: Any, point: NDArray) -> tuple[NDArray, float]:
+    if not isinstance(returned, tuple | list) or len(returned) != 2:
+        raise SettingTypeError(
+            f"the proposal returned a {type(returned).__name__} that is not a pair: {_WANTED}."
+        )
+    new = np.asarray(returned[0])
+    if new.dtype.kind not in "fiub":
+        raise SettingTypeError(
+            f"the proposal returned a point of type {new.dtype}, which is not numeric: {_WANTED}."
+        )
+    if new.shape != point.shape:
+        raise SettingTypeError(
+            f"the proposal returned a point of shape {new.shape} for one of shape {point.shape}: "
+            "return an array of the same shape."
+        )
+    return new.astype(point.dtype, copy=False), _checked_ratio(returned[1], new)
+
+
+def _checked_ratio(value: Any, new: NDArray) -> float:
+    try:
+        log_ratio = float(value)
+    except (TypeError, ValueError) as error:
+        raise SettingTypeError(
+            f"the proposal returned a log-ratio of type {type(value).__name__}, which is not a "
+            f"number: {_WANTED}."
+        ) from error
+    if not log_ratio < math.inf and np.isfinite(new).all():  # -inf is a rejection
+        raise SettingError(
+            f"the proposal returned a log-ratio of {log_ratio} for a finite point: return "
+            "log q(point | new) - log q(new | point) in nats, which is 0 if it is symmetric."
+        )
+    return log_ratio

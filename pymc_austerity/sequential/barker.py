@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.special import expit, ndtr
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.arguments import checked_number
 from pymc_austerity.sequential.protocols import Decision, Estimate, Survey
 
 __all__ = ["BarkerTest", "LogisticCorrection", "logistic_correction"]
@@ -183,8 +183,13 @@ class BarkerTest:
     """Batches double, as the standard error has to come down to a given size."""
 
     def __post_init__(self) -> None:
-        if not 0.5 <= self.noise <= 1.2:
-            raise SettingError(f"noise is {self.noise}: it must lie between 0.5 and 1.2 nats")
+        checked_number(
+            "noise",
+            self.noise,
+            lambda noise: 0.5 <= noise <= 1.2,
+            "the standard error of a sum to decide at",
+            "a number of nats between 0.5 and 1.2",
+        )
 
     @cached_property
     def correction(self) -> LogisticCorrection:

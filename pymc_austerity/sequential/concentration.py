@@ -3,17 +3,19 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import ClassVar, Self
 
+import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.arguments import checked_number, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential.protocols import Evidence
 
 __all__ = ["Concentration", "EmpiricalBernstein", "Hoeffding"]
 
-_TINY = 1e-300
+_TINY, _HUGE = 1e-300, 1e300
+"""In place of 0, the bound between equal points, and of infinity, far beyond the posterior."""
 
 
 @dataclass(frozen=True)
@@ -32,30 +34,49 @@ class Concentration:
 
     def __post_init__(self) -> None:
         if not callable(self.largest_difference):
-            self._check_bound(self.largest_difference)
-        if not 0.0 < self.error_probability < 1.0:
-            raise SettingError(
-                f"error_probability is {self.error_probability}: it must lie between 0 and 1"
+            checked_number(
+                "largest_difference",
+                self.largest_difference,
+                lambda bound: 0.0 < bound < math.inf,
+                "a bound of differences",
+                "a positive number of nats, or a function of two points that returns one",
             )
-        if not self.power > 1.0:
-            raise SettingError(f"power is {self.power}: it must exceed 1, or errors do not add up")
-
-    @staticmethod
-    def _check_bound(bound: float) -> None:
-        if not isinstance(bound, Real):
-            raise SettingTypeError(
-                f"largest_difference is {bound!r}: give a number of nats, or a function of two "
-                "points that returns one"
-            )
-        if not 0.0 < bound < math.inf:
-            raise SettingError(f"largest_difference is {bound}: it must be positive and finite")
+        checked_rate("error_probability", self.error_probability, "the probability of an error")
+        checked_number(
+            "power",
+            self.power,
+            lambda power: power > 1.0,
+            "a power whose shares of the error add up",
+            "a number above 1",
+        )
 
     def between(self, proposed: NDArray, current: NDArray) -> Self:
-        """The same rule with the bound of the differences between two points as a number."""
+        """The same rule with the bound of the differences between two points as a number.
+
+        Raises
+        ------
+        SettingError, SettingTypeError
+            The user's function fails, or returns something else than a number of nats.
+        """
         if not callable(self.largest_difference):
             return self
-        bound = float(self.largest_difference(proposed, current))
-        return replace(self, largest_difference=max(bound, _TINY))  # 0 between equal points
+        try:
+            bound = self.largest_difference(proposed, current)
+        except Exception as error:
+            raise SettingError(
+                f"largest_difference(proposed, current) raised {type(error).__name__} ({error}): "
+                "give a number of nats, or a function of two points that returns one."
+            ) from error
+        if isinstance(bound, np.ndarray) and bound.ndim == 0:
+            bound = bound[()]
+        bound = checked_number(
+            "largest_difference(proposed, current)",
+            bound,
+            lambda value: value >= 0.0,
+            "a bound of differences",
+            "a function that returns a number of nats, 0 or more",
+        )
+        return replace(self, largest_difference=min(max(bound, _TINY), _HUGE))
 
     @property
     def epsilon(self) -> float:

@@ -5,6 +5,7 @@ from functools import lru_cache
 
 from scipy.special import stdtr, stdtrit
 
+from pymc_austerity.arguments import checked_tail
 from pymc_austerity.sequential.protocols import Evidence
 
 __all__ = ["StudentT", "upper_quantile"]
@@ -41,6 +42,11 @@ class StudentT:
     Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
     Metropolis-Hastings Budget. ICML, algorithm 1.
 
+    Raises
+    ------
+    SettingError, SettingTypeError
+        If `epsilon` is out of range or no number.
+
     Examples
     --------
     >>> from pymc_austerity.sequential import Evidence, StudentT
@@ -52,6 +58,9 @@ class StudentT:
     """
 
     epsilon: float
+
+    def __post_init__(self) -> None:
+        checked_tail("epsilon", self.epsilon)
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""

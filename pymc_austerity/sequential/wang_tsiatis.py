@@ -1,11 +1,12 @@
 """A sequential t-test that asks for more while few rows were seen, or for less."""
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
 from scipy.special import ndtr, ndtri, stdtr
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.sequential.protocols import Evidence
 from pymc_austerity.sequential.student_t import upper_quantile
 
@@ -68,8 +69,8 @@ class WangTsiatis:
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.epsilon <= 0.5:
-            raise SettingError(f"epsilon is {self.epsilon}: it must lie in [0, 0.5]")
+        checked_tail("epsilon", self.epsilon)
+        checked_number("alpha", self.alpha, math.isfinite, "an exponent", "a finite number")
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""

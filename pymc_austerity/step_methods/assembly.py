@@ -10,7 +10,6 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import get_random_generator
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.likelihood import (
@@ -21,22 +20,13 @@ from pymc_austerity.likelihood import (
     verify,
 )
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import (
-    AllRows,
-    FreshRows,
-    RowSource,
-    SharedRows,
-    Windows,
-    blocks_of,
-)
-from pymc_austerity.step_methods.default_plan import (
-    USUAL_BATCH,
-    PlanRequest,
-    control_variate_plan,
-)
-from pymc_austerity.step_methods.sampling import RowFunction, Sampling, UniformSampling
+from pymc_austerity.rows import RowSource, SharedRows, blocks_of
+from pymc_austerity.step_methods.default_plan import PlanRequest, control_variate_plan
+from pymc_austerity.step_methods.sampling import RowFunction, Sampling
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import Say
+from pymc_austerity.step_methods.surroundings import checked_generator, checked_point, raveled
+from pymc_austerity.step_methods.uniform import always_exact, uniform_sampling
 
 __all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
 
@@ -84,8 +74,8 @@ def prepare(
     say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
-    point = initial_point or model.initial_point()
-    generator = get_random_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
+    point = checked_point(initial_point, model)
+    generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
     say("verifying the cut")
@@ -164,10 +154,10 @@ def assemble(
     compiled = compile_differences(
         likelihood, variables, shared, point, compile_kwargs=compile_kwargs
     )
-    start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+    start = raveled(point, variables)
     compiled.exact(start, start)  # what is called once is ready when the chains start
     reason = ""
-    if settings.order and not _always_exact(settings, likelihood.n_rows):
+    if settings.order and not always_exact(settings, likelihood.n_rows):
         request = PlanRequest(likelihood, variables, shared, point, start, compiled.rows, settings)
         plan, reason = None, "its variables cannot move in every direction"
         if unconstrained:
@@ -184,28 +174,9 @@ def assemble(
     say("storing the rows")
     source = prepared.shuffled_rows()
     compiled.rows(start, start, *source.window(0, 1))
-    sampling, summary = _uniform_sampling(compiled.rows, source, settings)
+    sampling, summary = uniform_sampling(compiled.rows, source, settings)
     summary += f"; no control variates because {reason}" if reason else ""
     return Machinery(compiled.exact, sampling, compiled.rows, source, None, summary)
-
-
-def _always_exact(settings: Settings, n_rows: int) -> bool:
-    return settings.is_exact or (settings.batch_size or USUAL_BATCH) >= n_rows
-
-
-def _uniform_sampling(
-    function: RowFunction, source: SharedRows, settings: Settings
-) -> tuple[UniformSampling, str]:
-    n_rows, batch = source.n_rows, settings.batch_size or USUAL_BATCH
-    if _always_exact(settings, n_rows):
-        why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
-        sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
-        return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
-    draw = Windows(source) if settings.rows == "windows" else FreshRows(source)
-    growth = settings.growth
-    looks = f"{batch:,} at a look" if growth == 1.0 else f"{batch:,} at the first look"
-    sampling = UniformSampling(function, draw, n_rows, batch, growth)
-    return sampling, f"uniform samples of {n_rows:,} rows, {looks}"
 
 
 def _refuse_local(likelihood: RowLikelihood, variables: Sequence) -> None:

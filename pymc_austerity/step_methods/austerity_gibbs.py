@@ -15,15 +15,12 @@ from pymc_austerity._pymc import (
     dataclass_state,
     make_shared_replacements,
 )
+from pymc_austerity.arguments import checked_fraction, checked_tail
 from pymc_austerity.likelihood import explain
 from pymc_austerity.sequential import StudentT
 from pymc_austerity.step_methods.assembly import prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.checks import (
-    checked_batch_size,
-    checked_choice,
-    checked_fraction,
-)
+from pymc_austerity.step_methods.checks import checked_batch_size, checked_choice
 from pymc_austerity.step_methods.gibbs import (
     CompiledSweep,
     Plan,
@@ -36,6 +33,12 @@ from pymc_austerity.step_methods.gibbs import (
 )
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.statistics import STATISTICS
+from pymc_austerity.step_methods.surroundings import (
+    checked_compile_kwargs,
+    checked_model,
+    raveled,
+    refuse_positional,
+)
 
 __all__ = ["AusterityGibbs"]
 
@@ -169,9 +172,10 @@ class AusterityGibbs(SubsamplingStep):
     _state_class = GibbsState
     stats_dtypes_shapes = _STATISTICS
 
-    def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
+    def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
-        model = pm.modelcontext(kwargs.get("model"))
+        refuse_positional(cls, args)
+        model = checked_model(kwargs.get("model"))
         return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
 
     def __init__(
@@ -189,8 +193,7 @@ class AusterityGibbs(SubsamplingStep):
         initial_point: dict[str, NDArray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
     ) -> None:
-        tail = "the tail probability at which the test stops"
-        self.epsilon = checked_fraction("epsilon", epsilon, 0.5, tail)
+        self.epsilon = checked_tail("epsilon", epsilon)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
         batch = checked_batch_size(batch_size) or _USUAL_BATCH
         checked_choice("scan", scan, ("systematic", "random"))
@@ -198,15 +201,21 @@ class AusterityGibbs(SubsamplingStep):
         self.rule = StudentT(self.epsilon)
         self.tune = True
         self.audit_rng = np.random.default_rng(0)
-        model = pm.modelcontext(model)
+        compile_kwargs = checked_compile_kwargs(compile_kwargs)
+        model = checked_model(model)
         variables = checked_binary_variables(vars, model)
-        point = initial_point or model.initial_point()
         started = time.perf_counter()
-        shared = make_shared_replacements(point, variables, model)
         with stages("AusterityGibbs") as say:
             prepared = prepare(
-                model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point, say=say
+                model,
+                likelihood=likelihood,
+                axis=axis,
+                rng=rng,
+                initial_point=initial_point,
+                say=say,
             )
+            self.start = raveled(prepared.point, variables)
+            shared = make_shared_replacements(prepared.point, variables, model)
             say("finding the factors of every entry")
             self.factors = find_factors(
                 prepared,
@@ -216,7 +225,6 @@ class AusterityGibbs(SubsamplingStep):
                 compile_kwargs=compile_kwargs,
             )
         self._begin(variables, shared, prepared.likelihood, blocked=True, rng=rng)
-        self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
         self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
         self.sweep = self._built_sweep()
         self._finish(started, explain(prepared.likelihood, variables))

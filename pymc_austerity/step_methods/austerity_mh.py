@@ -18,7 +18,6 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.design import NormalityCheck
 from pymc_austerity.likelihood import explain
 from pymc_austerity.proposals import (
     Mixture,
@@ -26,17 +25,21 @@ from pymc_austerity.proposals import (
     Proposal,
     ProposalFunction,
     RandomWalk,
+    try_proposal,
 )
-from pymc_austerity.sequential import BarkerTest, Decision, Schedule, StoppingRule
+from pymc_austerity.sequential import BarkerTest, Concentration, Decision, Schedule, StoppingRule
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
+from pymc_austerity.step_methods.checks import checked_choice, checked_proposal
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.gradients import with_gradients
 from pymc_austerity.step_methods.normality import check_normality
 from pymc_austerity.step_methods.promise import promise_of
-from pymc_austerity.step_methods.sampling import StratifiedSampling
-from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings
+from pymc_austerity.step_methods.settings import (
+    USUAL_EPSILON,
+    Settings,
+    refuse_contradictions,
+)
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import (
     anchor_point,
@@ -45,8 +48,19 @@ from pymc_austerity.step_methods.starting import (
     layout_of,
 )
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
-from pymc_austerity.step_methods.trial import TrialPlan
+from pymc_austerity.step_methods.support import (
+    is_unconstrained,
+    refuse_uncorrected,
+    refuse_unsuitable,
+)
+from pymc_austerity.step_methods.surroundings import (
+    checked_compile_kwargs,
+    checked_model,
+    checked_variables,
+    raveled,
+    refuse_positional,
+)
+from pymc_austerity.step_methods.trial import trial_plan
 
 __all__ = ["AusterityMH"]
 
@@ -90,9 +104,10 @@ class AusterityMH(SubsamplingStep):
         those of the tuning phase.
     test : {"auto"}, StoppingRule, BarkerTest or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
-        proposal, for proposals that leave the posterior nearly invariant by themselves.
+        proposal, for those that follow gradients (`Langevin`).
     batch_size : int, optional
-        Rows of the first look at most; with uniform samples, 500 by default, rows of every look.
+        Rows of the first look at most: fewer than 320 make fewer strata, fewer than 40 none. With
+        uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
         Names of the observed variables or potentials to subsample. By default the observed
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
@@ -100,7 +115,8 @@ class AusterityMH(SubsamplingStep):
         Axis of the rows in their log-likelihood.
     rows : {"windows", "fresh"}
         Read consecutive rows of a random order from a random start (fast), or draw every row
-        anew at random as in the paper. Both have the same error rate. Only for uniform samples.
+        anew at random as in the paper. Both have the same error rate. With "fresh" all samples
+        are uniform.
     control_variates : {"auto", 1, 2, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
         mode, whose sum over all rows is known. "auto" is the second order where the model allows
@@ -113,8 +129,8 @@ class AusterityMH(SubsamplingStep):
         earlier run whose mean is taken.
     proposal : Mixture, CrankNicolson, RandomWalk, Langevin or callable, optional
         Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
-        without. A function ``(point, rng) -> (new point,
-        log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
+        without. A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
+        ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
         Which decisions are checked on all rows after they were taken, for the statistics only: as
         many as 5 % of the sampling time pays for, or a share of them in [0, 1].
@@ -203,9 +219,12 @@ class AusterityMH(SubsamplingStep):
     name = "austerity_mh"
     _state_class = AusterityState
 
-    def __new__(cls, vars: Any = None, **kwargs: Any) -> Any:
+    def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does, and share one copy of the rows among blocks."""
-        model = pm.modelcontext(kwargs.get("model"))
+        refuse_positional(cls, args)
+        refuse_contradictions(kwargs)
+        checked_choice("blocked", kwargs.get("blocked", True), (True, False))
+        model = checked_model(kwargs.get("model"))
         variables = checked_variables(vars, model)
         if kwargs.get("blocked") is False and len(variables) > 1:
             names = ("likelihood", "axis", "rng", "initial_point")
@@ -250,17 +269,27 @@ class AusterityMH(SubsamplingStep):
             steps_per_draw=steps_per_draw,
         )
         own_proposal = checked_proposal(proposal)
-        self.adapts = bool(tune) and self.settings.test is not None  # else nothing is learnt
-        model = pm.modelcontext(model)
+        checked_choice("tune", tune, (True, False))
+        self.adapts = tune and self.settings.test is not None  # else nothing is learnt
+        compile_kwargs = checked_compile_kwargs(compile_kwargs)
+        model = checked_model(model)
         variables = checked_variables(vars, model)
         refuse_unsuitable(variables, model, own_proposal)
-        point = initial_point or model.initial_point()
+        refuse_uncorrected(self.settings, own_proposal)
         started = time.perf_counter()
-        shared = make_shared_replacements(point, variables, model)
         with stages() as say:
             prepared = _prepared or prepare(
-                model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point, say=say
+                model,
+                likelihood=likelihood,
+                axis=axis,
+                rng=rng,
+                initial_point=initial_point,
+                say=say,
             )
+            self.start = raveled(prepared.point, variables)
+            if isinstance(self.settings.test, Concentration):
+                self.settings.test.between(self.start, self.start)  # the user's own function
+            shared = make_shared_replacements(prepared.point, variables, model)
             machinery = assemble(
                 prepared,
                 variables,
@@ -283,27 +312,15 @@ class AusterityMH(SubsamplingStep):
             )
         self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
-        self.decisions = Decisions(self.settings, self._trial_plan())
+        plan = trial_plan(machinery.sampling, self.settings, self.n_rows)
+        self.decisions = Decisions(self.settings, plan)
         self.proposal_state: Any = None
-        self.layout = layout_of(variables, model, point)
-        self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
-        self.normality = self._checked_normality(prepared.rng)
+        self.layout = layout_of(variables, model, prepared.point)
+        try_proposal(self.proposal, self.layout, machinery.approximation, self.start)
+        self.normality = check_normality(
+            machinery, self.proposal, self.layout, self.start, self.settings, rng=prepared.rng
+        )
         self._finish(started, explain(prepared.likelihood, variables))
-
-    def _checked_normality(self, rng: np.random.Generator) -> NormalityCheck | None:
-        if not self.settings.is_t_test or self.machinery.sampling.is_exact:
-            return None
-        arguments = self.machinery, self.proposal, self.layout, self.start
-        return check_normality(*arguments, epsilon=self.settings.tail, rng=rng)
-
-    def _trial_plan(self) -> TrialPlan | None:
-        sampling, max_error = self.machinery.sampling, self.settings.max_error
-        if max_error is None or sampling.is_exact:
-            return None
-        if isinstance(sampling, StratifiedSampling):
-            design, deviations = sampling.design, sampling.deviations
-            return TrialPlan(max_error, self.n_rows, strata=design, deviations=deviations)
-        return TrialPlan(max_error, self.n_rows, batch_size=self.settings.batch_size)
 
     @property
     def epsilon(self) -> float:
@@ -424,5 +441,12 @@ class AusterityMH(SubsamplingStep):
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
             f"{promise_of(self.decisions, self.machinery.sampling)}; "
-            f"{type(self.proposal).__name__} proposal (set up in {self.setup_seconds:.1f} s)."
+            f"{self._proposal_in_words()} (set up in {self.setup_seconds:.1f} s)."
         )
+
+    def _proposal_in_words(self) -> str:
+        name, n_rows = type(self.proposal).__name__, getattr(self.proposal, "n_rows_read", 0)
+        if n_rows == 0:
+            return f"{name} proposal"
+        which = "all" if n_rows == self.n_rows else f"{n_rows:,}"
+        return f"{name} proposal with gradients of {which} rows"

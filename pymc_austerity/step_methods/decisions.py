@@ -20,7 +20,6 @@ from pymc_austerity.sequential import (
     decide,
 )
 from pymc_austerity.step_methods.audits import Audits, BudgetedAudits, RandomAudits
-from pymc_austerity.step_methods.checks import checked_epsilon
 from pymc_austerity.step_methods.sampling import Sampling
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.trial import TrialDecision, TrialPlan
@@ -102,7 +101,7 @@ class Decisions:
         if schedule is not None and (state.tuning or not self.tightens):
             epsilon = schedule(state.n_draws)
             if epsilon != self.epsilon:
-                state.rule = StudentT(checked_epsilon(epsilon))
+                state.rule = StudentT(epsilon)
         state.n_draws += 1
 
     def stop_tuning(self) -> str:

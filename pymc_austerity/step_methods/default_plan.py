@@ -21,22 +21,18 @@ from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
     StratifiedWindows,
-    Windows,
     strata_by_score,
 )
 from pymc_austerity.step_methods.sampling import (
     RowFunction,
     Sampling,
     StratifiedSampling,
-    UniformSampling,
 )
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import Say
+from pymc_austerity.step_methods.uniform import uniform_sampling
 
-__all__ = ["USUAL_BATCH", "Plan", "PlanRequest", "control_variate_plan"]
-
-USUAL_BATCH = 500
-"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
+__all__ = ["Plan", "PlanRequest", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
 _PILOT_PAIRS = 8
@@ -45,6 +41,9 @@ _FEWEST_PER_STRATUM = 10
 """Many narrow strata with few rows each: rows of a stratum are alike, and one hides little. All
 together are 320 rows. With fewer the t-test errs several times as often as it says where
 residuals are skewed; in 8 strata, more decisions go on to tens of thousands of rows."""
+
+_FEWEST_STRATA = 4
+"""With fewer there is little to gain over uniform samples."""
 
 _MOST_FIRST_ROWS = 20_000
 
@@ -128,7 +127,7 @@ def control_variate_plan(
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
-    if not settings.by_influence:
+    if not settings.by_influence or _n_strata(settings) < _FEWEST_STRATA:
         return _uniform(function, found, request, rng), ""
     return _stratified(function, found, rows, request, rng), ""
 
@@ -143,19 +142,22 @@ def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
     return ""
 
 
+def _n_strata(settings: Settings) -> int:
+    """As many as the rows that the user allows for can fill."""
+    if settings.batch_size is None:
+        return _STRATA
+    return min(_STRATA, settings.batch_size // _FEWEST_PER_STRATUM)
+
+
 def _uniform(
     function: ResidualFunction, anchor: Anchor, request: PlanRequest, rng: np.random.Generator
 ) -> Plan:
-    n_rows = request.likelihood.n_rows
-    batch_size = request.settings.batch_size or USUAL_BATCH
-    source = SharedRows(request.likelihood.arrays, rng.permutation(n_rows))
-    growth = request.settings.growth
-    windows = Windows(source)
-    sampling = UniformSampling(function, windows, n_rows, batch_size, growth, of_residuals=True)
-    summary = (
-        f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
-        f"rows, {batch_size:,} at a look"
-    )
+    order = rng.permutation(request.likelihood.n_rows)
+    source = SharedRows(request.likelihood.arrays, order)
+    sampling, summary = uniform_sampling(function, source, request.settings, of_residuals=True)
+    summary = f"control variates of order {anchor.order} about the mode; {summary}"
+    if request.settings.by_influence:
+        summary += ", too few for strata"
     return Plan(sampling, function, source, anchor, summary)
 
 
@@ -176,12 +178,16 @@ def _stratified(
     n_take_all, per_stratum = first_look_sizes(
         scores,
         epsilon=settings.tail,
-        n_strata=_STRATA,
+        n_strata=_n_strata(settings),
         fewest_per_stratum=_FEWEST_PER_STRATUM,
         most=most,
     )
     order, strata = strata_by_score(
-        scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
+        scores,
+        n_take_all=n_take_all,
+        n_strata=_n_strata(settings),
+        per_stratum=per_stratum,
+        rng=rng,
     )
     source = SharedRows(request.likelihood.arrays, order)
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])

@@ -16,15 +16,15 @@ from pymc_austerity.rows import (
     LARGEST_BLOCK,
     AllRows,
     Block,
-    FreshRows,
     RowDraw,
     RowSource,
-    Windows,
 )
 from pymc_austerity.sequential import BarkerTest
 from pymc_austerity.step_methods.assembly import Machinery, PreparedModel
 from pymc_austerity.step_methods.sampling import StratifiedSampling
 from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.step_methods.surroundings import raveled
+from pymc_austerity.step_methods.uniform import row_draw
 
 __all__ = ["RowGradients", "with_gradients"]
 
@@ -167,7 +167,7 @@ def with_gradients(
             f"{name} cannot be used because an operation of the model has no gradient: use "
             "RandomWalk() instead."
         ) from error
-    start = np.concatenate([np.ravel(prepared.point[variable.name]) for variable in variables])
+    start = raveled(prepared.point, variables)
     gradients = RowGradients(
         function,
         _draw(machinery, settings, everything=batch_size == n_rows),
@@ -205,7 +205,7 @@ def _draw(machinery: Machinery, settings: Settings, *, everything: bool) -> RowD
         return AllRows(machinery.source)
     if isinstance(machinery.sampling, StratifiedSampling):
         return IndependentRows(machinery.source)
-    return (FreshRows if settings.rows == "fresh" else Windows)(machinery.source)
+    return row_draw(machinery.source, settings)
 
 
 def _decisions(settings: Settings) -> Literal["metropolis", "barker", "none"]:

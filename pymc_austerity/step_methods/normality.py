@@ -13,6 +13,7 @@ from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.rows import blocks_of
 from pymc_austerity.sequential import StratifiedDesign
 from pymc_austerity.step_methods.assembly import Machinery
+from pymc_austerity.step_methods.settings import Settings
 
 __all__ = ["check_normality"]
 
@@ -29,8 +30,8 @@ def check_normality(
     proposal: Proposal,
     layout: Layout,
     start: NDArray,
+    settings: Settings,
     *,
-    epsilon: float,
     rng: np.random.Generator,
 ) -> NormalityCheck | None:
     """Compare the t statistic of first looks at real differences with Student's t.
@@ -41,21 +42,24 @@ def check_normality(
         Differences, and how they are sampled.
     proposal, layout, start
         What makes pairs of points where there is no approximation of the posterior.
-    epsilon : float
-        Tail probability at which the test stops.
+    settings : Settings
+        Which test decides, and how strictly.
     rng : numpy.random.Generator
         Draws pairs of points and samples.
 
     Returns
     -------
     NormalityCheck or None
-        None where no differences could be had, or all of them are the same.
+        None where the test takes nothing for normal, no differences could be had, or all of them
+        are the same.
 
     Warns
     -----
     AusterityWarning
         The t statistic has tails that are too heavy.
     """
+    if not settings.is_t_test or machinery.sampling.is_exact:
+        return None
     design = machinery.sampling.design
     pairs = _pairs(machinery, proposal, layout, start, rng)
     differences = [_all_differences(machinery, *pair) for pair in pairs]
@@ -68,7 +72,7 @@ def check_normality(
         return None
     n_rows, n_first = design.n_rows, int(design.first_counts.sum())
     n_independent = min(samples[0].size, max(1, len(differences) * n_rows // n_first))
-    check = NormalityCheck(*samples, epsilon=epsilon, n_independent=n_independent)
+    check = NormalityCheck(*samples, epsilon=settings.tail, n_independent=n_independent)
     if not check.passes:
         warnings.warn(f"{check} {_remedy(check, design)}", AusterityWarning, stacklevel=4)
     return check

@@ -1,7 +1,8 @@
 """The settings of a step method, checked when they are given."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
@@ -23,7 +24,7 @@ from pymc_austerity.step_methods.checks import (
     checked_test,
 )
 
-__all__ = ["USUAL_EPSILON", "Settings"]
+__all__ = ["USUAL_EPSILON", "Settings", "refuse_contradictions"]
 
 USUAL_EPSILON = 0.05
 
@@ -65,19 +66,6 @@ class Settings:
         checked_choice("rows", self.rows, ("windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
         checked_choice("strata", self.strata, ("auto", None))
-        self._refuse_contradictions()
-
-    def _refuse_contradictions(self) -> None:
-        given = {
-            "epsilon": self.epsilon != USUAL_EPSILON,
-            "max_error": self.max_error is not None,
-            "test": self.test != "auto",
-        }
-        names = [name for name, is_given in given.items() if is_given]
-        if len(names) > 1:
-            raise SettingError(
-                f"{' and '.join(names)} each say how strict the test is: give one of them."
-            )
         if self.audit != "auto" and self.audit > 0.0 and not self.is_sequential:
             raise SettingError(
                 f"audit={self.audit} cannot be had with test={self.test!r}, whose decisions are "
@@ -147,4 +135,45 @@ class Settings:
     @property
     def by_influence(self) -> bool:
         """Whether rows are sampled by influence where there are control variates."""
-        return self.strata == "auto" and not self.is_bounded
+        return self.strata == "auto" and self.rows == "windows" and not self.is_bounded
+
+
+def refuse_contradictions(given: Mapping[str, Any]) -> None:
+    """Refuse settings that have no effect beside others.
+
+    Parameters
+    ----------
+    given : dict
+        What the user wrote, without what was left to the defaults.
+
+    Raises
+    ------
+    SettingError
+        Names the two settings.
+    """
+    test, no_variates = given.get("test", "auto"), given.get("control_variates", "auto") is None
+    how_strict = {
+        "epsilon": "epsilon" in given,
+        "max_error": given.get("max_error") is not None,
+        "test": not (isinstance(test, str) and test == "auto"),
+    }
+    names = [name for name, is_given in how_strict.items() if is_given]
+    if len(names) > 1:
+        raise SettingError(
+            f"{' and '.join(names)} each say how strict the test is: give one of them."
+        )
+    if no_variates and given.get("anchor") is not None:
+        raise SettingError(
+            "anchor has no effect with control_variates=None, as nothing is expanded about it: "
+            "leave one of them out."
+        )
+    reasons = {
+        "control_variates=None": no_variates,
+        "rows='fresh'": given.get("rows") == "fresh",
+        f"{type(test).__name__}, whose bound holds for uniform samples": isinstance(
+            test, Concentration
+        ),
+    }
+    for reason in [reason for reason, holds in reasons.items() if holds]:
+        if given.get("strata") == "auto":
+            raise SettingError(f"strata='auto' has no effect with {reason}: leave one of them out.")

@@ -16,6 +16,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.distributions import on_manifold
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Block, GaussianApproximation, Layout
+from pymc_austerity.step_methods.surroundings import raveled
 
 __all__ = ["anchor_point", "disperse", "disperse_about", "layout_of"]
 
@@ -166,6 +167,20 @@ def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray |
         raise SettingError(
             f"anchor lacks {', '.join(map(repr, missing))}: give a value for every free variable."
         )
-    overrides = {model[name]: anchor[name] for name in names}
-    point = make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0)
-    return np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+    shapes = model.eval_rv_shapes()
+    for name in names:
+        shape, found = tuple(map(int, shapes[name])), np.shape(anchor[name])
+        if found != shape:
+            raise SettingError(
+                f"anchor has a value of shape {found} for {name!r}: give one of shape {shape}."
+            )
+    overrides = {model[name]: np.asarray(anchor[name]) for name in names}
+    point = raveled(
+        make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0), variables
+    )
+    if not np.isfinite(point).all():
+        raise SettingError(
+            "anchor is not finite in unconstrained space: give finite values inside of the support "
+            "of every free variable."
+        )
+    return point

@@ -17,8 +17,10 @@ from pymc_austerity.design import (
     worst_case_design,
 )
 from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.step_methods.sampling import Sampling, StratifiedSampling
+from pymc_austerity.step_methods.settings import Settings
 
-__all__ = ["TrialDecision", "TrialPlan"]
+__all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
 
 _EVERY = 2
 """Of so many decisions of the tuning phase one is seen to the end."""
@@ -142,3 +144,13 @@ class TrialPlan:
         if self.strata is not None:
             return [int(self.strata.first_counts.sum())]
         return None if self.batch_size is None else [self.batch_size]
+
+
+def trial_plan(sampling: Sampling, settings: Settings, n_rows: int) -> TrialPlan | None:
+    """How the test is chosen, where the user wants an error and decisions can be wrong."""
+    if settings.max_error is None or sampling.is_exact:
+        return None
+    if isinstance(sampling, StratifiedSampling):
+        design, deviations = sampling.design, sampling.deviations
+        return TrialPlan(settings.max_error, n_rows, strata=design, deviations=deviations)
+    return TrialPlan(settings.max_error, n_rows, batch_size=settings.batch_size)

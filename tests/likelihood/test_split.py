@@ -66,9 +66,11 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("settings", "error", "words"),
         [
-            ({"likelihood": ["yy1"]}, SettingError, "'yy1'.*did you mean 'y1'"),
+            ({"likelihood": ["yy1"]}, SettingError, "'yy1'.*'y1' may be meant"),
             ({"likelihood": ["b"]}, SettingError, "'b'.*choose from 'y1', 'y2'"),
             ({"likelihood": []}, SettingError, "choose from 'y1', 'y2'"),
+            ({"likelihood": 3}, SettingTypeError, "give the names"),
+            ({"likelihood": [3]}, SettingTypeError, "give the names"),
             ({"axis": -1}, SettingError, "count .* from the front"),
             ({"axis": 0.5}, SettingTypeError, "give 0"),
             ({"axis": True}, SettingTypeError, "give 0"),

@@ -246,6 +246,17 @@ class TestBadInput:
             (SettingError, "preconditioner", {"preconditioner": [[1.0, 0.5], [0.0, 1.0]]}),
             (SettingError, "preconditioner", {"preconditioner": 3.0}),
             (SettingError, "target_acceptance", {"target_acceptance": 1.0}),
+            (SettingTypeError, "target_acceptance", {"target_acceptance": "high"}),
+            (
+                SettingError,
+                "step_size that is a function",
+                {"target_acceptance": 0.5, "step_size": lambda n: 0.1},
+            ),
+            (
+                SettingError,
+                "batch_size=None",
+                {"control_variates": True, "batch_size": None},
+            ),
         ],
     )
     def test_gets_one_sentence(self, error, word, settings):

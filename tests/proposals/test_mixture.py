@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import (
     CrankNicolson,
     GaussianApproximation,
@@ -245,14 +245,26 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
 
 
 def test_no_components_are_refused():
-    with pytest.raises(SettingError, match="components is empty"):
+    with pytest.raises(SettingError, match="nothing to choose from"):
         Mixture(components=())
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
 def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(SettingError, match=r"\[0, 1\]"):
+    with pytest.raises(SettingError, match="between 0 and 1"):
         Mixture(smallest_share=share)
+
+
+@pytest.mark.parametrize("components", [RandomWalk(), "walk", [3.0], [RandomWalk]])
+def test_components_that_cannot_propose_are_refused(components):
+    with pytest.raises(SettingTypeError, match=r"RandomWalk\(\)"):
+        Mixture(components=components)
+
+
+def test_functions_are_components():
+    (component,) = Mixture(components=[lambda point, rng: (point + 1.0, 0.0)]).components
+    new, _ = component.propose(None, np.zeros(2), np.random.default_rng(1))
+    assert new.tolist() == [1.0, 1.0]
 
 
 def test_without_an_approximation_only_what_does_not_need_it():

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Block, Layout, Outcome, ReversibleJump
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.births import Births
@@ -231,6 +231,13 @@ def test_starts_are_dispersed_and_possible(rng):
 def test_bad_settings_are_refused_at_construction(arguments, words):
     with pytest.raises(SettingError, match=words):
         ReversibleJump("beta", "gamma", **arguments)
+
+
+def test_names_that_are_none_are_refused_at_construction():
+    with pytest.raises(SettingTypeError, match="coefficients=3 is not a name"):
+        ReversibleJump(3, "gamma")
+    with pytest.raises(SettingError, match="name two variables"):
+        ReversibleJump("beta", "beta")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential import (
     EmpiricalBernstein,
     Evidence,
@@ -158,3 +158,28 @@ def test_bernstein_profits_from_small_spread(rng):
 def test_settings_out_of_range(rule, settings, name):
     with pytest.raises(SettingError, match=name):
         rule(**settings)
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (lambda point: 1.0, SettingError),
+        (lambda new, old: 1.0 / 0.0, SettingError),
+        (lambda new, old: math.nan, SettingError),
+        (lambda new, old: -1.0, SettingError),
+        (lambda new, old: None, SettingTypeError),
+        (lambda new, old: np.ones(2), SettingTypeError),
+    ],
+)
+def test_functions_that_give_no_bound(rule, function, error):
+    with pytest.raises(error, match=r"largest_difference\(proposed, current\).*function"):
+        rule(function).between(np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_bound_that_is_infinite_reads_on(rule):
+    """Far beyond the posterior a norm overflows; such a proposal must not end a run."""
+    asked = rule(lambda new, old: np.asarray(math.inf)).between(np.zeros(2), np.ones(2))
+    evidence = Evidence(1e6, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
+    assert not asked.stops(evidence)

@@ -2,6 +2,7 @@
 
 import functools
 import pickle
+import warnings
 
 import arviz as az
 import numpy as np
@@ -11,7 +12,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
-from pymc_austerity import AusterityMH, Langevin, SettingError
+from pymc_austerity import AusterityMH, AusterityWarning, Langevin, SettingError
 from pymc_austerity.sequential import BarkerTest
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 
@@ -300,12 +301,53 @@ class TestUncorrected:
         assert abs(squares.mean() - 1 / (1 - h / 4)) < 4 * error
         assert 4 * error < 0.2
 
-    def test_a_random_walk_without_test_does_not_run_away(self):
+    def test_a_step_size_without_test_is_not_tuned(self):
         model = normal_mean()
-        with model:
-            step = AusterityMH(test=None, **PAPER)
+        step, _ = gradients_of(model, Langevin(step_size=1e-4), test=None, **PAPER)
         idata = sample(step, model, discard_tuned_samples=False)
         assert np.ptp(idata["warmup_sample_stats"]["scaling"].values) == 0.0
+
+    @pytest.mark.parametrize(
+        ("build", "step_size"),
+        [
+            (normal_mean, 1.0),  # grows until its density is zero, then stays where it is
+            (normal_mean, lambda n: 1e300),  # never goes anywhere
+            (logistic, 1.0),  # a bounded gradient throws it to and fro
+        ],
+    )
+    def test_a_chain_that_runs_away_is_warned_of_once(self, build, step_size):
+        model = build()
+        langevin = Langevin(step_size=step_size, batch_size=50)
+        step, _ = gradients_of(model, langevin, test=None, **PAPER)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            step.set_rng(np.random.default_rng(1))
+            walk(step, model, 300)
+        (message,) = [str(w.message) for w in caught if w.category is AusterityWarning]
+        assert "test=None has run away" in message and "step_size smaller than" in message
+
+    @pytest.mark.parametrize("build", [normal_mean, logistic])
+    def test_a_chain_that_follows_the_posterior_is_not_warned_of(self, build):
+        model = build()
+        step, _ = gradients_of(model, Langevin(step_size=1e-4), test=None, **PAPER)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", AusterityWarning)
+            step.set_rng(np.random.default_rng(1))
+            walk(step, model, 300)
+
+
+def walk(step, model, n_steps):
+    point = model.initial_point()
+    for _ in range(n_steps):
+        point, _ = step.step(point)
+
+
+def test_gradients_of_more_rows_than_there_are_take_all_and_say_so():
+    step, gradients = gradients_of(normal_mean(), Langevin(batch_size=5_000), **PAPER)
+    assert gradients.batch_size == 2_000
+    assert "gradients of all rows" in step.summary
+    few, _ = gradients_of(normal_mean(), Langevin(batch_size=50), **PAPER)
+    assert "gradients of 50 rows" in few.summary
 
 
 class TestRefusals:
@@ -326,6 +368,10 @@ class TestRefusals:
     def test_control_variates_that_are_not_there(self):
         langevin = Langevin(batch_size=50, control_variates=True)
         self.refused("control_variates=True", "has none", langevin=langevin)
+
+    def test_a_target_without_test(self):
+        langevin = Langevin(step_size=0.1, target_acceptance=0.5)
+        self.refused("target_acceptance", "test=None", langevin=langevin, test=None)
 
     def test_preconditioner_of_the_wrong_size(self):
         self.refused("(2,)", "1 entries", langevin=Langevin(preconditioner=[1.0, 1.0]))

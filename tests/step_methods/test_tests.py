@@ -11,6 +11,7 @@ from pymc_austerity import (
     BarkerTest,
     EmpiricalBernstein,
     Hoeffding,
+    Langevin,
     RandomWalk,
     ReversibleJump,
     SettingError,
@@ -91,8 +92,8 @@ def test_bounded_differences_need_uniform_samples_that_double():
 
 
 def test_without_a_test_every_proposal_is_accepted():
-    walk = RandomWalk(covariance=[1e-4], scaling=1.0)
-    idata = sample(normal_mean(), draws=100, tune=0, test=None, proposal=walk)
+    langevin = Langevin(step_size=0.1)
+    idata = sample(normal_mean(), draws=100, tune=0, test=None, proposal=langevin)
     stats = idata["sample_stats"]
     assert (stats["accepted"] == 1.0).all()
     assert (stats["n_rows_used"] == 0).all()

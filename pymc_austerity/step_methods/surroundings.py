@@ -1,0 +1,157 @@
+"""What a step method is built from, checked when it is given: model, variables, seeds, compiler."""
+
+import inspect
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import get_mode, get_random_generator, predefined_modes
+from pymc_austerity.arguments import choice_among
+from pymc_austerity.errors import SettingError, SettingTypeError
+
+__all__ = [
+    "checked_compile_kwargs",
+    "checked_generator",
+    "checked_model",
+    "checked_point",
+    "checked_variables",
+    "raveled",
+    "refuse_positional",
+]
+
+
+def checked_model(value: Any) -> pm.Model:
+    """A model, by default the one on the context stack."""
+    try:
+        model = pm.modelcontext(value)
+    except TypeError as error:
+        raise SettingTypeError(
+            "there is no model to sample: construct the step method inside of `with pm.Model():`, "
+            "or give model=."
+        ) from error
+    if not hasattr(model, "free_RVs"):
+        raise SettingTypeError(
+            f"model={value!r} is not a model: give a pm.Model, or leave it out inside of "
+            "`with pm.Model():`."
+        )
+    return model
+
+
+def checked_generator(rng: Any) -> np.random.Generator:
+    """A generator from a seed."""
+    try:
+        return get_random_generator(rng)
+    except (TypeError, ValueError) as error:
+        raise SettingTypeError(
+            f"rng={rng!r} is not a source of random numbers: give an integer of at least 0 or a "
+            "numpy.random.Generator."
+        ) from error
+
+
+def checked_compile_kwargs(value: Any) -> dict[str, Any]:
+    """Arguments of ``pymc.compile``."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise SettingTypeError(
+            f"compile_kwargs={value!r} is not a dictionary: give arguments of pymc.compile, as in "
+            "{'mode': 'NUMBA'}."
+        )
+    known = {"random_seed", *inspect.signature(pytensor.function).parameters}
+    known -= {"inputs", "outputs"}
+    for name in set(value) - known:
+        raise SettingError(
+            f"compile_kwargs has {name!r}, which pymc.compile does not take here: "
+            f"{choice_among(name, sorted(known))}."
+        )
+    try:
+        get_mode(value.get("mode"))
+    except Exception as error:
+        raise SettingError(
+            f"compile_kwargs has the mode {value['mode']!r}, which PyTensor does not know: "
+            f"{choice_among(str(value['mode']).upper(), predefined_modes)}."
+        ) from error
+    return dict(value)
+
+
+def checked_point(value: Any, model: pm.Model) -> dict[str, NDArray]:
+    """The point at which a model is verified; by default its initial point."""
+    usual = model.initial_point()
+    if value is None:
+        return usual
+    if not isinstance(value, Mapping):
+        raise SettingTypeError(
+            f"initial_point of type {type(value).__name__} is not a point: give a dictionary such "
+            "as model.initial_point() returns."
+        )
+    for name, array in usual.items():
+        found = f"has shape {np.shape(value[name])}" if name in value else "is missing"
+        if found != f"has shape {np.shape(array)}":
+            raise SettingError(
+                f"initial_point does not fit the model, as {name!r} {found} and should have shape "
+                f"{np.shape(array)}: change values of what model.initial_point() returns."
+            )
+    return dict(value)
+
+
+def refuse_positional(cls: type, arguments: Sequence) -> None:
+    """All arguments but the variables have names."""
+    if arguments:
+        raise SettingTypeError(
+            f"{cls.__name__} takes one argument without a name, the variables, and was given "
+            f"{len(arguments)} more: name them, as in {cls.__name__}(epsilon=0.05)."
+        )
+
+
+def checked_variables(variables: Any, model: pm.Model) -> list:
+    """The value variables of the variables, or names of variables, that a user gives.
+
+    They come in the order of the model, in which PyMC joins their values where there are no others.
+    """
+    if not model.free_RVs:
+        raise SettingError(
+            "the model has no free variables, so there is nothing to sample: add a prior for "
+            "each unknown, e.g. pm.Normal('beta')."
+        )
+    if variables is None:
+        return list(model.value_vars)
+    if isinstance(variables, pm.Model):
+        raise SettingTypeError(
+            "a model was given as vars, which is the first argument: give it as model=."
+        )
+    if isinstance(variables, Real):
+        raise SettingTypeError(
+            f"{variables!r} was given as vars, which is the first argument: name what it is, as in "
+            f"epsilon={variables!r}."
+        )
+    if isinstance(variables, str) or not isinstance(variables, Sequence):
+        variables = [variables]
+    if not variables:
+        raise SettingError(
+            "vars=[] names no variable to sample: leave it out for all of them, or name some."
+        )
+    chosen = [_value_variable(variable, model) for variable in variables]
+    return [value for value in model.value_vars if value in chosen]
+
+
+def _value_variable(variable: Any, model: pm.Model) -> Any:
+    name = variable if isinstance(variable, str) else getattr(variable, "name", None)
+    for random_variable in model.free_RVs:
+        value = model.rvs_to_values[random_variable]
+        if variable is random_variable or variable is value or name in (random_variable.name,):
+            return value
+    names = [random_variable.name for random_variable in model.free_RVs]
+    raise SettingError(
+        f"vars= names {name or variable!r}, which is not a free variable of the model: "
+        f"{choice_among(name, names)}."
+    )
+
+
+def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
+    """The values of some variables, in their order, as one vector."""
+    return np.concatenate([np.ravel(point[variable.name]) for variable in variables])

@@ -1,0 +1,36 @@
+"""Samples in which every row is as likely as any other."""
+
+from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
+from pymc_austerity.step_methods.sampling import RowFunction, UniformSampling
+from pymc_austerity.step_methods.settings import Settings
+
+__all__ = ["always_exact", "row_draw", "uniform_sampling"]
+
+_USUAL_BATCH = 500
+"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
+
+
+def always_exact(settings: Settings, n_rows: int) -> bool:
+    """Whether every decision sees all rows, however they are sampled."""
+    return settings.is_exact or (settings.batch_size or _USUAL_BATCH) >= n_rows
+
+
+def row_draw(source: RowSource, settings: Settings) -> RowDraw:
+    """The user's way of drawing rows."""
+    return (FreshRows if settings.rows == "fresh" else Windows)(source)
+
+
+def uniform_sampling(
+    function: RowFunction, source: RowSource, settings: Settings, *, of_residuals: bool = False
+) -> tuple[UniformSampling, str]:
+    """Uniform samples as the user wants them, and what they are in words."""
+    n_rows, batch = source.n_rows, settings.batch_size or _USUAL_BATCH
+    if always_exact(settings, n_rows):
+        why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
+        sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
+        return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
+    growth, draw = settings.growth, row_draw(source, settings)
+    sampling = UniformSampling(function, draw, n_rows, batch, growth, of_residuals)
+    fresh = " drawn anew" if settings.rows == "fresh" else ""
+    look = "a look" if growth == 1.0 else "the first look"
+    return sampling, f"uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"
