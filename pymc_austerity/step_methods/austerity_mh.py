@@ -27,32 +27,20 @@ from pymc_austerity.proposals import (
     RandomWalk,
     try_proposal,
 )
-from pymc_austerity.sequential import BarkerTest, Concentration, Decision, Schedule, StoppingRule
+from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_choice, checked_proposal
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.gradients import with_gradients
 from pymc_austerity.step_methods.normality import check_normality
-from pymc_austerity.step_methods.promise import promise_of
-from pymc_austerity.step_methods.settings import (
-    USUAL_EPSILON,
-    Settings,
-    refuse_contradictions,
-)
+from pymc_austerity.step_methods.pilot import about_mean
+from pymc_austerity.step_methods.promise import promise_of, proposal_in_words
+from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings, refuse_contradictions
 from pymc_austerity.step_methods.stages import stages
-from pymc_austerity.step_methods.starting import (
-    anchor_point,
-    disperse,
-    disperse_about,
-    layout_of,
-)
+from pymc_austerity.step_methods.starting import anchor_point, layout_of, start_of_chain
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from pymc_austerity.step_methods.support import (
-    is_unconstrained,
-    refuse_uncorrected,
-    refuse_unsuitable,
-)
+from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.step_methods.surroundings import (
     checked_compile_kwargs,
     checked_model,
@@ -275,7 +263,7 @@ class AusterityMH(SubsamplingStep):
         model = checked_model(model)
         variables = checked_variables(vars, model)
         refuse_unsuitable(variables, model, own_proposal)
-        refuse_uncorrected(self.settings, own_proposal)
+        self.settings.refuse_uncorrected(own_proposal)
         started = time.perf_counter()
         with stages() as say:
             prepared = _prepared or prepare(
@@ -287,8 +275,8 @@ class AusterityMH(SubsamplingStep):
                 say=say,
             )
             self.start = raveled(prepared.point, variables)
-            if isinstance(self.settings.test, Concentration):
-                self.settings.test.between(self.start, self.start)  # the user's own function
+            self.layout = layout_of(variables, model, prepared.point)
+            self.settings.try_bound(self.start)
             shared = make_shared_replacements(prepared.point, variables, model)
             machinery = assemble(
                 prepared,
@@ -300,9 +288,8 @@ class AusterityMH(SubsamplingStep):
                 compile_kwargs=compile_kwargs,
                 say=say,
             )
-            default_proposal = RandomWalk() if machinery.anchor is None else Mixture()
             self.proposal: Proposal[Any] = with_gradients(
-                own_proposal or default_proposal,
+                own_proposal or (RandomWalk() if machinery.anchor is None else Mixture()),
                 prepared,
                 machinery,
                 variables,
@@ -310,13 +297,17 @@ class AusterityMH(SubsamplingStep):
                 self.settings,
                 compile_kwargs,
             )
+            try_proposal(self.proposal, self.layout, machinery.approximation, self.start)
+            if isinstance(self.proposal, Mixture):
+                say("finding the posterior mean")
+                machinery = about_mean(
+                    machinery, self.proposal, self.layout, self.start, prepared.rng
+                )
         self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
         plan = trial_plan(machinery.sampling, self.settings, self.n_rows)
         self.decisions = Decisions(self.settings, plan)
         self.proposal_state: Any = None
-        self.layout = layout_of(variables, model, prepared.point)
-        try_proposal(self.proposal, self.layout, machinery.approximation, self.start)
         self.normality = check_normality(
             machinery, self.proposal, self.layout, self.start, self.settings, rng=prepared.rng
         )
@@ -363,7 +354,10 @@ class AusterityMH(SubsamplingStep):
         current = apoint.data
         if self.at_start:
             self.at_start = False
-            current = self._dispersed(current)
+            if np.array_equal(current, self.start):  # else the user chose where it starts
+                current = start_of_chain(
+                    self.machinery, self.layout, current, self.rng, proposal=self.proposal
+                )
         self.decisions.next_draw()
         decisions = []
         for _ in range(self.settings.steps_per_draw):
@@ -373,7 +367,7 @@ class AusterityMH(SubsamplingStep):
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         proposed, log_ratio = self.proposal.propose(self.proposal_state, current, self.rng)
-        decision = self._decide(proposed, current, log_ratio)
+        decision = self.machinery.decide(self.decisions, proposed, current, log_ratio, self.rng)
         following = proposed if decision.accept else current
         scaling = self.proposal.current_scaling(self.proposal_state)
         if self.tune and self.adapts:
@@ -381,15 +375,6 @@ class AusterityMH(SubsamplingStep):
             self.proposal_state = self.proposal.tune(self.proposal_state, outcome)
         epsilon = self.decisions.epsilon
         return following, of_decision(decision, self.n_rows, scaling=scaling, epsilon=epsilon)
-
-    def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
-        log_ratio += float(self.machinery.exact_difference(proposed, current))
-        if not math.isfinite(log_ratio):
-            return Decision(False, 0, 0, 0.0, math.nan, True)
-        if self.machinery.anchor is not None:
-            log_ratio += self.machinery.anchor.expansion(proposed, current)
-        sampling = self.machinery.sampling
-        return self.decisions.metropolis(sampling, proposed, current, log_ratio, self.rng)
 
     # ------------------------------------------------------------------ a chain
 
@@ -422,17 +407,6 @@ class AusterityMH(SubsamplingStep):
     def decision_state(self, state: DecisionState) -> None:
         self.decisions.state = state
 
-    def _dispersed(self, current: NDArray) -> NDArray:
-        if not np.array_equal(current, self.start):  # the user chose where this chain starts
-            return current
-        approximation, is_possible = self.machinery.approximation, self._is_possible
-        if approximation is not None:
-            return disperse_about(approximation, current, is_possible, self.rng)
-        return disperse(current, self.layout, is_possible, self.rng, proposal=self.proposal)
-
-    def _is_possible(self, candidate: NDArray) -> bool:
-        return self.machinery.is_possible(candidate, self.start.astype(candidate.dtype))
-
     # ------------------------------------------------------------------ words
 
     @property
@@ -441,12 +415,6 @@ class AusterityMH(SubsamplingStep):
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
             f"{promise_of(self.decisions, self.machinery.sampling)}; "
-            f"{self._proposal_in_words()} (set up in {self.setup_seconds:.1f} s)."
+            f"{proposal_in_words(self.proposal, self.n_rows)} "
+            f"(set up in {self.setup_seconds:.1f} s)."
         )
-
-    def _proposal_in_words(self) -> str:
-        name, n_rows = type(self.proposal).__name__, getattr(self.proposal, "n_rows_read", 0)
-        if n_rows == 0:
-            return f"{name} proposal"
-        which = "all" if n_rows == self.n_rows else f"{n_rows:,}"
-        return f"{name} proposal with gradients of {which} rows"

@@ -127,9 +127,10 @@ def control_variate_plan(
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
+    where = "the mode" if anchor is None else "the anchor given"
     if not settings.by_influence or _n_strata(settings) < _FEWEST_STRATA:
-        return _uniform(function, found, request, rng), ""
-    return _stratified(function, found, rows, request, rng), ""
+        return _uniform(function, found, where, request, rng), ""
+    return _stratified(function, found, where, rows, request, rng), ""
 
 
 def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
@@ -150,12 +151,16 @@ def _n_strata(settings: Settings) -> int:
 
 
 def _uniform(
-    function: ResidualFunction, anchor: Anchor, request: PlanRequest, rng: np.random.Generator
+    function: ResidualFunction,
+    anchor: Anchor,
+    where: str,
+    request: PlanRequest,
+    rng: np.random.Generator,
 ) -> Plan:
     order = rng.permutation(request.likelihood.n_rows)
     source = SharedRows(request.likelihood.arrays, order)
     sampling, summary = uniform_sampling(function, source, request.settings, of_residuals=True)
-    summary = f"control variates of order {anchor.order} about the mode; {summary}"
+    summary = f"control variates of order {anchor.order} about {where}; {summary}"
     if request.settings.by_influence:
         summary += ", too few for strata"
     return Plan(sampling, function, source, anchor, summary)
@@ -164,6 +169,7 @@ def _uniform(
 def _stratified(
     function: ResidualFunction,
     anchor: Anchor,
+    where: str,
     rows: ArrayRows,
     request: PlanRequest,
     rng: np.random.Generator,
@@ -194,7 +200,7 @@ def _stratified(
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
     summary = (
-        f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "
+        f"control variates of order {anchor.order} about {where}; {rows.n_rows:,} rows sampled by "
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
         f"look ({n_take_all:,} of them always)"
     )

@@ -1,13 +1,15 @@
-"""What a test promises, in words, before it has decided anything."""
+"""What a test promises, and who proposes, in words, before anything was decided."""
 
 import math
+from typing import Any
 
 from pymc_austerity.design import Boundary, expected_error, worst_error
+from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatis
 from pymc_austerity.step_methods.decisions import Decisions
 from pymc_austerity.step_methods.sampling import Sampling
 
-__all__ = ["promise_of"]
+__all__ = ["promise_of", "proposal_in_words"]
 
 
 def promise_of(decisions: Decisions, sampling: Sampling) -> str:
@@ -50,3 +52,11 @@ def _errors(rule: StoppingRule, sampling: Sampling) -> str:
         expected = expected_error(looks, boundary, spread, acceptance=acceptance)
     about = "" if math.isnan(expected) else f", about {expected:.2g} on average"
     return f" (wrong decisions: {worst:.2g} at worst{about})"
+
+
+def proposal_in_words(proposal: Proposal[Any], n_rows: int) -> str:
+    """Name of the proposal, and how many of the rows its gradients read."""
+    name, n_read = type(proposal).__name__, getattr(proposal, "n_rows_read", 0)
+    if n_read == 0:
+        return f"{name} proposal"
+    return f"{name} proposal with gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"

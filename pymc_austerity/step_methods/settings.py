@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from numpy.typing import NDArray
+
 from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.sequential import (
     BarkerTest,
     Concentration,
@@ -71,6 +74,21 @@ class Settings:
                 f"audit={self.audit} cannot be had with test={self.test!r}, whose decisions are "
                 "not right or wrong: leave audit out."
             )
+
+    def refuse_uncorrected(self, proposal: Proposal[Any] | None) -> None:
+        """Refuse to accept everything from a proposal that does not follow gradients."""
+        if self.test is None and not hasattr(proposal, "with_gradients"):
+            names = {type(None): "the default proposal", UserProposal: "a function"}
+            name = names.get(type(proposal), type(proposal).__name__)
+            raise SettingError(
+                f"test=None accepts every proposal, and {name} does not follow the posterior by "
+                "itself: give proposal=Langevin(step_size=...), or leave test out."
+            )
+
+    def try_bound(self, point: NDArray) -> None:
+        """Hear of a user's bound that is none before a chain does."""
+        if isinstance(self.test, Concentration):
+            self.test.between(point, point)
 
     @property
     def is_sequential(self) -> bool:

@@ -15,10 +15,11 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.distributions import on_manifold
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Block, GaussianApproximation, Layout
+from pymc_austerity.proposals import Block, GaussianApproximation, Layout, Proposal
+from pymc_austerity.step_methods.assembly import Machinery
 from pymc_austerity.step_methods.surroundings import raveled
 
-__all__ = ["anchor_point", "disperse", "disperse_about", "layout_of"]
+__all__ = ["anchor_point", "disperse", "disperse_about", "layout_of", "start_of_chain"]
 
 _RETRIES = 10
 
@@ -55,6 +56,24 @@ def _n_categories(variable: pm.Model, model: pm.Model, point: Mapping[str, NDArr
         evaluate = model.compile_fn(length, inputs=model.value_vars, on_unused_input="ignore")
         return int(evaluate(point))
     return 1
+
+
+def start_of_chain(
+    machinery: Machinery,
+    layout: Layout,
+    point: NDArray,
+    rng: np.random.Generator,
+    *,
+    proposal: Proposal[Any],
+) -> NDArray:
+    """Overdispersed start about a normal approximation of the posterior, or about the point."""
+
+    def is_possible(candidate: NDArray) -> bool:
+        return machinery.is_possible(candidate, point)
+
+    if machinery.approximation is not None:
+        return disperse_about(machinery.approximation, point, is_possible, rng)
+    return disperse(point, layout, is_possible, rng, proposal=proposal)
 
 
 def disperse(

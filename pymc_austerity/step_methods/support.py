@@ -8,9 +8,8 @@ import pymc as pm
 from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ReversibleJump, UserProposal
-from pymc_austerity.step_methods.settings import Settings
 
-__all__ = ["is_unconstrained", "refuse_uncorrected", "refuse_unsuitable"]
+__all__ = ["is_unconstrained", "refuse_unsuitable"]
 
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
@@ -47,17 +46,6 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
                 "would not keep: move it together with its indicators, with "
                 f"AusterityMH(proposal=ReversibleJump({name!r}, ...))."
             )
-
-
-def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> None:
-    """Refuse to accept everything that a proposal proposes, unless it follows gradients."""
-    if settings.test is None and not hasattr(proposal, "with_gradients"):
-        names = {type(None): "the default proposal", UserProposal: "a function"}
-        name = names.get(type(proposal), type(proposal).__name__)
-        raise SettingError(
-            f"test=None accepts every proposal, and {name} does not follow the posterior by "
-            "itself: give proposal=Langevin(step_size=...), or leave test out."
-        )
 
 
 def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:

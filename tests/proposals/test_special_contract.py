@@ -9,7 +9,7 @@ import pytest
 from pymc_austerity import AusterityMH, RandomWalk
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import ReversibleJump, StiefelWalk, UserProposal
-from pymc_austerity.step_methods.starting import disperse
+from pymc_austerity.step_methods.starting import start_of_chain
 from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from tests.proposals.special_models import QUIET, regression, rotated_rows
 
@@ -112,7 +112,7 @@ def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
     kinds = step.layout
     starts = np.array(
         [
-            disperse(step.start, kinds, step._is_possible, rng, proposal=step.proposal)
+            start_of_chain(step.machinery, kinds, step.start, rng, proposal=step.proposal)
             for _ in range(4)
         ]
     )
