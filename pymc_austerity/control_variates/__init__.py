@@ -1,7 +1,7 @@
 """Where the Taylor expansion of the likelihood stands, and which rows it fits badly."""
 
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
-from pymc_austerity.control_variates.influence import influence_scores
+from pymc_austerity.control_variates.influence import differences_of_all, influence_scores
 from pymc_austerity.control_variates.residuals import ResidualFunction
 from pymc_austerity.control_variates.sizes import first_look_sizes
 
@@ -9,6 +9,7 @@ __all__ = [
     "Anchor",
     "NoAnchorError",
     "ResidualFunction",
+    "differences_of_all",
     "find_anchor",
     "first_look_sizes",
     "influence_scores",

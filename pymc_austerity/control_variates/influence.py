@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.rows import RowSource, blocks_of
 
-__all__ = ["influence_scores"]
+__all__ = ["differences_of_all", "influence_scores"]
 
 
 def influence_scores(
@@ -36,7 +36,8 @@ def influence_scores(
     """
     squares, sizes = np.zeros(source.n_rows), []
     for proposed, current in pairs:
-        own = _squares(function, proposed, current, source)
+        own = differences_of_all(function, proposed, current, source)
+        np.square(own, out=own)
         mean_square = float(np.mean(own, where=np.isfinite(own)))
         sizes.append(mean_square)
         if mean_square > 0.0:
@@ -47,12 +48,18 @@ def influence_scores(
     return np.where(known, scores, scores[known].max(initial=0.0))
 
 
-def _squares(
+def differences_of_all(
     function: Callable[..., NDArray], proposed: NDArray, current: NDArray, source: RowSource
 ) -> NDArray[np.float64]:
-    squares, done = np.empty(source.n_rows), 0
+    """Differences of all rows between two points, in the order in which they are stored.
+
+    Returns
+    -------
+    float array, shape (n_rows,), nats
+    """
+    differences, done = np.empty(source.n_rows), 0
     for block in blocks_of(source):
         values = function(proposed, current, *block)
-        np.multiply(values, values, out=squares[done : done + values.size])
+        differences[done : done + values.size] = values
         done += values.size
-    return squares
+    return differences

@@ -12,8 +12,8 @@ from pymc_austerity.control_variates import (
     Anchor,
     NoAnchorError,
     ResidualFunction,
+    differences_of_all,
     find_anchor,
-    first_look_sizes,
     influence_scores,
 )
 from pymc_austerity.likelihood import RowLikelihood, compile_derivatives, compile_residuals
@@ -21,7 +21,6 @@ from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
     StratifiedWindows,
-    strata_by_score,
 )
 from pymc_austerity.step_methods.sampling import (
     RowFunction,
@@ -30,22 +29,14 @@ from pymc_austerity.step_methods.sampling import (
 )
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.stages import Say
+from pymc_austerity.step_methods.stratification import has_room_for_strata, stratify
 from pymc_austerity.step_methods.uniform import uniform_sampling
 
 __all__ = ["Plan", "PlanRequest", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
 _PILOT_PAIRS = 8
-_STRATA = 32
-_FEWEST_PER_STRATUM = 10
-"""Many narrow strata with few rows each: rows of a stratum are alike, and one hides little. All
-together are 320 rows. With fewer the t-test errs several times as often as it says where
-residuals are skewed; in 8 strata, more decisions go on to tens of thousands of rows."""
-
-_FEWEST_STRATA = 4
-"""With fewer there is little to gain over uniform samples."""
-
-_MOST_FIRST_ROWS = 20_000
+_PAIRS_TO_CHECK = 4
 
 
 class Plan(NamedTuple):
@@ -128,7 +119,7 @@ def control_variate_plan(
     say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
     where = "the mode" if anchor is None else "the anchor given"
-    if not settings.by_influence or _n_strata(settings) < _FEWEST_STRATA:
+    if not (settings.by_influence and has_room_for_strata(settings)):
         return _uniform(function, found, where, request, rng), ""
     return _stratified(function, found, where, rows, request, rng), ""
 
@@ -141,13 +132,6 @@ def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
     if n_entries > _MOST_ENTRIES:
         return f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
     return ""
-
-
-def _n_strata(settings: Settings) -> int:
-    """As many as the rows that the user allows for can fill."""
-    if settings.batch_size is None:
-        return _STRATA
-    return min(_STRATA, settings.batch_size // _FEWEST_PER_STRATUM)
 
 
 def _uniform(
@@ -174,27 +158,14 @@ def _stratified(
     request: PlanRequest,
     rng: np.random.Generator,
 ) -> Plan:
-    settings = request.settings
-    pairs = [(_draw(anchor, rng), _draw(anchor, rng)) for _ in range(_PILOT_PAIRS)]
     dtype = function.anchor.dtype
-    scores = influence_scores(
-        function, [(new.astype(dtype), old.astype(dtype)) for new, old in pairs], rows
-    )
-    most = min(settings.batch_size or _MOST_FIRST_ROWS, rows.n_rows // 2)
-    n_take_all, per_stratum = first_look_sizes(
-        scores,
-        epsilon=settings.tail,
-        n_strata=_n_strata(settings),
-        fewest_per_stratum=_FEWEST_PER_STRATUM,
-        most=most,
-    )
-    order, strata = strata_by_score(
-        scores,
-        n_take_all=n_take_all,
-        n_strata=_n_strata(settings),
-        per_stratum=per_stratum,
-        rng=rng,
-    )
+    pairs = [
+        (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))
+        for _ in range(_PILOT_PAIRS)
+    ]
+    scores = influence_scores(function, pairs, rows)
+    checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
+    order, strata, n_take_all = stratify(scores, checked, request.settings, rng)
     source = SharedRows(request.likelihood.arrays, order)
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])

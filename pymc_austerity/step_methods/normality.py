@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.control_variates import differences_of_all
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Layout, Proposal
-from pymc_austerity.rows import blocks_of
 from pymc_austerity.sequential import StratifiedDesign
 from pymc_austerity.step_methods.assembly import Machinery
 from pymc_austerity.step_methods.settings import Settings
@@ -62,7 +62,9 @@ def check_normality(
         return None
     design = machinery.sampling.design
     pairs = _pairs(machinery, proposal, layout, start, rng)
-    differences = [_all_differences(machinery, *pair) for pair in pairs]
+    differences = [
+        differences_of_all(machinery.row_function, *pair, machinery.source) for pair in pairs
+    ]
     _warn_of_hard_supports(differences)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
@@ -101,19 +103,11 @@ def _shortened(machinery: Machinery, proposed: NDArray, start: NDArray) -> NDArr
     """A step of the length that a tuned random walk will take: see `expected_error`."""
     length = _A_LITTLE
     near = (start + length * (proposed - start)).astype(start.dtype)
-    differences = _all_differences(machinery, near, start)
+    differences = differences_of_all(machinery.row_function, near, start, machinery.source)
     spread = math.sqrt(differences.size) * float(np.std(differences))
     if not 0.0 < spread < math.inf:
         return proposed
     return (start + length * _USUAL_SPREAD / spread * (proposed - start)).astype(start.dtype)
-
-
-def _all_differences(
-    machinery: Machinery, proposed: NDArray, current: NDArray
-) -> NDArray[np.float64]:
-    """In the order in which the rows are stored."""
-    blocks = blocks_of(machinery.source)
-    return np.concatenate([machinery.row_function(proposed, current, *each) for each in blocks])
 
 
 def _warn_of_hard_supports(differences: list[NDArray[np.float64]]) -> None:

@@ -3,8 +3,6 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.control_variates import first_look_sizes
-from pymc_austerity.rows import strata_by_score
 from pymc_austerity.sequential import (
     StratifiedDesign,
     StratifiedSurvey,
@@ -12,7 +10,8 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     decide,
 )
-from pymc_austerity.step_methods.default_plan import _FEWEST_PER_STRATUM, _STRATA
+from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.step_methods.stratification import stratify
 
 
 class Stream:
@@ -164,18 +163,10 @@ def test_skewed_residuals_of_one_sign(epsilon, rng):
     """Pairs as far apart as the first look is made for, thresholds log u about the border."""
     n_rows, n_orders, n_thresholds = 20_000, 30, 40
     scores = 2e-4 * np.exp(1.5 * rng.standard_normal(n_rows))
-    n_take_all, per_stratum = first_look_sizes(
-        scores,
-        epsilon=epsilon,
-        n_strata=_STRATA,
-        fewest_per_stratum=_FEWEST_PER_STRATUM,
-        most=2_000,
-    )
+    unit = rng.standard_normal((2, n_rows)) ** 2 / math.sqrt(3.0)
     n_wrong, rule = 0, StudentT(epsilon)
     for _ in range(n_orders):
-        order, strata = strata_by_score(
-            scores, n_take_all=n_take_all, n_strata=_STRATA, per_stratum=per_stratum, rng=rng
-        )
+        order, strata, _ = stratify(scores, -scores * unit, Settings(epsilon=epsilon), rng)
         residuals = -scores[order] * rng.standard_normal(n_rows) ** 2 / math.sqrt(3.0)
         pieces, total = np.split(residuals, strata.offsets[1:]), residuals.sum()
         for log_uniform in np.log(rng.random(n_thresholds)):
@@ -184,3 +175,13 @@ def test_skewed_residuals_of_one_sign(epsilon, rng):
             n_wrong += decision.accept != (total > threshold)
     n_decisions = n_orders * n_thresholds
     assert n_wrong / n_decisions < epsilon + 2 * math.sqrt(epsilon / n_decisions)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_fewer_strata_where_the_t_statistic_is_as_it_should_be(skewed, rng):
+    scores = 2e-5 * np.exp(0.5 * rng.standard_normal(50_000))
+    normal = rng.standard_normal((2, scores.size))
+    differences = -scores * np.exp(1.5 * normal) if skewed else scores * normal
+    _, strata, _ = stratify(scores, differences, Settings(), rng)
+    assert strata.sizes.size == (32 if skewed else 16)
+    assert strata.first_counts.sum() == 10 * strata.sizes.size
