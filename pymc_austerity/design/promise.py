@@ -41,7 +41,7 @@ class TestDesign:
 
     def __str__(self) -> str:
         known = not math.isnan(self.expected_acceptance_error)
-        off = f", which puts acceptance off by {percentage(self.expected_acceptance_error)}"
+        off = f" (acceptance probabilities are off by {percentage(self.expected_acceptance_error)})"
         return (
             f"batch_size {self.batch_size}, epsilon {self.epsilon:.3g}, alpha {self.alpha:g}: "
             f"reads {self.expected_data_fraction:.1%} of the rows; expect "

@@ -29,7 +29,7 @@ def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = Non
     transforms = row_likelihood.model.rvs_to_transforms
     transformed = {rv.name for rv, transform in transforms.items() if transform is not None}
     lines = [
-        f"On mini-batches: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
+        f"Split into rows: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
         *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
         "In full at every step:",
         *(
