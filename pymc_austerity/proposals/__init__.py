@@ -1,5 +1,6 @@
 """Where to go next: new points and their log-ratios, knowing no likelihood."""
 
+from pymc_austerity.proposals.center import Center
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.langevin import Langevin, LangevinState
@@ -19,6 +20,7 @@ from pymc_austerity.proposals.user import UserProposal
 
 __all__ = [
     "Block",
+    "Center",
     "CrankNicolson",
     "GaussianApproximation",
     "GradientProposal",

@@ -9,70 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals.center import Center
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
 from pymc_austerity.proposals.random_walk import RandomWalk
+from pymc_austerity.proposals.score import Score
 
 __all__ = ["Mixture", "MixtureState"]
 
 _FIRST_WINDOW = 50
 _SHARE_OF_OTHERS = 0.5
-_OVERHEAD_ROWS = 300.0
-"""Rows that could be evaluated in the time that a decision takes besides its rows."""
-
-
-@dataclass
-class Score:
-    """How far a component has come, how long it had to wait, and what that cost.
-
-    Attributes
-    ----------
-    n_moves, n_tries : float
-        Accepted and all proposals.
-    travelled : float
-        Sum of squared jump distances, in standard deviations squared.
-    squared_waits : float
-        Sum of the squares of the numbers of tries from move to move.
-    cost : float
-        Rows evaluated, or that could have been in the time.
-    waiting : int
-        Tries since the last move.
-    """
-
-    n_moves: float = 0.0
-    n_tries: float = 0.0
-    travelled: float = 0.0
-    squared_waits: float = 0.0
-    cost: float = 0.0
-    waiting: int = 0
-
-    def tried(self, n_rows_used: int) -> None:
-        """Count a proposal."""
-        self.n_tries += 1
-        self.waiting += 1
-        self.cost += n_rows_used + _OVERHEAD_ROWS
-
-    def moved(self, squared_distance: float) -> None:
-        """Count an accepted one."""
-        self.n_moves += 1
-        self.travelled += squared_distance
-        self.squared_waits += self.waiting**2
-        self.waiting = 0
-
-    def discount(self) -> None:
-        """Let what was learnt on the way to the posterior count less."""
-        for name in ("n_moves", "n_tries", "travelled", "squared_waits", "cost"):
-            setattr(self, name, 0.25 * getattr(self, name))
-
-    @property
-    def efficiency(self) -> float:
-        """Squared distance of a move, per wait for it as a random step sees it, per row."""
-        if self.n_moves == 0 or self.n_tries == 0:
-            return 0.0
-        wait = (self.squared_waits + self.waiting**2) / self.n_tries
-        return self.travelled / self.n_moves / wait / (self.cost / self.n_tries)
 
 
 @dataclass
@@ -89,8 +37,8 @@ class MixtureState:
         Component that made the last proposal.
     scores : list of Score
         How far each component has come and what that cost.
-    inverse_root : float array, shape (d, d), or None
-        Puts jumps in units of the normal approximation.
+    center : Center or None
+        Of the Crank-Nicolson moves; None without a normal approximation.
     n_steps, window : int
         Steps in the current window, and its length.
     cumulative : list of float
@@ -99,8 +47,8 @@ class MixtureState:
 
     states: list[Any]
     shares: NDArray[np.float64]
-    scores: list["Score"]
-    inverse_root: NDArray[np.float64] | None
+    scores: list[Score]
+    center: Center | None
     chosen: int = 0
     n_steps: int = 0
     window: int = _FIRST_WINDOW
@@ -118,6 +66,9 @@ class Mixture:
     component that is stuck now and then for long is not mistaken for a fast one. When tuning ends
     the best one gets everything but `smallest_share`, which goes to the last component: the one
     that works where the others fail.
+
+    Crank-Nicolson moves are made about the mean of the posterior, as far as the tuning phase can
+    tell it from the mode: in skewed posteriors many more of them are accepted there.
 
     Parameters
     ----------
@@ -160,7 +111,7 @@ class Mixture:
             states=[component.init(layout, approximation) for component in self.components],
             shares=np.full(k, 1.0 / k),
             scores=[Score() for _ in self.components],
-            inverse_root=None if approximation is None else approximation.inverse_root,
+            center=None if approximation is None else Center(approximation),
         )
         return _with_shares(state, state.shares)
 
@@ -178,13 +129,17 @@ class Mixture:
         """Credit the component that made the proposal; at the end of a window, new shares."""
         chosen = state.chosen
         state.states[chosen] = self.components[chosen].tune(state.states[chosen], outcome)
-        score = state.scores[chosen]
+        score, center = state.scores[chosen], state.center
         score.tried(outcome.n_rows_used)
+        squared = 0.0
         if outcome.accepted:
             jump = outcome.following - outcome.previous
-            if state.inverse_root is not None:
-                jump = state.inverse_root.dot(jump)
-            score.moved(float(jump.dot(jump)))
+            if center is not None:
+                jump = center.approximation.standardize(jump)
+            squared = float(jump.dot(jump))
+            score.moved(squared)
+        if center is not None:
+            center.saw(outcome, squared)
         state.n_steps += 1
         if state.n_steps < state.window:
             return state
@@ -192,12 +147,25 @@ class Mixture:
         k = len(self.components)
         shares = np.full(k, _SHARE_OF_OTHERS / k)
         shares[self._best(state)] += 1.0 - _SHARE_OF_OTHERS
+        self._recenter(state)
         for score in state.scores:
             score.discount()
+        if center is not None:
+            center.discount()
         return _with_shares(state, shares)
+
+    def _recenter(self, state: MixtureState) -> None:
+        """Crank-Nicolson moves about where the chain has found the mean to be."""
+        if state.center is None:
+            return
+        approximation = state.center.estimate()
+        for i, component in enumerate(self.components):
+            if isinstance(component, CrankNicolson):
+                state.states[i] = approximation
 
     def freeze(self, state: MixtureState) -> MixtureState:
         """The best component, and the last one now and then."""
+        self._recenter(state)
         state.states = [
             component.freeze(own)
             for component, own in zip(self.components, state.states, strict=True)

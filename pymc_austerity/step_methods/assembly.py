@@ -1,9 +1,9 @@
 """From a model to compiled functions and stored rows."""
 
+import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,8 @@ from pymc_austerity.rows import (
     Windows,
     blocks_of,
 )
+from pymc_austerity.sequential import Decision
+from pymc_austerity.step_methods.decisions import Decisions
 from pymc_austerity.step_methods.default_plan import (
     USUAL_BATCH,
     PlanRequest,
@@ -117,6 +119,8 @@ class Machinery:
         Where the row differences are expanded; None if they are not.
     summary : str
         What was chosen and why, in one line.
+    approximation : GaussianApproximation or None
+        Normal approximation of the posterior; None without an anchor.
     """
 
     exact_difference: Callable[..., Any]
@@ -125,13 +129,23 @@ class Machinery:
     source: RowSource
     anchor: Anchor | None
     summary: str
+    approximation: GaussianApproximation | None
 
-    @cached_property
-    def approximation(self) -> GaussianApproximation | None:
-        """Normal approximation of the posterior at the anchor, if there is one."""
-        if self.anchor is None:
-            return None
-        return GaussianApproximation(self.anchor.point, self.anchor.root)
+    def decide(
+        self,
+        decisions: Decisions,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+    ) -> Decision:
+        """Accept or reject a proposal; `log_ratio` is that of the proposal densities, nats."""
+        log_ratio += float(self.exact_difference(proposed, current))
+        if not math.isfinite(log_ratio):
+            return Decision(False, 0, 0, 0.0, math.nan, True)
+        if self.anchor is not None:
+            log_ratio += self.anchor.expansion(proposed, current)
+        return decisions.metropolis(self.sampling, proposed, current, log_ratio, rng)
 
     def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
         """Whether the log-density at a point is finite as it is at the start; reads all rows."""
@@ -175,7 +189,8 @@ def assemble(
                 request, rng=prepared.rng, anchor=anchor, compile_kwargs=compile_kwargs, say=say
             )
         if plan is not None:
-            return Machinery(compiled.exact, *plan)
+            approximation = GaussianApproximation(plan.anchor.point, plan.anchor.root)
+            return Machinery(compiled.exact, *plan, approximation)
         if settings.control_variates != "auto":
             raise SettingError(
                 f"control_variates={settings.control_variates!r} cannot be had because {reason}: "
@@ -186,7 +201,7 @@ def assemble(
     compiled.rows(start, start, *source.window(0, 1))
     sampling, summary = _uniform_sampling(compiled.rows, source, settings)
     summary += f"; no control variates because {reason}" if reason else ""
-    return Machinery(compiled.exact, sampling, compiled.rows, source, None, summary)
+    return Machinery(compiled.exact, sampling, compiled.rows, source, None, summary, None)
 
 
 def _always_exact(settings: Settings, n_rows: int) -> bool:

@@ -27,13 +27,14 @@ from pymc_austerity.proposals import (
     ProposalFunction,
     RandomWalk,
 )
-from pymc_austerity.sequential import BarkerTest, Decision, Schedule, StoppingRule
+from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
 from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_proposal, checked_variables
 from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.gradients import with_gradients
 from pymc_austerity.step_methods.normality import check_normality
+from pymc_austerity.step_methods.pilot import about_mean
 from pymc_austerity.step_methods.promise import promise_of
 from pymc_austerity.step_methods.sampling import StratifiedSampling
 from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings
@@ -264,6 +265,8 @@ class AusterityMH(SubsamplingStep):
             prepared = _prepared or prepare(
                 model, likelihood=likelihood, axis=axis, rng=rng, initial_point=point, say=say
             )
+            self.layout = layout_of(variables, model, point)
+            self.start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
             machinery = assemble(
                 prepared,
                 variables,
@@ -284,12 +287,15 @@ class AusterityMH(SubsamplingStep):
                 self.settings,
                 compile_kwargs,
             )
+            if isinstance(self.proposal, Mixture):
+                say("finding the posterior mean")
+                machinery = about_mean(
+                    machinery, self.proposal, self.layout, self.start, prepared.rng
+                )
         self._begin(variables, shared, prepared.likelihood, blocked=blocked, rng=rng)
         self.machinery = machinery
         self.decisions = Decisions(self.settings, self._trial_plan())
         self.proposal_state: Any = None
-        self.layout = layout_of(variables, model, point)
-        self.start = np.concatenate([np.ravel(point[name]) for name in self.var_names])
         self.normality = self._checked_normality(prepared.rng)
         self._finish(started, explain(prepared.likelihood, variables))
 
@@ -366,7 +372,7 @@ class AusterityMH(SubsamplingStep):
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         proposed, log_ratio = self.proposal.propose(self.proposal_state, current, self.rng)
-        decision = self._decide(proposed, current, log_ratio)
+        decision = self.machinery.decide(self.decisions, proposed, current, log_ratio, self.rng)
         following = proposed if decision.accept else current
         scaling = self.proposal.current_scaling(self.proposal_state)
         if self.tune and self.adapts:
@@ -374,15 +380,6 @@ class AusterityMH(SubsamplingStep):
             self.proposal_state = self.proposal.tune(self.proposal_state, outcome)
         epsilon = self.decisions.epsilon
         return following, of_decision(decision, self.n_rows, scaling=scaling, epsilon=epsilon)
-
-    def _decide(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Decision:
-        log_ratio += float(self.machinery.exact_difference(proposed, current))
-        if not math.isfinite(log_ratio):
-            return Decision(False, 0, 0, 0.0, math.nan, True)
-        if self.machinery.anchor is not None:
-            log_ratio += self.machinery.anchor.expansion(proposed, current)
-        sampling = self.machinery.sampling
-        return self.decisions.metropolis(sampling, proposed, current, log_ratio, self.rng)
 
     # ------------------------------------------------------------------ a chain
 

@@ -128,9 +128,10 @@ def control_variate_plan(
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
     function = ResidualFunction(residuals, found.point.astype(request.start.dtype))
+    where = "the mode" if anchor is None else "the anchor given"
     if not settings.by_influence:
-        return _uniform(function, found, request, rng), ""
-    return _stratified(function, found, rows, request, rng), ""
+        return _uniform(function, found, where, request, rng), ""
+    return _stratified(function, found, where, rows, request, rng), ""
 
 
 def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
@@ -144,7 +145,11 @@ def _impossible(variables: Sequence, shared: Mapping, n_entries: int) -> str:
 
 
 def _uniform(
-    function: ResidualFunction, anchor: Anchor, request: PlanRequest, rng: np.random.Generator
+    function: ResidualFunction,
+    anchor: Anchor,
+    where: str,
+    request: PlanRequest,
+    rng: np.random.Generator,
 ) -> Plan:
     n_rows = request.likelihood.n_rows
     batch_size = request.settings.batch_size or USUAL_BATCH
@@ -153,7 +158,7 @@ def _uniform(
     windows = Windows(source)
     sampling = UniformSampling(function, windows, n_rows, batch_size, growth, of_residuals=True)
     summary = (
-        f"control variates of order {anchor.order} about the mode; uniform samples of {n_rows:,} "
+        f"control variates of order {anchor.order} about {where}; uniform samples of {n_rows:,} "
         f"rows, {batch_size:,} at a look"
     )
     return Plan(sampling, function, source, anchor, summary)
@@ -162,6 +167,7 @@ def _uniform(
 def _stratified(
     function: ResidualFunction,
     anchor: Anchor,
+    where: str,
     rows: ArrayRows,
     request: PlanRequest,
     rng: np.random.Generator,
@@ -189,7 +195,7 @@ def _stratified(
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
     always = f" ({n_take_all:,} of them always)" if n_take_all else ""
     summary = (
-        f"control variates of order {anchor.order} about the mode; {rows.n_rows:,} rows sampled by "
+        f"control variates of order {anchor.order} about {where}; {rows.n_rows:,} rows sampled by "
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
         f"look{always}"
     )

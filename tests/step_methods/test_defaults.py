@@ -254,6 +254,7 @@ def test_anchor_as_a_dictionary_of_constrained_values():
     model = normal_regression()
     step = built(model, anchor={"beta": [0.5, -0.3, 0.2], "sigma": 1.1})
     np.testing.assert_allclose(step.anchor.point, [0.5, -0.3, 0.2, np.log(1.1)])
+    assert "about the anchor given" in step.summary
     default = built(model)
     assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
     given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
