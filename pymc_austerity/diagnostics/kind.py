@@ -72,6 +72,11 @@ class Kind:
         return "an update" if self.is_gibbs else "a decision"
 
     @property
+    def unit(self) -> str:
+        """What a record is about: single decisions, or the mean of those of a draw."""
+        return f"{self.decision}s" if set(self.constants("steps_per_draw")) == {1} else "draws"
+
+    @property
     def strictness(self) -> str:
         """The argument that says how often decisions may be wrong."""
         return "max_error" if self.is_designed else "epsilon"

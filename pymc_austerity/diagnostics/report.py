@@ -153,7 +153,7 @@ def _without_verdicts(facts: Facts) -> str:
 def _tail(facts: Facts) -> str:
     row, kind = facts.errors.loc["all"], facts.kind
     epsilon, n_wrong = _epsilons(facts), row["expected_wrong"]
-    at_most = "at most" if _unit(facts) == f"{kind.decision}s" else "in the worst draw"
+    at_most = "at most" if kind.unit != "draws" else "in the worst draw"
     values = f"{row['error_mean']:.2g} on average and {row['error_max']:.2g} {at_most}" + (
         f" (epsilon {epsilon})" if epsilon else ""
     )
@@ -178,15 +178,9 @@ def _epsilons(facts: Facts) -> str:
 
 def _exact(facts: Facts) -> str:
     share, kind = facts.usage.loc["all", "exact_fraction"], facts.kind
-    if _unit(facts) == "draws":
+    if kind.unit == "draws":
         return f"In {share:.1%} of the draws all {kind.decision}s are exact."
     return f"{share:.1%} of the decisions are exact: they saw all {kind.rows}, or needed none."
-
-
-def _unit(facts: Facts) -> str:
-    """What a record is about."""
-    single = set(facts.kind.constants("steps_per_draw")) == {1}
-    return f"{facts.kind.decision}s" if single else "draws"
 
 
 def _audited(facts: Facts, probability: float) -> str:

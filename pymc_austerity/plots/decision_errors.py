@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.diagnostics import statistics_of
+from pymc_austerity.diagnostics.kind import Kind
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
 
@@ -30,10 +31,11 @@ def plot_decision_errors(
     r"""Draw the distances of a run's decisions from the threshold, and an error curve over them.
 
     The distribution is that of ``standardized_mean``, the estimate of :math:`\mu_\mathrm{std}` at
-    the last look. Where decisions lie far from the threshold, as with control variates, the x axis
-    is linear near it and logarithmic beyond. The curve, on a second y axis (the last of
-    ``ax.figure.axes``), is what the user computed for the error of a decision at each distance:
-    where it is high and the run has many decisions, many are wrong.
+    the last look (its mean, where a draw takes several decisions). Where decisions lie far from the
+    threshold, as with control variates, the x axis is linear near it and logarithmic beyond. The
+    curve, on a second y axis (the last of ``ax.figure.axes``), is what the user computed for the
+    error of a decision at each distance: where it is high and the run has many decisions, many are
+    wrong.
 
     Parameters
     ----------
@@ -86,7 +88,8 @@ def plot_decision_errors(
     low, high = _range(distances, curve)
     inside = distances[(distances >= low) & (distances <= high)]
     beyond = 1.0 - inside.size / distances.size
-    label = "decisions of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
+    unit = Kind(statistics).unit
+    label = f"{unit} of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
     weights = np.full(inside.size, 1.0 / distances.size)
     bins = np.linspace(low, high, 41)
     if curve is None and high > _FAR:
@@ -100,7 +103,7 @@ def plot_decision_errors(
         handles=[ax.patches[0], *([] if curve is None else _draw_curve(ax, *curve))],
         xlim=(low, high),
         xlabel=r"distance from the threshold, $\mu_\mathrm{std}$ (standard errors)",
-        ylabel="share of the decisions",
+        ylabel=f"share of the {unit}",
     )
 
 

@@ -131,7 +131,6 @@ class TestWords:
         text = explain(split, [model.rvs_to_values[model["b"]]])
         assert "Split into rows: 'y'" in text
         assert "'cens': a potential" in text
-        assert "'a': a prior." in text
         assert "Left to other step methods: 'a'" in text
 
     def test_computed_data_and_jacobians_are_told(self):

@@ -89,3 +89,10 @@ def test_importing_the_plots_does_not_import_matplotlib():
         [sys.executable, "-c", imports_it], capture_output=True, text=True, check=True
     )
     assert shown.stdout == alone.stdout
+
+
+@pytest.mark.parametrize(("steps", "unit"), [(1, "decisions"), (5, "draws")])
+def test_means_of_draws_are_not_called_decisions(steps, unit):
+    run = synthetic(attrs={"steps_per_draw": steps})
+    assert plot_decision_errors(run).get_ylabel() == f"share of the {unit}"
+    assert plot_data_usage(run)[1].get_xlabel() == f"share of the {unit}"
