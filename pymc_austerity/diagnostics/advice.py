@@ -29,34 +29,23 @@ def _broken_promise(facts: Facts) -> str | None:
         f"More {kind.decision}s are wrong than the {row['promised']:.2%} {facts.promise}: "
         f"{kind.fewer_errors}."
     )
-    if facts.promise != "promised" and not kind.is_bounded:
-        advice += (
-            f" (epsilon bounds one look, and a close {kind.decision} has many. If you can live "
-            "with a larger error, name it: promised=.)"
-        )
-    if kind.constant("control_variates") != 0 or kind.is_gibbs or kind.is_bounded:
+    if facts.promise == "promised" or kind.is_bounded or not kind.is_normal:
         return advice
-    if kind.constant("normality") == "passed":
-        return f"{advice} With control variates few {kind.decision}s are close."
-    return (
-        f"{advice} Uniform samples miss rare rows of large influence; control variates with strata "
-        "always read them."
+    advice += (
+        f" (epsilon bounds one look, and a close {kind.decision} has many. If you can live with a "
+        "larger error, name it: promised=.)"
     )
+    if kind.constant("control_variates") != 0 or kind.is_gibbs:
+        return advice
+    return f"{advice} With control variates few {kind.decision}s are close."
 
 
 def _not_normal(facts: Facts) -> str | None:
-    kind = facts.kind
-    if kind.is_normal or kind.is_exact:
+    if facts.kind.is_normal or facts.kind.is_exact or contradicts(facts.audit.loc["all"]):
         return None
-    advice = (
-        "Means of first looks were not normal before the run (step.normality), so that only an "
-        "audit tells how many decisions are wrong: take a larger batch_size"
-    )
-    if kind.is_stratified:
-        return f"{advice}."
     return (
-        f"{advice}, samples by influence (control_variates='auto', strata='auto') or a test that "
-        "needs no normal means (test=EmpiricalBernstein(...))."
+        "Means of first looks were not normal before the run (step.normality), so that only an "
+        f"audit tells how many decisions are wrong: {facts.kind.fewer_errors}."
     )
 
 

@@ -142,8 +142,20 @@ class Kind:
         """What makes fewer decisions wrong."""
         if self.is_bounded:
             return "the bound of the differences is too small: choose a larger one"
+        if not self.is_normal:
+            return self._more_normal
         if self.is_designed:
             return (
                 "choose a smaller max_error, or tune longer to have better decisions to design on"
             )
         return "choose a smaller epsilon, or a larger batch_size"
+
+    @property
+    def _more_normal(self) -> str:
+        remedy = "choose a larger batch_size"
+        if self.is_stratified:
+            return remedy
+        return (
+            f"{remedy}, sample by influence (control_variates='auto', strata='auto'), or take a "
+            "test that needs no normal means (test=EmpiricalBernstein(...))"
+        )

@@ -135,7 +135,8 @@ def _exactness(facts: Facts, probability: float) -> list[str]:
         return [f"Every {kind.decision} is exact: {read}", "Audit: there is nothing to audit."]
     if not kind.has_verdicts:
         return [_without_verdicts(facts), f"Audit: {kind.nothing_to_audit}"]
-    return [_tail(facts), _exact(facts), _audited(facts, probability), _normal(facts)]
+    tail = _tail(facts) if kind.is_normal else _not_normal(facts)
+    return [tail, _exact(facts), _audited(facts, probability)]
 
 
 def _without_verdicts(facts: Facts) -> str:
@@ -164,6 +165,13 @@ def _tail(facts: Facts) -> str:
     return (
         f"The test stopped at a tail probability of {values}; it expects {wrong}, as if it had "
         "looked only once."
+    )
+
+
+def _not_normal(facts: Facts) -> str:
+    return (
+        "Before the run, means of first looks were NOT normal enough for the test (epsilon "
+        f"{_epsilons(facts)}): what it believed of its error is wrong, and only the audit counts."
     )
 
 
@@ -205,15 +213,6 @@ def _verdict(row: pd.Series) -> str:
     if row["n_audited"] < needed_audits(row["promised"]):
         return "So few say little about"
     return "This is compatible with"
-
-
-def _normal(facts: Facts) -> str:
-    if facts.kind.is_normal:
-        return ""
-    return (
-        "Before the run, means of first looks were NOT normal enough for the test: tail "
-        "probabilities are wrong, and the audit is all there is to believe."
-    )
 
 
 # ------------------------------------------------------------------ how cheap

@@ -194,8 +194,14 @@ def test_strata_have_first_looks_of_their_own():
 
 
 def test_a_failed_check_is_told():
-    assert "NOT normal enough" in report(kind_of(normality="failed"))
+    text = report(kind_of(normality="failed"))
+    assert "NOT normal enough" in text
+    assert "wrong decisions (" not in text  # what the test believed is not passed on
     assert "NOT normal enough" not in report(kind_of(normality="passed"))
+    broken = kind_of(n_audited=1, n_wrong=1, normality="failed")
+    (only,) = advice(broken)
+    assert "sample by influence" in only
+    assert "smaller epsilon" not in only
 
 
 def test_few_audits_say_little():
