@@ -28,7 +28,7 @@ def audit(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of ``AusterityMH(audit=...)``, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds one look: whole decisions may err more
@@ -55,7 +55,7 @@ def audit(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
 
     Warns
     -----

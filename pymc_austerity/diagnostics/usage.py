@@ -19,7 +19,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
 
@@ -49,7 +49,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or has no such step method.
+        `idata` is no such run, or has no such step method.
 
     References
     ----------

@@ -33,7 +33,7 @@ def plot_data_usage(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     window : int, optional
         Draws to average over; by default a fiftieth of them.
     step_method : int, optional
@@ -49,7 +49,7 @@ def plot_data_usage(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
     ImportError
         matplotlib is not installed.
 

@@ -40,7 +40,7 @@ def plot_decision_errors(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     mu_std, error : array_like, shape (n,), optional
         Distances, in increasing order, and the probabilities of a wrong decision there.
     step_method : int, optional
@@ -55,7 +55,7 @@ def plot_decision_errors(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
     ImportError
         matplotlib is not installed.
 

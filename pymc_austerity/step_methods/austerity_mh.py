@@ -119,7 +119,8 @@ class AusterityMH(SubsamplingStep):
         log-ratio)`` plugs in, with ``log q(point | new) - log q(new | point)`` as log-ratio.
     audit : {"auto"} or float
         Which decisions are checked on all rows after they were taken, for the statistics only: as
-        many as 5 % of the sampling time pays for, or a share of them in [0, 1].
+        many as 5 % of the sampling time pays for, which are few where decisions are cheap, or a
+        share of them in [0, 1]: 0.1 for a run that is to be believed.
     tune : bool
         Adapt the proposal in the tuning phase.
     steps_per_draw : int
