@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.tables import by_chain, n_decisions
+from pymc_austerity.diagnostics.tables import by_chain
 
 __all__ = ["decision_errors"]
 
@@ -71,10 +71,9 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
 
 def _summary(statistics: xr.Dataset) -> dict[str, float]:
     error = statistics["decision_error"]
-    expected_wrong = float((error * statistics["steps_per_draw"]).sum())
+    steps = statistics["steps_per_draw"]
     return {
-        "n_decisions": n_decisions(statistics),
-        "error_mean": expected_wrong / n_decisions(statistics),
+        "error_mean": float(error.weighted(steps).mean()),
         "error_max": float(error.max()),
-        "expected_wrong": expected_wrong,
+        "expected_wrong": float((error * steps).sum()),
     }

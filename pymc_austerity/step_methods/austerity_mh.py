@@ -86,9 +86,10 @@ class AusterityMH(SubsamplingStep):
         tuning the test begins looser and is tightened. A function from the number of a draw,
         counted from 0 with those of the tuning phase, says how strict each draw is.
     max_error : float, optional
-        Largest share of wrong decisions, above 0 and below 0.5, instead of `epsilon`. The test for
-        it is the one for the worst case while tuning, then the cheapest one for decisions like
-        those of the tuning phase.
+        Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
+        instead of `epsilon`; single close ones may err more often. The test for it is the one for
+        the worst case while tuning, then the cheapest one for decisions like those of the tuning
+        phase.
     test : {"auto"}, StoppingRule, BarkerTest or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
         proposal, for proposals that leave the posterior nearly invariant by themselves.
@@ -153,8 +154,8 @@ class AusterityMH(SubsamplingStep):
     Notes
     -----
     Statistics of every draw, in ``sample_stats``, each of shape (chain, draw). With several steps
-    per draw ``n_rows_used`` and ``n_looks`` are sums, booleans hold for all the steps (``audited``:
-    for any), the others are means:
+    per draw integers are sums, booleans hold for all the steps (``audited``: for any), the others
+    are means:
 
     ================== ======= ====================================================================
     name               type    meaning
@@ -169,6 +170,8 @@ class AusterityMH(SubsamplingStep):
     used_all_rows      bool    whether the decision is exact because all rows were seen
     audited            bool    whether the decision was checked on all rows
     audit_agrees       bool    whether all rows agreed (True where not audited)
+    n_audited          int64   decisions checked on all rows: 1 or 0 with one step per draw
+    n_wrong            int64   those of them that all rows contradict
     scaling            float64 size of the proposal
     test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
     ================== ======= ====================================================================
@@ -313,9 +316,10 @@ class AusterityMH(SubsamplingStep):
 
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the test stops in the end; NaN if it is designed or none."""
-        designed = self.settings.max_error is not None
-        return self.settings.tail if self.settings.is_sequential and not designed else math.nan
+        """Tail probability at which the test stops in the end; NaN if there is not one for all."""
+        settings = self.settings
+        varies = settings.max_error is not None or callable(settings.epsilon)
+        return settings.tail if settings.is_sequential and not varies else math.nan
 
     @property
     def test(self) -> str:
@@ -330,20 +334,26 @@ class AusterityMH(SubsamplingStep):
     @property
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
-        return {
+        settings, plan = self.settings, self.decisions.plan
+        constants = {
+            "sampler": type(self).__name__,
             "n_rows": self.n_rows,
             "epsilon": self.epsilon,
-            "max_error": math.nan if self.settings.max_error is None else self.settings.max_error,
-            "test": type(self.decision_state.rule).__name__,
+            "max_error": math.nan if settings.max_error is None else settings.max_error,
+            "test": _name_of_test(settings, plan),
             "proposal": type(self.proposal).__name__,
             "proposal_rows": getattr(self.proposal, "n_rows_read", 0),
-            "audit": self.settings.audit if self.settings.audit != "auto" else math.nan,
-            "steps_per_draw": self.settings.steps_per_draw,
+            "audit": settings.audit if settings.audit != "auto" else math.nan,
+            "steps_per_draw": settings.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
             "control_variates": 0 if self.anchor is None else self.anchor.order,
+            "normality": _verdict(self.normality),
             **self.machinery.sampling.constants,
         }
+        if plan is not None and plan.chooses_batch_size:
+            constants["batch_size"] = math.nan
+        return constants
 
     # ------------------------------------------------------------------ one step
 
@@ -420,6 +430,18 @@ class AusterityMH(SubsamplingStep):
         """What was built, in one line."""
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
-            f"{promise_of(self.decisions, self.machinery.sampling)}; "
+            f"{promise_of(self.decisions, self.machinery.sampling, self.normality)}; "
             f"{type(self.proposal).__name__} proposal (set up in {self.setup_seconds:.1f} s)."
         )
+
+
+def _name_of_test(settings: Settings, plan: TrialPlan | None) -> str:
+    if plan is not None:
+        return "designed"
+    return "None" if settings.rule is None else type(settings.rule).__name__
+
+
+def _verdict(check: NormalityCheck | None) -> str:
+    if check is None:
+        return "not checked"
+    return "passed" if check.passes else "failed"

@@ -155,6 +155,8 @@ def test_statistics(built):
         "used_all_rows",
         "audited",
         "audit_agrees",
+        "n_audited",
+        "n_wrong",
         "scaling",
         "test_epsilon",
     }
