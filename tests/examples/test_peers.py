@@ -135,6 +135,18 @@ class TestReference:
         assert abs(found["sd"][0] / sd - 1.0) < 4 * found["sd_error"][0]
         assert found["mean_error"][0] < 0.01
 
+    def test_a_bad_approximation_is_improved(self):
+        """Shifted and too narrow, the weights of its points are too uneven."""
+        rng = np.random.default_rng(1)
+
+        def value(z):
+            return float(-0.5 * np.sum(((z - 1.0) / 2.0) ** 2))
+
+        found = reference.importance_moments(value, np.zeros(3), np.eye(3), 8_000, rng)
+        assert found["n_rounds"] > 1 and found["pareto_k"] < 0.7
+        assert (np.abs(np.asarray(found["mean"]) - 1.0) < 8 * found["mean_error"]).all()
+        assert (np.abs(np.asarray(found["sd"]) / 2.0 - 1.0) < 4 * found["sd_error"]).all()
+
     def test_follows_the_order_of_the_flattened_draws(self):
         problem = problems.student_t(5_000)
         found = reference.reference(problem, 1_000)

@@ -15,7 +15,7 @@ from examples.benchmarks.peers.jax_models import MODELS
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 
-__all__ = ["hmcecs", "mode", "nuts", "phase", "preconditioned_nuts"]
+__all__ = ["hmcecs", "mode", "nuts", "phase"]
 
 WARMUP, DRAWS, CHUNK = 1_000, 1_000, 50
 SUBSAMPLE, BLOCKS = 1_300, 100
@@ -27,17 +27,6 @@ def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     jax.config.update("jax_enable_x64", True)
     kernel = NUTS(MODELS[problem.family])
     return run_kernel(kernel, problem, {}, seconds, int(share * DRAWS), rows=problem.n_rows)
-
-
-def preconditioned_nuts(problem: Problem, covariance: np.ndarray, n_draws: int) -> Run:
-    """NUTS on all rows from the mode, its mass matrix the inverse of a given covariance."""
-    jax.config.update("jax_enable_x64", True)
-    model = MODELS[problem.family]
-    kernel = NUTS(
-        model, dense_mass=True, inverse_mass_matrix=jnp.asarray(covariance), adapt_mass_matrix=False
-    )
-    start = mode(model, problem.rows)
-    return run_kernel(kernel, problem, {}, np.inf, n_draws, rows=problem.n_rows, start=start)
 
 
 def hmcecs(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

@@ -6,20 +6,18 @@ only the difference to the posterior is left to chance:
 
     E f = E_q f + mean of (w - 1) (f - E_q f),   w the weights over their mean.
 
-Where the posterior is too far from normal for that, a long run of NUTS on all rows, with the
-covariance of the normal approximation for its mass matrix, takes its place.
+Where the weights are too uneven, the normal approximation takes the mean and the covariance of the
+weighted points, and points are drawn anew.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-import arviz as az
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from examples.benchmarks.peers.problems import Problem
-from examples.benchmarks.peers.summary import flatten, moments
 
 try:
     from arviz import psislw
@@ -29,15 +27,11 @@ except (ImportError, AttributeError):  # ArviZ 1 keeps it among its array functi
     psislw = array_stats.psislw
 
 
-__all__ = ["UnevenWeights", "importance_moments", "normal_approximation", "reference"]
+__all__ = ["importance_moments", "normal_approximation", "reference"]
 
 SEED = 5
-POINTS_FOR_A_DRAW = 4
-"""A draw of NUTS takes the time of more points than that, and is worth as many."""
-
-
-class UnevenWeights(ValueError):
-    """The posterior is too far from its normal approximation for importance sampling."""
+_LARGEST_K = 0.7
+_MOST_ROUNDS = 8
 
 
 def reference(problem: Problem, n_points: int) -> dict[str, Any]:
@@ -60,19 +54,14 @@ def reference(problem: Problem, n_points: int) -> dict[str, Any]:
         lambda flat: np.asarray(gradient(as_point(flat))),
         np.concatenate([np.ravel(start[name]) for name in order]),
     )
+    found = importance_moments(
+        lambda flat: float(value(as_point(flat))), mean, root, n_points, np.random.default_rng(SEED)
+    )
     columns = {
         rv: np.arange(end)[end - int(np.prod(s)) :]
         for rv, end, s in zip(names, ends, shapes, strict=True)
     }
     by_name = np.concatenate([columns[name] for name in sorted(names)])
-    rng = np.random.default_rng(SEED)
-    try:
-        found = importance_moments(
-            lambda flat: float(value(as_point(flat))), mean, root, n_points, rng
-        )
-    except UnevenWeights:
-        root = root[by_name]
-        return long_run(problem, root @ root.T, n_points // POINTS_FOR_A_DRAW)
     for entry in ("mean", "sd", "mean_error", "sd_error"):
         found[entry] = np.asarray(found[entry])[by_name].tolist()
     found["method"] = "importance sampling"
@@ -125,6 +114,8 @@ def importance_moments(
 ) -> dict[str, Any]:
     """Mean and sd of a density, from points of a normal approximation and their mirror images.
 
+    The approximation is improved until the weights are even enough.
+
     Parameters
     ----------
     value : callable
@@ -140,15 +131,27 @@ def importance_moments(
     -------
     dict
         ``mean``, ``sd``, and their standard errors ``mean_error`` (in sds) and ``sd_error``
-        (relative), the effective number of points, and the Pareto k of the weights.
+        (relative), the effective number of points, the Pareto k of the weights, and the number of
+        approximations that were tried.
+
+    Raises
+    ------
+    ValueError
+        No approximation was good enough.
     """
-    half = rng.standard_normal((n_points // 2, mean.size))
-    normal = np.concatenate([half, -half])
-    at_mode = value(mean)
-    excess = np.array([value(mean + root @ xi) - at_mode + 0.5 * xi @ xi for xi in normal])
-    _, pareto_k = psislw(excess)
-    if not pareto_k < 0.7:
-        raise UnevenWeights(f"the weights of the importance sampling have Pareto k {pareto_k}")
+    n_rounds = 0
+    while True:
+        n_rounds += 1
+        half = rng.standard_normal((n_points // 2, mean.size))
+        normal = np.concatenate([half, -half])
+        at_mean = value(mean)
+        excess = np.array([value(mean + root @ xi) - at_mean + 0.5 * xi @ xi for xi in normal])
+        smoothed, pareto_k = psislw(excess)
+        if pareto_k < _LARGEST_K:
+            break
+        if n_rounds == _MOST_ROUNDS:
+            raise ValueError(f"the weights of the importance sampling have Pareto k {pareto_k}")
+        mean, root = matched(mean, root, normal, np.exp(smoothed - smoothed.max()))
     weights = np.exp(excess - excess.max())
     weights /= weights.mean()
     sd_q = np.sqrt(np.sum(root**2, axis=1))
@@ -168,44 +171,26 @@ def importance_moments(
         "n_points": n_points,
         "effective_points": float(weights.sum() ** 2 / np.sum(weights**2)),
         "pareto_k": float(pareto_k),
+        "n_rounds": n_rounds,
     }
 
 
-def long_run(problem: Problem, covariance: NDArray[np.float64], n_draws: int) -> dict[str, Any]:
-    """Mean and sd of every parameter by NUTS on all rows.
+def matched(
+    mean: NDArray[np.float64],
+    root: NDArray[np.float64],
+    normal: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The normal approximation with the moments of weighted points.
 
-    Parameters
-    ----------
-    problem : Problem
-        Rows and model.
-    covariance : float array, shape (d, d)
-        Of the normal approximation, in the order of the names of the variables.
-    n_draws : int
-        Draws after warm-up.
-
-    Returns
-    -------
-    dict
-        As from `importance_moments`, with the effective draws of the least well sampled parameter
-        in place of the effective points.
+    As far as the effective number of points tells them: in units of the old approximation, the
+    covariance is drawn towards that by as many points as there are twice dimensions.
     """
-    from examples.benchmarks.peers import numpyro_samplers  # JAX is not needed elsewhere here
-
-    run = numpyro_samplers.preconditioned_nuts(problem, covariance, n_draws)
-    flat = flatten(run.draws, problem.positive)
-    found = moments(flat)
-    ess = {
-        method: np.array([float(az.ess(column[None], method=method)) for column in flat.T])
-        for method in ("mean", "sd")
-    }
-    return {
-        "mean": found["mean"],
-        "sd": found["sd"],
-        "mean_error": (1.0 / np.sqrt(ess["mean"])).tolist(),
-        "sd_error": (1.0 / np.sqrt(2.0 * ess["sd"])).tolist(),
-        "n_points": n_draws,
-        "effective_points": found["ess_min"],
-        "rhat_max": found["rhat_max"],
-        "divergences": run.facts["divergences"],
-        "method": "long run",
-    }
+    weights = weights / weights.sum()
+    shift = weights @ normal
+    about = normal - shift
+    covariance = (weights[:, None] * about).T @ about
+    dimension = mean.size
+    told = 1.0 / np.sum(weights**2)
+    covariance = (told * covariance + 2 * dimension * np.eye(dimension)) / (told + 2 * dimension)
+    return mean + root @ shift, root @ np.linalg.cholesky(covariance)

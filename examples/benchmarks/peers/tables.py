@@ -134,7 +134,12 @@ def everything(results: Results) -> Iterator[str]:
         yield f"#### {title(model, n_rows)}"
         truth = results.get(model, n_rows, "reference")
         if truth is not None:
-            yield f"Reference: {described(truth)}"
+            yield (
+                f"Reference: {truth['n_points']:,} points of importance sampling with all rows, "
+                f"{rounds(truth)}Pareto k {truth['pareto_k']:.2f}; its own standard errors are at "
+                f"most {max(truth['mean_error']):.3f} sds for means and "
+                f"{100 * max(truth['sd_error']):.2f} % for sds."
+            )
         else:
             yield "**No reference: the errors are not known.**"
         yield table(
@@ -146,22 +151,10 @@ def everything(results: Results) -> Iterator[str]:
         )
 
 
-def described(truth: dict[str, Any]) -> str:
-    """How a reference was made, and how well it is known."""
-    known = (
-        f"its own standard errors are at most {max(truth['mean_error']):.3f} sds for means and "
-        f"{100 * max(truth['sd_error']):.2f} % for sds."
-    )
-    if truth["method"] == "long run":
-        return (
-            f"{truth['n_points']:,} draws of NUTS on all rows with the covariance of the normal "
-            f"approximation as its mass matrix, R-hat {truth['rhat_max']:.3f}, "
-            f"{truth['divergences']} divergences; {known}"
-        )
-    return (
-        f"{truth['n_points']:,} points of importance sampling with all rows, "
-        f"Pareto k {truth['pareto_k']:.2f}; {known}"
-    )
+def rounds(truth: dict[str, Any]) -> str:
+    """How often the approximation that points are drawn from was improved, if it was."""
+    n_rounds = truth.get("n_rounds", 1)
+    return "" if n_rounds == 1 else f"the {n_rounds}th approximation, "
 
 
 def full_row(
