@@ -45,7 +45,7 @@ def _not_normal(facts: Facts) -> str | None:
         return None
     return (
         "Means of first looks were not normal before the run (step.normality), so that only an "
-        f"audit tells how many decisions are wrong: {facts.kind.fewer_errors}."
+        f"audit tells how many decisions are wrong: {facts.kind.more_normal}."
     )
 
 

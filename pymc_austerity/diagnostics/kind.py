@@ -143,7 +143,7 @@ class Kind:
         if self.is_bounded:
             return "the bound of the differences is too small: choose a larger one"
         if not self.is_normal:
-            return self._more_normal
+            return f"means of first looks were not normal (step.normality), so {self.more_normal}"
         if self.is_designed:
             return (
                 "choose a smaller max_error, or tune longer to have better decisions to design on"
@@ -151,7 +151,8 @@ class Kind:
         return "choose a smaller epsilon, or a larger batch_size"
 
     @property
-    def _more_normal(self) -> str:
+    def more_normal(self) -> str:
+        """What makes means of first looks more normal."""
         remedy = "choose a larger batch_size"
         if self.is_stratified:
             return remedy

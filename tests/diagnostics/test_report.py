@@ -200,7 +200,7 @@ def test_a_failed_check_is_told():
     assert "NOT normal enough" not in report(kind_of(normality="passed"))
     broken = kind_of(n_audited=1, n_wrong=1, normality="failed")
     (only,) = advice(broken)
-    assert "sample by influence" in only
+    assert "were not normal (step.normality), so choose a larger batch_size, sample by" in only
     assert "smaller epsilon" not in only
 
 
