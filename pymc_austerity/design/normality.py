@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 from scipy.stats import binom
 
+from pymc_austerity.design.wording import percentage
 from pymc_austerity.sequential import StratifiedDesign
 
 __all__ = ["NormalityCheck", "first_look_statistics"]
@@ -121,13 +122,14 @@ class NormalityCheck:
         low, high = self.tail_shares
         verdict = "NOT Student's t"
         if self.is_light_tailed:
-            verdict = "close to Student's t"
+            verdict = f"near enough to Student's t (a tail may be {_TOLERATED:g} times as heavy)"
         elif self.passes:
             verdict = "not Student's t, which does no harm"
         return (
             f"The t statistic of the first look is {verdict}: where that has {self.tail:.1%} in "
             f"each tail, {low:.1%} and {high:.1%} of {self.statistics.size:,} samples were found; "
-            f"about {self.wrong_decisions:.2%} of the decisions would be wrong at the first look."
+            f"at the first look about {percentage(self.wrong_decisions)} of the decisions would be "
+            "wrong."
         )
 
 

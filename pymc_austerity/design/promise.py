@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
+from pymc_austerity.design.wording import percentage
+
 __all__ = ["TestDesign"]
 
 
@@ -38,11 +40,13 @@ class TestDesign:
     expected_acceptance_error: float = math.nan
 
     def __str__(self) -> str:
-        known = not math.isnan(self.expected_acceptance_error)
-        off = f" (acceptance probability off by {self.expected_acceptance_error:.2%})"
+        off = ""
+        if not math.isnan(self.expected_acceptance_error):
+            acceptance = percentage(self.expected_acceptance_error)
+            off = f" (acceptance probabilities are off by {acceptance})"
         return (
             f"batch_size {self.batch_size}, epsilon {self.epsilon:.3g}, alpha {self.alpha:g}: "
-            f"reads {self.expected_data_fraction:.1%} of the rows; wrong decisions "
-            f"{self.expected_error:.2%} on average{off if known else ''}, "
-            f"{self.worst_error:.2%} at worst"
+            f"reads {self.expected_data_fraction:.1%} of the rows; expect "
+            f"{percentage(self.expected_error)} of all decisions to be wrong{off}; "
+            f"a decision right on the border is wrong with probability {self.worst_error:.2g}"
         )

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable
 
-from pymc_austerity.diagnostics.audits import contradicts
+from pymc_austerity.diagnostics.audits import contradicts, needed_audits
 from pymc_austerity.diagnostics.facts import Facts
+from pymc_austerity.diagnostics.kind import Kind
 
 __all__ = ["advice_on"]
 
@@ -21,58 +22,79 @@ def advice_on(facts: Facts) -> list[str]:
 
 
 def _broken_promise(facts: Facts) -> str | None:
-    row = facts.audit.loc["all"]
+    row, kind = facts.audit.loc["all"], facts.kind
     if not contradicts(row):
         return None
     advice = (
-        f"More decisions are wrong than the {row['promised']:.2%} {facts.promise}: choose a smaller"
-        " epsilon, or read more rows at the first look."
+        f"More {kind.decision}s are wrong than the {row['promised']:.2%} {facts.promise}: "
+        f"{kind.fewer_errors}."
     )
-    if facts.promise != "promised":
-        advice += (
-            " (epsilon bounds one look, and a close decision has many. If you can live with a "
-            "larger error, name it: promised=.)"
-        )
-    if facts.constant("control_variates") == 0:
-        advice += (
-            " Uniform samples miss rare rows of large influence; control variates with strata "
-            "always read them."
-        )
-    return advice
+    if facts.promise == "promised" or kind.is_bounded or not kind.is_normal:
+        return advice
+    advice += (
+        f" (epsilon bounds one look, and a close {kind.decision} has many. If you can live with a "
+        "larger error, name it: promised=.)"
+    )
+    if kind.constant("control_variates") != 0 or kind.is_gibbs:
+        return advice
+    return f"{advice} With control variates few {kind.decision}s are close."
+
+
+def _not_normal(facts: Facts) -> str | None:
+    if facts.kind.is_normal or facts.kind.is_exact or contradicts(facts.audit.loc["all"]):
+        return None
+    return (
+        "Means of first looks were not normal before the run (step.normality), so that only an "
+        f"audit tells how many decisions are wrong: {facts.kind.more_normal}."
+    )
 
 
 def _no_audit(facts: Facts) -> str | None:
-    if facts.audit.loc["all", "n_audited"] > 0:
+    if facts.audit.loc["all", "n_audited"] > 0 or facts.kind.nothing_to_audit:
         return None
+    needed = needed_audits(facts.audit.loc["all", "promised"])
     return (
-        "No decision was checked on all rows, so that the error is believed, not measured: run "
-        "longer, or some draws with AusterityMH(audit=0.05)."
+        f"No {facts.kind.decision} was checked on all {facts.kind.rows}, so that the error is "
+        f"believed, not measured: pass {_audit_of(needed, facts)}."
     )
 
 
 def _undecided_audit(facts: Facts) -> str | None:
-    row = facts.audit.loc["all"]
-    n_audited, promised = row["n_audited"], row["promised"]
-    if not n_audited or contradicts(row) or row["wrong_rate_high"] <= promised:
+    row, kind = facts.audit.loc["all"], facts.kind
+    is_settled = contradicts(row) or not row["wrong_rate_high"] > row["promised"]
+    if not row["n_audited"] or is_settled or kind.nothing_to_audit:
         return None
-    enough = math.ceil(math.log(0.025) / math.log1p(-promised)) if 0.0 < promised < 1.0 else 0
-    if n_audited < enough:
+    needed = needed_audits(row["promised"])
+    if row["n_audited"] < needed:
         return (
-            f"{n_audited:.0f} audited decisions are too few to confirm a rate of {promised:.2%}: "
-            f"that takes at least {enough}, all of them right. Audit more (audit=...)."
+            f"{row['n_audited']:.0f} of the {kind.decision}s audited is too few to confirm a rate "
+            f"of {row['promised']:.2%}: that takes at least {needed}, all of them right. Pass "
+            f"{_audit_of(needed, facts)}."
         )
+    share = min(1.0, 4.0 * row["n_audited"] / row["n_decisions"])
     return (
-        f"The audit neither confirms nor contradicts the {promised:.2%} {facts.promise}: audit "
-        "more (audit=...), or choose a smaller epsilon to be on the safe side."
+        f"The audit neither confirms nor contradicts the {row['promised']:.2%} {facts.promise}: "
+        f"pass {_audit_of(share * row['n_decisions'], facts)}, or to be on the safe side "
+        f"{kind.fewer_errors}."
     )
+
+
+def _audit_of(needed: float, facts: Facts) -> str:
+    """The setting that audits so many decisions of such a run: a tenth of them at least."""
+    tenths = max(1, math.ceil(10.0 * needed / facts.audit.loc["all", "n_decisions"]))
+    if tenths <= 10:
+        return f"audit={tenths / 10:g} to {facts.kind.sampler}"
+    return f"audit=1 to {facts.kind.sampler}, and take more draws"
 
 
 def _unmoved_chain(facts: Facts) -> str | None:
     chains = facts.usage.drop(index="all")["acceptance"]
-    stuck = chains.index[chains == 0.0].tolist()
+    stuck = ", ".join(map(str, chains.index[chains == 0.0]))
     if not stuck:
         return None
-    return f"Nothing was accepted in chain {', '.join(map(str, stuck))}: tune longer."
+    if facts.kind.is_gibbs:
+        return f"No entry changed in chain {stuck}: run chains from other places (initvals)."
+    return f"Nothing was accepted in chain {stuck}: tune longer."
 
 
 def _uneven_chains(facts: Facts) -> str | None:
@@ -80,21 +102,37 @@ def _uneven_chains(facts: Facts) -> str | None:
     if not rows.max() > _UNEVEN * rows.min():
         return None
     return (
-        f"Chain {rows.idxmax()} reads {rows.max():,.0f} rows per decision, chain {rows.idxmin()} "
+        f"Chain {rows.idxmax()} reads {rows.max():,.0f} {facts.kind.rows} per "
+        f"{facts.kind.decision}, chain {rows.idxmin()} "
         f"{rows.min():,.0f}: they may be in different places. Look at R-hat and the traces."
     )
 
 
 def _most_rows_read(facts: Facts) -> str | None:
-    share = facts.usage.loc["all", "data_fraction"]
-    if not share > _MOST_ROWS:
+    row, kind = facts.usage.loc["all"], facts.kind
+    if not row["data_fraction"] > _MOST_ROWS or set(kind.constants("epsilon")) == {0.0}:
         return None
-    gain = f"A decision reads {share:.0%} of the rows on average, so that mini-batches gain little."
-    if facts.constant("control_variates") == 0:
+    gain = (
+        f"{kind.decision.capitalize()}s read {row['data_fraction']:.0%} of the {kind.rows} on "
+        "average, so that mini-batches gain little."
+    )
+    if row["data_fraction"] == 1.0 and row["looks_mean"] <= 1.0:
+        return f"{gain} The first look is all of them: choose a smaller batch_size."
+    if kind.is_gibbs:
+        return f"{gain} A larger epsilon is cheaper and less exact."
+    if kind.is_bounded:
         return (
-            f"{gain} Use control variates where the model allows for them (control_variates='auto'"
-            " names the reason where it does not); a larger epsilon is cheaper and less exact."
+            f"{gain} An inequality seldom settles anything early: find a smaller bound, or use "
+            "Student's t-test (epsilon=) where means of rows are normal."
         )
+    if kind.constant("control_variates") == 0:
+        use = (
+            f"{gain} Use control variates where the model allows for them (control_variates='auto'"
+            " names the reason where it does not)"
+        )
+        if not kind.has_verdicts:
+            return f"{use}."
+        return f"{use}; a larger {kind.strictness} is cheaper and less exact."
     return (
         f"{gain} Proposals may be too long for the control variates, or the chains far from their "
         "anchor: tune longer, or pass an anchor from an earlier run."
@@ -102,32 +140,40 @@ def _most_rows_read(facts: Facts) -> str | None:
 
 
 def _many_looks(facts: Facts) -> str | None:
-    looks = facts.usage.loc["all", "looks_mean"]
-    if not looks > _MANY_LOOKS:
+    looks, kind = facts.usage.loc["all", "looks_mean"], facts.kind
+    if not looks > _MANY_LOOKS or not _is_sized_by_user(kind):
         return None
     return (
-        f"A decision takes {looks:.1f} looks on average, and each is an occasion to be wrong: "
-        "double the batch_size."
+        f"{kind.a_decision.capitalize()} takes {looks:.1f} looks on average, and each is an "
+        "occasion to be wrong: double the batch_size."
     )
 
 
+def _is_sized_by_user(kind: Kind) -> bool:
+    """Whether the looks of the t-test are those of the user's batch size and of nothing else."""
+    return kind.has_verdicts and not (kind.is_bounded or kind.is_designed or kind.is_stratified)
+
+
 def _room_to_spare(facts: Facts) -> str | None:
-    epsilon, batch_size = facts.constant("epsilon"), facts.constant("batch_size")
+    kind = facts.kind
+    epsilon, batch_size = kind.constant("epsilon"), kind.constant("batch_size")
     looks, error = facts.usage.loc["all", "looks_mean"], facts.errors.loc["all", "error_mean"]
     if epsilon is None or batch_size is None or facts.usage.loc["all", "data_fraction"] >= 1.0:
         return None
     if not (looks < 1.02 and error < _ROOM_TO_SPARE * epsilon and batch_size > 100):
         return None
+    if not _is_sized_by_user(kind):
+        return None
     return (
-        f"The first look of {batch_size:,} rows settles nearly every decision with room to spare "
-        f"(mean tail probability {error:.1g}): a smaller batch_size would do."
+        f"The first look of {batch_size:,} {kind.rows} settles nearly every {kind.decision} with "
+        f"room to spare (mean tail probability {error:.1g}): a smaller batch_size would do."
     )
 
 
 def _length_of_random_walk(facts: Facts) -> str | None:
     acceptance = facts.usage.loc["all", "acceptance"]
     low, high = _ACCEPTANCE_OF_RANDOM_WALK
-    if facts.constant("proposal") != "RandomWalk" or low <= acceptance <= high:
+    if facts.kind.constant("proposal") != "RandomWalk" or low <= acceptance <= high:
         return None
     if math.isnan(acceptance):
         return None
@@ -140,6 +186,7 @@ def _length_of_random_walk(facts: Facts) -> str | None:
 
 _RULES: tuple[Callable[[Facts], str | None], ...] = (
     _broken_promise,
+    _not_normal,
     _no_audit,
     _undecided_audit,
     _unmoved_chain,

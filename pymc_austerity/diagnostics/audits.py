@@ -4,16 +4,16 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.binomial import exact_interval
 from pymc_austerity.diagnostics.groups import statistics_of
+from pymc_austerity.diagnostics.kind import Kind
 from pymc_austerity.diagnostics.tables import by_chain
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 
-__all__ = ["audit", "audit_table", "contradicts", "has_max_error"]
+__all__ = ["audit", "audit_table", "contradicts", "needed_audits"]
 
 
 def audit(
@@ -28,7 +28,7 @@ def audit(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of ``AusterityMH(audit=...)``, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds one look: whole decisions may err more
@@ -44,34 +44,23 @@ def audit(
     pandas.DataFrame
         A row for each chain and one, ``"all"``, for all chains, with the columns
 
-        ``n_audited``, ``n_wrong``
-            Draws with a decision that was audited, and with one that all rows contradict.
+        ``n_decisions``, ``n_audited``, ``n_wrong``
+            Decisions taken, those that were audited, and those that all rows contradict.
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
-            Share of wrong decisions among those that looked at rows, and the ends of its
-            Clopper-Pearson interval, in [0, 1]. Without audits NaN, 0 and 1.
+            Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
+            interval, in [0, 1]. Without audits NaN, 0 and 1.
         ``promised``
             See above.
 
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
 
     Warns
     -----
     AusterityWarning
         The lower end of the interval over all chains exceeds what was promised.
-
-    Notes
-    -----
-    With :math:`s` steps per draw, of which each is audited with probability :math:`a`, a record
-    says only whether all rows agreed with all the audited decisions of a draw. A share :math:`w` of
-    wrong decisions, independent of each other, makes a share
-
-    .. math:: p = \frac{1 - (1 - a w)^s}{1 - (1 - a)^s}
-
-    of the audited draws disagree. The binomial interval is that of :math:`p`, its ends solved for
-    :math:`w`; with one step per draw :math:`p = w`.
 
     References
     ----------
@@ -83,13 +72,13 @@ def audit(
     >>> import numpy as np
     >>> import xarray as xr
     >>> from pymc_austerity.diagnostics import audit
-    >>> dims, agrees = ("chain", "draw"), np.ones((2, 100), dtype=bool)
-    >>> agrees[0, :3] = False
+    >>> dims, wrong = ("chain", "draw"), np.zeros((2, 100), dtype=int)
+    >>> wrong[0, :3] = 1
     >>> run = xr.Dataset(
     ...     {
     ...         "n_rows_used": (dims, np.full((2, 100), 500)),
-    ...         "audited": (dims, np.ones((2, 100), dtype=bool)),
-    ...         "audit_agrees": (dims, agrees),
+    ...         "n_audited": (dims, np.ones((2, 100), dtype=int)),
+    ...         "n_wrong": (dims, wrong),
     ...     },
     ...     attrs={"epsilon": 0.05},
     ... )
@@ -104,12 +93,12 @@ def audit(
     table = audit_table(idata, promised, probability, step_method)
     overall = table.loc["all"]
     if contradicts(overall):
-        named = promised is not None or has_max_error(idata)
-        source = "" if named else " by epsilon, which bounds one look only"
+        kind = Kind(statistics_of(idata, step_method=step_method))
+        by_epsilon = promised is None and not kind.is_designed and not kind.is_bounded
+        source = " by epsilon, which bounds one look only" if by_epsilon else ""
         warnings.warn(
             f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
-            f"more than the {overall['promised']:.2%} promised{source}: choose a smaller epsilon, "
-            "or read more rows at the first look.",
+            f"more than the {overall['promised']:.2%} promised{source}: {kind.fewer_errors}.",
             AusterityWarning,
             stacklevel=2,
         )
@@ -120,49 +109,33 @@ def audit_table(
     idata: Any, promised: float | None, probability: float, step_method: int | None
 ) -> pd.DataFrame:
     """`audit` without the warning."""
-    statistics = statistics_of(idata, ["audited", "audit_agrees"], step_method=step_method)
-    if (statistics["steps_per_draw"] > 1).any():
-        statistics = statistics_of(statistics, ["audit"])
+    statistics = statistics_of(idata, ["n_audited", "n_wrong"], step_method=step_method)
     _check_share("probability", probability)
     if promised is None:
         promised = _promised(statistics)  # NaN where decisions are not right or wrong
     else:
         _check_share("promised", promised)
-    steps, share = _steps_and_share(statistics)
 
     def summary(chains: xr.Dataset) -> dict[str, float]:
-        audited = chains["audited"].astype(bool)
-        n_audited = int(audited.sum())
-        n_wrong = int((audited & ~chains["audit_agrees"].astype(bool)).sum())
-        rate = n_wrong / n_audited if n_audited else math.nan
+        n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
         low, high = exact_interval(n_wrong, n_audited, probability)
         return {
             "n_audited": n_audited,
             "n_wrong": n_wrong,
-            "wrong_rate": _of_decisions(rate, steps, share),
-            "wrong_rate_low": _of_decisions(low, steps, share),
-            "wrong_rate_high": _of_decisions(high, steps, share),
+            "wrong_rate": n_wrong / n_audited if n_audited else math.nan,
+            "wrong_rate_low": low,
+            "wrong_rate_high": high,
             "promised": promised,
         }
 
     return by_chain(statistics, summary)
 
 
-def has_max_error(idata: Any) -> bool:
-    """Whether the user named the largest share of wrong decisions when the run was made."""
-    return bool(np.isfinite(_max_error(statistics_of(idata))))
-
-
-def _max_error(statistics: xr.Dataset) -> float:
-    known = statistics.coords.get("max_error")
-    return math.nan if known is None else float(known.max())
-
-
 def _promised(statistics: xr.Dataset) -> float:
     """The largest error that was asked for, else the largest epsilon of a draw, else of the run."""
-    asked = _max_error(statistics)
-    if not math.isnan(asked):
-        return asked
+    kind = Kind(statistics)
+    if kind.is_designed:
+        return kind.max_error
     if "test_epsilon" in statistics:
         return float(statistics["test_epsilon"].max())
     return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())
@@ -173,31 +146,11 @@ def contradicts(row: pd.Series) -> bool:
     return bool(row["wrong_rate_low"] > row["promised"])
 
 
-def _of_decisions(of_draws: float, steps: int, share: float) -> float:
-    """Share of wrong decisions that makes a given share of the audited draws disagree."""
-    if steps == 1:
-        return of_draws
-    disagree = -of_draws * math.expm1(steps * math.log1p(-share)) if share < 1.0 else of_draws
-    if disagree >= 1.0:
-        return 1.0
-    return -math.expm1(math.log1p(-disagree) / steps) / share
-
-
-def _steps_and_share(statistics: xr.Dataset) -> tuple[int, float]:
-    """Steps per draw and share of audited decisions, of those step methods that audited any."""
-    some = statistics["audited"].astype(bool).any(["chain", "draw"]).values
-    steps = set(statistics["steps_per_draw"].values[some].tolist())
-    if steps <= {1}:
-        return 1, 1.0
-    shares = set(statistics["audit"].values[some].tolist())
-    if any(math.isnan(share) for share in shares):  # a budget: hardly ever two of one draw
-        return 1, 1.0
-    if len(steps) > 1 or len(shares) > 1:
-        raise SettingError(
-            "The step methods of this run differ in steps_per_draw or audit, so that their audits "
-            "cannot be added up: choose one with step_method=0, 1, ..."
-        )
-    return int(steps.pop()), float(shares.pop())
+def needed_audits(promised: float) -> int:
+    """How many audits, all of them right, bound the error by what was promised; 0 if none can."""
+    if not 0.0 < promised < 1.0:
+        return 0
+    return math.ceil(math.log(0.025) / math.log1p(-promised))
 
 
 def _check_share(name: str, value: Any) -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.tables import by_chain, n_decisions
+from pymc_austerity.diagnostics.tables import by_chain
 
 __all__ = ["decision_errors"]
 
@@ -21,7 +21,7 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
 
@@ -41,7 +41,7 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or has no such step method.
+        `idata` is no such run, or has no such step method.
 
     References
     ----------
@@ -71,10 +71,9 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
 
 def _summary(statistics: xr.Dataset) -> dict[str, float]:
     error = statistics["decision_error"]
-    expected_wrong = float((error * statistics["steps_per_draw"]).sum())
+    steps = statistics["steps_per_draw"]
     return {
-        "n_decisions": n_decisions(statistics),
-        "error_mean": expected_wrong / n_decisions(statistics),
+        "error_mean": float(error.weighted(steps).mean()),
         "error_max": float(error.max()),
-        "expected_wrong": expected_wrong,
+        "expected_wrong": float((error * steps).sum()),
     }

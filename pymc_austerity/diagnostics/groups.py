@@ -16,7 +16,9 @@ _GROUP = "sample_stats"
 _DIMENSIONS = ("chain", "draw", "step_method")
 
 _CONSTANTS = (
+    "sampler",
     "n_rows",
+    "n_factors",
     "epsilon",
     "max_error",
     "audit",
@@ -24,6 +26,8 @@ _CONSTANTS = (
     "batch_size",
     "control_variates",
     "test",
+    "sampling",
+    "normality",
     "proposal",
     "proposal_rows",
     "setup_seconds",

@@ -4,9 +4,11 @@ import textwrap
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from pymc_austerity.design.wording import percentage
 from pymc_austerity.diagnostics.advice import advice_on
-from pymc_austerity.diagnostics.audits import contradicts
+from pymc_austerity.diagnostics.audits import contradicts, needed_audits
 from pymc_austerity.diagnostics.facts import Facts, facts_of
 
 __all__ = ["report"]
@@ -26,7 +28,7 @@ def report(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``.
@@ -43,7 +45,7 @@ def report(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
 
     See Also
     --------
@@ -61,22 +63,22 @@ def report(
     ...     "used_all_rows": False,
     ...     "accepted": 1.0,
     ...     "decision_error": 0.01,
-    ...     "audited": True,
-    ...     "audit_agrees": True,
+    ...     "n_audited": 1,
+    ...     "n_wrong": 0,
     ... }
     >>> run = xr.Dataset(
     ...     {name: (("chain", "draw"), np.full((2, 100), value)) for name, value in values.items()},
     ...     attrs={"n_rows": 10_000, "epsilon": 0.05},
     ... )
     >>> print(report(run))
-    200 decisions in 2 chains, about 10,000 rows
+    200 decisions in 2 chains on 10,000 rows
     <BLANKLINE>
     How exact
       - The test stopped at a tail probability of 0.01 on average and 0.01 at most (epsilon
-        0.05); it expects 2.0 wrong decisions (1.00%), as if it had looked only once.
+        0.05); it expects 2 wrong decisions (1%), as if it had looked only once.
       - 0.0% of the decisions are exact: they saw all rows, or needed none.
-      - Audit: of 200 audited decisions, 0 were wrong: 0.00%, with 95% interval 0.00% to
-        1.83%. This is at most the 5.00% allowed by epsilon.
+      - Audit: 200 of 200 decisions checked on all rows, 0 of these wrong: 0.00%, with 95%
+        interval 0.00% to 1.83%. This is at most the 5.00% allowed by epsilon.
     <BLANKLINE>
     How cheap
       - A decision read 5.00% of the rows on average: mean 500, median 500, 95% quantile
@@ -89,8 +91,8 @@ def report(
     """
     facts = facts_of(idata, promised, probability, step_method)
     sections = {
-        "How exact": [_tail(facts), _exact(facts), _audited(facts, probability)],
-        "How cheap": [_rows(facts), _looks(facts), _accepted(facts), _set_up(facts)],
+        "How exact": _exactness(facts, probability),
+        "How cheap": [*_rows_and_looks(facts), _gradients(facts), _accepted(facts), _set_up(facts)],
         "What to change": advice_on(facts) or ["Nothing stands out."],
     }
     pages = [_heading(facts)]
@@ -104,31 +106,78 @@ def _item(text: str) -> str:
 
 
 def _heading(facts: Facts) -> str:
-    n_chains = facts.statistics.sizes["chain"]
-    n_methods = facts.statistics.sizes["step_method"]
-    n_rows = facts.constant("n_rows")
+    n_chains, n_methods = (facts.statistics.sizes[name] for name in ("chain", "step_method"))
     return (
-        f"{facts.usage.loc['all', 'n_decisions']:,.0f} decisions in {n_chains} "
+        f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.kind.decision}s in {n_chains} "
         + ("chain" if n_chains == 1 else "chains")
         + (f" by {n_methods} step methods" if n_methods > 1 else "")
-        + (f", about {n_rows:,} rows" if n_rows is not None else "")
+        + _size_of_data(facts)
+    )
+
+
+def _size_of_data(facts: Facts) -> str:
+    n_rows, n_factors = facts.kind.constant("n_rows"), facts.kind.constant("n_factors")
+    if n_rows is None:
+        return ""
+    if facts.kind.is_gibbs and n_factors is not None:
+        return f", each on {n_rows:,} of {n_factors:,} factors at most"
+    return f" on {n_rows:,} rows"
+
+
+# ------------------------------------------------------------------ how exact
+
+
+def _exactness(facts: Facts, probability: float) -> list[str]:
+    kind = facts.kind
+    if kind.is_exact:
+        kernel = "Gibbs sampling" if kind.is_gibbs else "Metropolis-Hastings"
+        read = f"all {kind.rows} were read, or none was needed. This is plain {kernel}."
+        return [f"Every {kind.decision} is exact: {read}", "Audit: there is nothing to audit."]
+    if not kind.has_verdicts:
+        return [_without_verdicts(facts), f"Audit: {kind.nothing_to_audit}"]
+    tail = _tail(facts) if kind.is_normal else _not_normal(facts)
+    return [tail, _exact(facts), _audited(facts, probability)]
+
+
+def _without_verdicts(facts: Facts) -> str:
+    if facts.kind.tests == {"None"}:
+        return (
+            "No test decided, and every proposal was accepted: how far the draws are from the "
+            "posterior depends on the proposals alone."
+        )
+    return (
+        "The noise of a sample was made part of a random decision; where it is normal, acceptance "
+        f"probabilities were off by {facts.errors.loc['all', 'error_max']:.1g} at most."
     )
 
 
 def _tail(facts: Facts) -> str:
-    row = facts.errors.loc["all"]
-    epsilon = _epsilons(facts)
+    row, kind = facts.errors.loc["all"], facts.kind
+    epsilon, n_wrong = _epsilons(facts), row["expected_wrong"]
+    at_most = "at most" if kind.unit != "draws" else "in the worst draw"
+    values = f"{row['error_mean']:.2g} on average and {row['error_max']:.2g} {at_most}" + (
+        f" (epsilon {epsilon})" if epsilon else ""
+    )
+    wrong = f"{n_wrong:,.0f}" if n_wrong >= 10.0 else f"{n_wrong:.2g}"
+    wrong += f" wrong {kind.decision}s ({percentage(row['error_mean'])})"
+    if kind.is_bounded:
+        return f"The inequality bounded the error by {values}, which allows for {wrong} at most."
     return (
-        f"The test stopped at a tail probability of {row['error_mean']:.2g} on average and "
-        f"{row['error_max']:.2g} at most" + (f" (epsilon {epsilon})" if epsilon else "") + "; it "
-        f"expects {row['expected_wrong']:,.1f} wrong decisions ({row['error_mean']:.2%}), as if it "
-        "had looked only once."
+        f"The test stopped at a tail probability of {values}; it expects {wrong}, as if it had "
+        "looked only once."
+    )
+
+
+def _not_normal(facts: Facts) -> str:
+    return (
+        "Before the run, means of first looks were NOT normal enough for the test (epsilon "
+        f"{_epsilons(facts)}): what it believed of its error is wrong, and only the audit counts."
     )
 
 
 def _epsilons(facts: Facts) -> str:
     """The tail probabilities at which the test stopped, at most three or their range."""
-    values = facts.constants("epsilon")
+    values = facts.kind.constants("epsilon")
     if "test_epsilon" in facts.statistics:
         values = np.unique(facts.statistics["test_epsilon"].values).tolist()
     texts = list(dict.fromkeys(f"{value:.3g}" for value in values if np.isfinite(value)))
@@ -136,52 +185,66 @@ def _epsilons(facts: Facts) -> str:
 
 
 def _exact(facts: Facts) -> str:
-    share = facts.usage.loc["all", "exact_fraction"]
-    return f"{share:.1%} of the {_unit(facts)} are exact: they saw all rows, or needed none."
-
-
-def _unit(facts: Facts) -> str:
-    return "decisions" if set(facts.constants("steps_per_draw")) == {1} else "draws"
+    share, kind = facts.usage.loc["all", "exact_fraction"], facts.kind
+    if kind.unit == "draws":
+        return f"In {share:.1%} of the draws all {kind.decision}s are exact."
+    return f"{share:.1%} of the decisions are exact: they saw all {kind.rows}, or needed none."
 
 
 def _audited(facts: Facts, probability: float) -> str:
-    row = facts.audit.loc["all"]
-    if not row["n_audited"]:
-        return "Audit: none."
+    row, kind = facts.audit.loc["all"], facts.kind
+    n_audited, promised = row["n_audited"], row["promised"]
+    checked = f"{row['n_decisions']:,.0f} {kind.decision}s"
+    if not n_audited:
+        return f"Audit: none of the {checked} was checked on all {kind.rows}."
+    return (
+        f"Audit: {n_audited:,.0f} of {checked} checked on all {kind.rows}, "
+        f"{row['n_wrong']:,.0f} of these wrong: {row['wrong_rate']:.2%}, with "
+        f"{probability:.0%} interval {row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}."
+        + ("" if np.isnan(promised) else f" {_verdict(row)} the {promised:.2%} {facts.promise}.")
+    )
+
+
+def _verdict(row: pd.Series) -> str:
     if contradicts(row):
-        verdict = "is MORE than"
-    elif row["wrong_rate_high"] <= row["promised"]:
-        verdict = "is at most"
-    else:
-        verdict = "is compatible with"
-    return (
-        f"Audit: of {row['n_audited']:,.0f} audited {_unit(facts)}, {row['n_wrong']:,.0f} were "
-        f"wrong: {row['wrong_rate']:.2%}, with {probability:.0%} interval "
-        f"{row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}. This {verdict} the "
-        f"{row['promised']:.2%} {facts.promise}."
-    )
+        return "This is MORE than"
+    if row["wrong_rate_high"] <= row["promised"]:
+        return "This is at most"
+    if row["n_audited"] < needed_audits(row["promised"]):
+        return "So few say little about"
+    return "This is compatible with"
 
 
-def _rows(facts: Facts) -> str:
-    row = facts.usage.loc["all"]
-    return (
-        f"A decision read {row['data_fraction']:.2%} of the rows on average: mean "
+# ------------------------------------------------------------------ how cheap
+
+
+def _rows_and_looks(facts: Facts) -> list[str]:
+    row, kind = facts.usage.loc["all"], facts.kind
+    if kind.tests == {"None"}:
+        return []
+    return [
+        f"{kind.a_decision.capitalize()} read {row['data_fraction']:.2%} of "
+        f"{'its' if kind.is_gibbs else 'the'} {kind.rows} on average: mean "
         f"{row['rows_mean']:,.0f}, median {row['rows_median']:,.0f}, 95% quantile "
-        f"{row['rows_q95']:,.0f} rows."
-    )
+        f"{row['rows_q95']:,.0f} {kind.rows}.",
+        f"It took {row['looks_mean']:.1f} looks on average.",
+    ]
 
 
-def _looks(facts: Facts) -> str:
-    return f"It took {facts.usage.loc['all', 'looks_mean']:.1f} looks on average."
+def _gradients(facts: Facts) -> str:
+    n_rows = facts.usage.loc["all", "proposal_rows"]
+    return f"A proposal read {n_rows:,.0f} rows for its gradients." if n_rows > 0 else ""
 
 
 def _accepted(facts: Facts) -> str:
     acceptance = facts.usage.loc["all", "acceptance"]
     if acceptance != acceptance:
         return "Acceptance is not known: step methods of other kinds record it as well."
+    if facts.kind.is_gibbs:
+        return f"{acceptance:.0%} of the updates changed their entry."
     return f"{acceptance:.0%} of the proposals were accepted."
 
 
 def _set_up(facts: Facts) -> str:
-    seconds = facts.constants("setup_seconds")
+    seconds = facts.kind.constants("setup_seconds")
     return f"Setting up took {sum(seconds):.1f} s." if seconds else ""

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-__all__ = ["by_chain", "n_decisions"]
+__all__ = ["by_chain"]
 
 
 def by_chain(
@@ -19,27 +19,29 @@ def by_chain(
     statistics : xarray.Dataset
         As from `statistics_of`.
     summarise : callable
-        From statistics to the columns of one row.
+        From statistics to the columns of one row, which follow the number of decisions.
 
     Examples
     --------
     >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import statistics_of
     >>> from pymc_austerity.diagnostics.tables import by_chain
-    >>> run = xr.Dataset({"x": (("chain", "draw"), [[1, 3], [5, 7]])})
-    >>> by_chain(run, lambda chain: {"mean": float(chain["x"].mean())})
-           mean
+    >>> run = statistics_of(xr.Dataset({"n_rows_used": (("chain", "draw"), [[1, 3], [5, 7]])}))
+    >>> by_chain(run, lambda chain: {"mean": float(chain["n_rows_used"].mean())})
+           n_decisions  mean
     chain
-    0       2.0
-    1       6.0
-    all     4.0
+    0                2   2.0
+    1                2   6.0
+    all              4   4.0
     """
     labels = statistics["chain"].values.tolist()
-    rows = [summarise(statistics.isel(chain=[i])) for i in range(len(labels))]
+    groups = [*(statistics.isel(chain=[i]) for i in range(len(labels))), statistics]
     index = pd.Index([*labels, "all"], name="chain", dtype=object)
-    return pd.DataFrame([*rows, summarise(statistics)], index=index)
+    rows = [{"n_decisions": _n_decisions(group), **summarise(group)} for group in groups]
+    return pd.DataFrame(rows, index=index)
 
 
-def n_decisions(statistics: xr.Dataset) -> int:
+def _n_decisions(statistics: xr.Dataset) -> int:
     """Decisions taken: draws times steps per draw, summed over step methods and chains."""
     n_draws = statistics.sizes["chain"] * statistics.sizes["draw"]
     return int(n_draws * statistics["steps_per_draw"].sum())

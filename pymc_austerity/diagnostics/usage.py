@@ -6,7 +6,7 @@ import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.tables import by_chain, n_decisions
+from pymc_austerity.diagnostics.tables import by_chain
 
 __all__ = ["data_usage"]
 
@@ -19,7 +19,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
 
@@ -41,7 +41,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
             Mean number of looks.
         ``exact_fraction``
             Share of the draws all of whose decisions were exact, because all rows were read or
-            none was needed, in [0, 1].
+            none was needed, in [0, 1]; NaN where no test decided.
         ``acceptance``
             Share of the proposals that were accepted, in [0, 1]; NaN where step methods of other
             kinds record ``accepted`` as well.
@@ -49,7 +49,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or has no such step method.
+        `idata` is no such run, or has no such step method.
 
     References
     ----------
@@ -83,8 +83,9 @@ def _summary(statistics: xr.Dataset) -> dict[str, float]:
     steps = statistics["steps_per_draw"]
     rows = statistics["n_rows_used"] / steps
     exact = statistics["used_all_rows"] | (statistics["n_looks"] == 0)
+    if "test" in statistics.coords:
+        exact = exact.where(statistics["test"] != "None")
     return {
-        "n_decisions": n_decisions(statistics),
         "rows_mean": _mean(rows, steps),
         "rows_median": float(rows.median()),
         "rows_q95": float(rows.quantile(0.95)),

@@ -26,12 +26,14 @@ def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = Non
     str
         Some lines of text.
     """
+    transforms = row_likelihood.model.rvs_to_transforms
+    transformed = {rv.name for rv, transform in transforms.items() if transform is not None}
     lines = [
-        f"On mini-batches: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
+        f"Split into rows: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
         *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
         "In full at every step:",
         *(
-            f"  {_about_term(term, row_likelihood.n_rows)}"
+            f"  {_about_term(term, row_likelihood.n_rows, term.name in transformed)}"
             for term in row_likelihood.evaluated_in_full
         ),
     ]
@@ -79,14 +81,15 @@ def _lengths_of_dims(model: pm.Model, name: str) -> list[int]:
 def _about_leaf(leaf: RowLeaf) -> str:
     name, array = leaf.placeholder.name, leaf.array
     shape = " x ".join(f"{length:,}" for length in array.shape)
-    verb = "reads, computed once," if leaf.is_computed else "reads"
-    return f"{verb} {name}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
+    once = " (computed from the data once, at the start)" if leaf.is_computed else ""
+    return f"reads {name}{once}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
 
 
-def _about_term(term: EvaluatedInFull, n_rows: int) -> str:
+def _about_term(term: EvaluatedInFull, n_rows: int, is_transformed: bool) -> str:
     if term.kind == "prior":
         entries = f" of {n_rows:,} entries" if n_rows in term.shape else ""
-        return f"{term.name!r}: a prior{entries}, with the Jacobian of its transform."
+        jacobian = ", with the Jacobian of its transform" if is_transformed else ""
+        return f"{term.name!r}: a prior{entries}{jacobian}."
     if n_rows in term.shape:
         return (
             f"{term.name!r}: {_KINDS[term.kind]} with one entry per row; name it with "

@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
+from pymc_austerity.diagnostics.kind import Kind
 from pymc_austerity.errors import SettingError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, legend_above, percent
+from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,17 +26,18 @@ def plot_audit(
 ) -> "Axes":
     """Draw audited shares of wrong decisions, with intervals, next to what was promised.
 
-    A line for each chain and one for all together, or, of several runs, a line for each run. An
-    interval that lies entirely above what was promised is drawn in another colour and with another
-    marker.
+    A line for each chain and one for all together, or, of several runs, a line for each run, with
+    the number of decisions that were audited. An interval that lies entirely above what was
+    promised is drawn in another colour and with another marker.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset, path, or dict of these
-        A run of ``AusterityMH(audit=...)``, a netCDF file of one, or several by name.
+        A run some of whose decisions were audited, a netCDF file of one, or several by name.
     promised : float, optional
-        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``epsilon``
-        of each run.
+        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
+        of each run, or else its largest ``epsilon``, which bounds one look: whole decisions may
+        err more often.
     probability : float
         Coverage of the intervals, in (0, 1).
     step_method : int, optional
@@ -49,7 +52,8 @@ def plot_audit(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, nothing was audited, or an argument cannot be used.
+        `idata` is no such run, nothing was or could be audited, or an argument cannot
+        be used.
     ImportError
         matplotlib is not installed.
 
@@ -66,8 +70,8 @@ def plot_audit(
     >>> run = xr.Dataset(
     ...     {
     ...         "n_rows_used": (dims, np.full((2, 100), 500)),
-    ...         "audited": (dims, np.ones((2, 100), dtype=bool)),
-    ...         "audit_agrees": (dims, np.arange(200).reshape(2, 100) % 50 > 0),
+    ...         "n_audited": (dims, np.ones((2, 100), dtype=int)),
+    ...         "n_wrong": (dims, np.arange(200).reshape(2, 100) % 50 == 0),
     ...     },
     ...     attrs={"epsilon": 0.05},
     ... )
@@ -77,7 +81,7 @@ def plot_audit(
     """
     table = _table(idata, promised, probability, step_method)
     if not table["n_audited"].any():
-        raise SettingError("No decision was audited: sample with AusterityMH(audit=0.05).")
+        raise SettingError(_why_not(idata, step_method))
     ax = axes_or_new(ax, (6.5, 1.4 + 0.4 * len(table)))
     broken = table.apply(contradicts, axis=1)
     _draw_intervals(
@@ -95,12 +99,19 @@ def plot_audit(
         label="promised",
     )
     ax.set_yticks(range(len(table)), _labels(table))
-    ax.set(
-        xlabel="share of wrong decisions", xlim=(0.0, _end(table)), ylim=(len(table) - 0.5, -0.5)
+    limits = {"xlim": (0.0, _end(table)), "ylim": (len(table) - 0.5, -0.5)}
+    return finished(ax, shares="x", xlabel="share of wrong decisions", **limits)
+
+
+def _why_not(idata: Any, step_method: int | None) -> str:
+    runs = idata.values() if isinstance(idata, dict) else [idata]
+    kinds = [Kind(statistics_of(run, step_method=step_method)) for run in runs]
+    reasons = [kind.nothing_to_audit for kind in kinds]
+    return (
+        reasons[0]
+        if all(reasons)
+        else f"No decision was audited: pass audit=0.1 to {kinds[0].sampler}."
     )
-    ax.xaxis.set_major_formatter(percent)
-    legend_above(ax)
-    return ax
 
 
 def _labels(table: pd.DataFrame) -> list[str]:

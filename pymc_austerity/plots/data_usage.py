@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.diagnostics import statistics_of
+from pymc_austerity.diagnostics.kind import Kind
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, colour, legend_above, percent, pyplot
+from pymc_austerity.plots.drawing import COLOURS, axes_or_new, colour, finished, percent, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def plot_data_usage(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     window : int, optional
         Draws to average over; by default a fiftieth of them.
     step_method : int, optional
@@ -48,7 +49,7 @@ def plot_data_usage(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
     ImportError
         matplotlib is not installed.
 
@@ -86,26 +87,26 @@ def plot_data_usage(
     )
     mean = float(seen.mean())
     right.axhline(mean, color=COLOURS[-1], linewidth=1.2, label=f"mean {percent(mean)}")
-    left.set_xlabel("draw" + (f" (lines: mean of {window} draws)" if window > 1 else ""))
-    right.set_xlabel("share of the decisions")
-    right.xaxis.set_major_formatter(percent)
+    read = "share of all rows read per decision"
     for axes in (left, right):
-        axes.set_ylabel("share of all rows read per decision")
         _scale(axes, scale, (bins[0], bins[-1]))
-        legend_above(axes)
+    draw = "draw" + (f" (lines: mean of {window} draws)" if window > 1 else "")
+    finished(left, shares="y", xlabel=draw, ylabel=read)
+    finished(right, shares="xy", xlabel=f"share of the {Kind(statistics).unit}", ylabel=read)
     return np.array([left, right], dtype=object)
 
 
 def _scale(axes: "Axes", scale: str, limits: tuple[float, float]) -> None:
     from matplotlib.ticker import LogLocator
 
-    axes.set(yscale=scale, ylim=limits)
+    low, high = limits
     if scale == "log":
-        margin = (limits[1] / limits[0]) ** 0.03
-        axes.set_ylim(limits[0] / margin, limits[1] * margin)
+        margin = (high / low) ** 0.03
         axes.set_yscale("log", subs=())
+        axes.set_ylim(low / margin, high * margin)
         axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(percent)
+    else:
+        axes.set_ylim(low, high + 0.03 * (high - low))
 
 
 def _pair(ax: Any) -> tuple["Axes", "Axes"]:
@@ -147,7 +148,7 @@ def _bins(seen: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
     if high > _WIDE * low:
         return np.geomspace(low, high * (1 + 1e-9), 31), "log"
     margin = 0.02 * high if high > low else 0.2 * high
-    return np.linspace(low - margin, high + margin, 31), "linear"
+    return np.linspace(max(0.0, low - margin), min(1.0, high + margin), 31), "linear"
 
 
 def _weights(values: NDArray[np.float64]) -> NDArray[np.float64]:

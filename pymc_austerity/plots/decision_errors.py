@@ -6,13 +6,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.diagnostics import statistics_of
+from pymc_austerity.diagnostics.kind import Kind
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finite_values, legend_above, percent
+from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_decision_errors"]
+
+_NEAR = 5.0
+_FAR = 50.0
+"""Distances up to which the x axis is about linear, and from which on it is not linear at all."""
 
 
 def plot_decision_errors(
@@ -26,14 +31,16 @@ def plot_decision_errors(
     r"""Draw the distances of a run's decisions from the threshold, and an error curve over them.
 
     The distribution is that of ``standardized_mean``, the estimate of :math:`\mu_\mathrm{std}` at
-    the last look. The curve, on a second y axis (the last of ``ax.figure.axes``), is what the user
-    computed for the error of a decision at each distance: where it is high and the run has many
-    decisions, many are wrong.
+    the last look (its mean, where a draw takes several decisions). Where decisions lie far from the
+    threshold, as with control variates, the x axis is linear near it and logarithmic beyond. The
+    curve, on a second y axis (the last of ``ax.figure.axes``), is what the user computed for the
+    error of a decision at each distance: where it is high and the run has many decisions, many are
+    wrong.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH, or a netCDF file of one.
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     mu_std, error : array_like, shape (n,), optional
         Distances, in increasing order, and the probabilities of a wrong decision there.
     step_method : int, optional
@@ -48,7 +55,7 @@ def plot_decision_errors(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not a run of AusterityMH, or an argument cannot be used.
+        `idata` is no such run, or an argument cannot be used.
     ImportError
         matplotlib is not installed.
 
@@ -81,30 +88,31 @@ def plot_decision_errors(
     low, high = _range(distances, curve)
     inside = distances[(distances >= low) & (distances <= high)]
     beyond = 1.0 - inside.size / distances.size
-    label = "decisions of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
+    unit = Kind(statistics).unit
+    label = f"{unit} of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
     weights = np.full(inside.size, 1.0 / distances.size)
-    bins = np.linspace(low, high, 41).tolist()
-    ax.hist(inside, bins=bins, weights=weights, color="0.8", label=label)
+    bins = np.linspace(low, high, 41)
+    if curve is None and high > _FAR:
+        bins = _NEAR * np.sinh(np.linspace(np.arcsinh(low / _NEAR), np.arcsinh(high / _NEAR), 41))
+        ax.set_xscale("asinh", linear_width=_NEAR)
+    ax.hist(inside, bins=bins.tolist(), weights=weights, color="0.8", label=label)
     ax.axvline(0.0, color="0.4", linewidth=0.8, linestyle=":")
-    ax.yaxis.set_major_formatter(percent)
-    ax.set(
+    return finished(
+        ax,
+        shares="y",
+        handles=[ax.patches[0], *([] if curve is None else _draw_curve(ax, *curve))],
         xlim=(low, high),
         xlabel=r"distance from the threshold, $\mu_\mathrm{std}$ (standard errors)",
-        ylabel="share of the decisions",
+        ylabel=f"share of the {unit}",
     )
-    handles = [ax.patches[0]]
-    if curve is not None:
-        handles += _draw_curve(ax, *curve)
-    labels = [label, "probability of a wrong decision"][: len(handles)]
-    legend_above(ax, handles=handles, labels=labels)
-    return ax
 
 
 def _draw_curve(ax: "Axes", mu_std: NDArray[np.float64], error: NDArray[np.float64]) -> list[Any]:
     twin = ax.twinx()
-    lines = twin.plot(mu_std, error, color=COLOURS[1], linewidth=2.0)
+    what = "probability of a wrong decision"
+    lines = twin.plot(mu_std, error, color=COLOURS[1], linewidth=2.0, label=what)
     twin.set(ylim=(0.0, max(1.05 * float(error.max()), 1e-12)))
-    twin.set_ylabel("probability of a wrong decision", color=COLOURS[1])
+    twin.set_ylabel(what, color=COLOURS[1])
     twin.tick_params(axis="y", colors=COLOURS[1])
     twin.yaxis.set_major_formatter(percent)
     return list(lines)

@@ -10,7 +10,7 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "axes_or_new", "colour", "finite_values", "legend_above", "percent", "pyplot"]
+__all__ = ["COLOURS", "axes_or_new", "colour", "finished", "finite_values", "percent", "pyplot"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colours that the colour-blind can tell apart (Okabe and Ito, 2008)."""
@@ -59,10 +59,34 @@ def percent(share: float, _position: Any = None) -> str:
     return f"{100 * share:.3g}%"
 
 
-def legend_above(ax: "Axes", **settings: Any) -> None:
-    """A legend that covers nothing of what is drawn."""
+def finished(ax: "Axes", *, shares: str = "", handles: Any = None, **properties: Any) -> "Axes":
+    """What stands round a drawing: labels, limits, and a legend that covers nothing of it.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Drawn into, with a label for everything that the legend should name.
+    shares : {"", "x", "y", "xy"}
+        Axes that show shares, in per cent.
+    handles : list of artists, optional
+        What the legend names; by default all that has a label.
+    **properties
+        Passed on to ``ax.set``.
+    """
+    ax.set(**properties)
+    for axis in shares:
+        getattr(ax, f"{axis}axis").set_major_formatter(percent)
     place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
-    ax.legend(frameon=False, fontsize="small", ncols=3, **place, **settings)
+    named = {} if handles is None else {"handles": handles}
+    figure: Any = ax.figure.canvas.figure
+    for n_columns in (3, 2, 1):  # as many as the figure is wide
+        legend = ax.legend(frameon=False, fontsize="small", ncols=n_columns, **place, **named)
+        legend.set_in_layout(False)
+        figure.draw_without_rendering()
+        if legend.get_window_extent().x1 <= figure.bbox.x1:
+            break
+    legend.set_in_layout(True)
+    return ax
 
 
 def finite_values(name: str, values: ArrayLike) -> NDArray[np.float64]:

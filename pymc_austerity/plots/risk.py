@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import axes_or_new, colour
+from pymc_austerity.plots.drawing import axes_or_new, colour, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,10 +75,9 @@ def plot_risk(
     for number, (name, (time, risk)) in enumerate(curves.items()):
         style = _LINES[number % len(_LINES)]
         ax.plot(time, risk, style, color=colour(number), linewidth=1.8, label=name)
-    ax.set(xscale="log", yscale="log", xlabel="time (s)", ylabel=f"risk: squared error of the {of}")
     ax.grid(visible=True, which="major", color="0.9", linewidth=0.8)
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+    risk_of = f"risk: squared error of the {of}"
+    return finished(ax, xscale="log", yscale="log", xlabel="time (s)", ylabel=risk_of)
 
 
 def _checked(name: str, curve: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

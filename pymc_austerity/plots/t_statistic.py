@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finite_values, percent
+from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,10 +75,7 @@ def plot_t_statistic(
     grid = np.linspace(-reach, reach, 401)
     label = f"Student's t, {degrees_of_freedom:g} degrees of freedom"
     ax.plot(grid, student.pdf(grid), color=COLOURS[0], linewidth=2.0, label=label)
-    ax.set(xlim=(-reach, reach), xlabel="t statistic", ylabel="density")
-    ax.set_ylim(top=1.25 * ax.get_ylim()[1])
-    ax.legend(frameon=False, fontsize="small", loc="upper center")
-    return ax
+    return finished(ax, xlim=(-reach, reach), xlabel="t statistic", ylabel="density")
 
 
 def _checked(degrees_of_freedom: Any) -> float:

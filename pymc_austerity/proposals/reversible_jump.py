@@ -12,8 +12,9 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.births import Births
 from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Block, Layout
+from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.selection import find_selection
 
 __all__ = ["ReversibleJump", "ReversibleJumpState"]
 
@@ -143,51 +144,17 @@ class ReversibleJump:
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> ReversibleJumpState:
         """Where coefficients and indicators are, and nothing learnt."""
-        coefficients, inclusion = self._blocks(layout)
-        kinds = layout.n_categories
-        is_other = np.ones(layout.n_entries, dtype=bool)
-        is_other[coefficients.entries] = is_other[inclusion.entries] = False
-        others = np.flatnonzero(is_other)
-        if kinds[others].any() or any(block.orthonormal for block in layout.blocks):
-            raise SettingError(
-                "ReversibleJump moves coefficients, indicators and real variables only: give the "
-                "other variables to another step method in pm.sample(step=[...])."
-            )
-        n = others.size + kinds[coefficients.entries].size
+        coefficients, inclusion, others = find_selection(layout, self.coefficients, self.inclusion)
+        n_coefficients = coefficients.stop - coefficients.start
         return ReversibleJumpState(
-            coefficients.entries,
-            inclusion.entries,
+            coefficients,
+            inclusion,
             others,
-            [ScaleSearch.begin(self.scaling) for _ in range(n)],
-            Births.begin(n - others.size, self.birth_scale),
+            [ScaleSearch.begin(self.scaling) for _ in range(n_coefficients + others.size)],
+            Births.begin(n_coefficients, self.birth_scale),
             updated=-1,
             scale=self.scaling,
         )
-
-    def _blocks(self, layout: Layout) -> tuple[Block, Block]:
-        blocks = {block.name: block for block in layout.blocks}
-        for name in (self.coefficients, self.inclusion):
-            if name not in blocks:
-                raise SettingError(
-                    f"{name!r} is not among the variables of this step method "
-                    f"({', '.join(map(repr, blocks))}): ReversibleJump moves coefficients and "
-                    f"indicators together; give both with vars=[...]."
-                )
-        coefficients, inclusion = blocks[self.coefficients], blocks[self.inclusion]
-        if coefficients.shape != inclusion.shape:
-            raise SettingError(
-                f"{self.inclusion!r} has shape {inclusion.shape} and {self.coefficients!r} "
-                f"{coefficients.shape}: give one indicator for each coefficient."
-            )
-        if (
-            layout.n_categories[coefficients.entries].any()
-            or not layout.n_categories[inclusion.entries].all()
-        ):
-            raise SettingError(
-                f"{self.coefficients!r} must be real and {self.inclusion!r} an integer variable "
-                "of zeros and ones: name the coefficients first, then the indicators."
-            )
-        return coefficients, inclusion
 
     def propose(
         self, state: ReversibleJumpState, point: NDArray, rng: np.random.Generator

@@ -134,6 +134,8 @@ class AusterityGibbs(SubsamplingStep):
     used_all_rows      bool    whether all the decisions are exact
     audited            bool    whether any decision was checked on all factors
     audit_agrees       bool    whether all factors agreed with every decision that was checked
+    n_audited          int64   decisions that were checked on all factors
+    n_wrong            int64   those of them that all factors contradict
     test_epsilon       float64 `epsilon`
     ================== ======= ====================================================================
 
@@ -240,6 +242,7 @@ class AusterityGibbs(SubsamplingStep):
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
         return {
+            "sampler": type(self).__name__,
             "n_rows": int(self.factors.sizes.max()),
             "n_factors": self.n_rows,
             "epsilon": self.epsilon,
@@ -316,10 +319,12 @@ class AusterityGibbs(SubsamplingStep):
         fewest, most = int(sizes.min()), int(sizes.max())
         each = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
         how = "found by the index arrays" if self.factors.is_analysed else "all of them"
-        exact = f"exact, all {each}" if self.epsilon == 0.0 else f"{self.batch_size:,} at a look"
+        looks, test = "exact, all of them", "no update can be wrong"
+        if self.epsilon > 0.0:
+            looks = f"{self.batch_size:,} at a look"
+            test = f"{type(self.rule).__name__} test with epsilon={self.epsilon}"
         return (
             f"AusterityGibbs on {', '.join(self.subsampled)}: {sizes.size:,} binary entries, each "
-            f"with {each} of {self.n_rows:,} factors ({how}), {exact}; {self.scan} scan; "
-            f"{type(self.rule).__name__} test with epsilon={self.epsilon} (set up in "
-            f"{self.setup_seconds:.1f} s)."
+            f"with {each} of {self.n_rows:,} factors ({how}), {looks}; {self.scan} scan; "
+            f"{test} (set up in {self.setup_seconds:.1f} s)."
         )

@@ -35,7 +35,12 @@ from pymc_austerity.step_methods.decisions import Decisions, DecisionState
 from pymc_austerity.step_methods.gradients import with_gradients
 from pymc_austerity.step_methods.normality import check_normality
 from pymc_austerity.step_methods.pilot import about_mean
-from pymc_austerity.step_methods.promise import promise_of, proposal_in_words
+from pymc_austerity.step_methods.promise import (
+    name_of_test,
+    promise_of,
+    proposal_in_words,
+    verdict_of,
+)
 from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings, refuse_contradictions
 from pymc_austerity.step_methods.stages import stages
 from pymc_austerity.step_methods.starting import anchor_point, layout_of, start_of_chain
@@ -87,9 +92,10 @@ class AusterityMH(SubsamplingStep):
         tuning the test begins looser and is tightened. A function from the number of a draw,
         counted from 0 with those of the tuning phase, says how strict each draw is.
     max_error : float, optional
-        Largest share of wrong decisions, above 0 and below 0.5, instead of `epsilon`. The test for
-        it is the one for the worst case while tuning, then the cheapest one for decisions like
-        those of the tuning phase.
+        Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
+        instead of `epsilon`; single close ones may err more often. The test for it is the one for
+        the worst case while tuning, then the cheapest one for decisions like those of the tuning
+        phase.
     test : {"auto"}, StoppingRule, BarkerTest or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
         proposal, for those that follow gradients (`Langevin`).
@@ -121,7 +127,8 @@ class AusterityMH(SubsamplingStep):
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
         Which decisions are checked on all rows after they were taken, for the statistics only: as
-        many as 5 % of the sampling time pays for, or a share of them in [0, 1].
+        many as 5 % of the sampling time pays for, which are few where decisions are cheap, or a
+        share of them in [0, 1]: 0.1 for a run that is to be believed.
     tune : bool
         Adapt the proposal in the tuning phase.
     steps_per_draw : int
@@ -156,8 +163,8 @@ class AusterityMH(SubsamplingStep):
     Notes
     -----
     Statistics of every draw, in ``sample_stats``, each of shape (chain, draw). With several steps
-    per draw ``n_rows_used`` and ``n_looks`` are sums, booleans hold for all the steps (``audited``:
-    for any), the others are means:
+    per draw integers are sums, booleans hold for all the steps (``audited``: for any), the others
+    are means:
 
     ================== ======= ====================================================================
     name               type    meaning
@@ -172,6 +179,8 @@ class AusterityMH(SubsamplingStep):
     used_all_rows      bool    whether the decision is exact because all rows were seen
     audited            bool    whether the decision was checked on all rows
     audit_agrees       bool    whether all rows agreed (True where not audited)
+    n_audited          int64   decisions checked on all rows: 1 or 0 with one step per draw
+    n_wrong            int64   those of them that all rows contradict
     scaling            float64 size of the proposal
     test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
     ================== ======= ====================================================================
@@ -315,9 +324,10 @@ class AusterityMH(SubsamplingStep):
 
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the test stops in the end; NaN if it is designed or none."""
-        designed = self.settings.max_error is not None
-        return self.settings.tail if self.settings.is_sequential and not designed else math.nan
+        """Tail probability at which the test stops in the end; NaN if there is not one for all."""
+        settings = self.settings
+        varies = settings.max_error is not None or callable(settings.epsilon)
+        return settings.tail if settings.is_sequential and not varies else math.nan
 
     @property
     def test(self) -> str:
@@ -332,20 +342,26 @@ class AusterityMH(SubsamplingStep):
     @property
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
-        return {
+        settings, plan = self.settings, self.decisions.plan
+        constants = {
+            "sampler": type(self).__name__,
             "n_rows": self.n_rows,
             "epsilon": self.epsilon,
-            "max_error": math.nan if self.settings.max_error is None else self.settings.max_error,
-            "test": type(self.decision_state.rule).__name__,
+            "max_error": math.nan if settings.max_error is None else settings.max_error,
+            "test": name_of_test(settings, plan),
             "proposal": type(self.proposal).__name__,
             "proposal_rows": getattr(self.proposal, "n_rows_read", 0),
-            "audit": self.settings.audit if self.settings.audit != "auto" else math.nan,
-            "steps_per_draw": self.settings.steps_per_draw,
+            "audit": settings.audit if settings.audit != "auto" else math.nan,
+            "steps_per_draw": settings.steps_per_draw,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
             "control_variates": 0 if self.anchor is None else self.anchor.order,
+            "normality": verdict_of(self.normality),
             **self.machinery.sampling.constants,
         }
+        if plan is not None and plan.chooses_batch_size:
+            constants["batch_size"] = math.nan
+        return constants
 
     # ------------------------------------------------------------------ one step
 
@@ -414,7 +430,7 @@ class AusterityMH(SubsamplingStep):
         """What was built, in one line."""
         return (
             f"AusterityMH on {', '.join(self.subsampled)}: {self.machinery.summary}; "
-            f"{promise_of(self.decisions, self.machinery.sampling)}; "
+            f"{promise_of(self.decisions, self.machinery.sampling, self.normality)}; "
             f"{proposal_in_words(self.proposal, self.n_rows)} "
             f"(set up in {self.setup_seconds:.1f} s)."
         )

@@ -24,7 +24,7 @@ from pymc_austerity.step_methods.sampling import Sampling
 from pymc_austerity.step_methods.settings import Settings
 from pymc_austerity.step_methods.trial import TrialDecision, TrialPlan
 
-__all__ = ["DecisionState", "Decisions"]
+__all__ = ["DecisionState", "Decisions", "rule_of"]
 
 Test: TypeAlias = StoppingRule | BarkerTest
 
@@ -59,6 +59,13 @@ class DecisionState:
     tuning: bool = True
     batch_size: int | None = None
     trial: list[TrialDecision] = field(default_factory=list)
+
+
+def rule_of(design: TestDesign) -> StudentT | WangTsiatis:
+    """The stopping rule of a design."""
+    if design.alpha == 0.5:
+        return StudentT(design.epsilon)
+    return WangTsiatis(design.epsilon, design.alpha)
 
 
 class Decisions:
@@ -122,9 +129,7 @@ class Decisions:
         return f"Designed on decisions of the tuning phase: {design}."
 
     def _take(self, design: TestDesign) -> None:
-        pocock = design.alpha == 0.5
-        rule = StudentT(design.epsilon) if pocock else WangTsiatis(design.epsilon, design.alpha)
-        self.state.rule, self.state.batch_size = rule, design.batch_size
+        self.state.rule, self.state.batch_size = rule_of(design), design.batch_size
 
     @property
     def epsilon(self) -> float:

@@ -170,10 +170,11 @@ def _stratified(
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
+    always = f" ({n_take_all:,} of them always)" if n_take_all else ""
     summary = (
         f"control variates of order {anchor.order} about {where}; {rows.n_rows:,} rows sampled by "
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
-        f"look ({n_take_all:,} of them always)"
+        f"look{always}"
     )
     return Plan(sampling, function, source, anchor, summary)
 

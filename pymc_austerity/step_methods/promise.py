@@ -3,55 +3,74 @@
 import math
 from typing import Any
 
-from pymc_austerity.design import Boundary, expected_error, worst_error
+from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
+from pymc_austerity.design.wording import percentage
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatis
-from pymc_austerity.step_methods.decisions import Decisions
+from pymc_austerity.step_methods.decisions import Decisions, rule_of
 from pymc_austerity.step_methods.sampling import Sampling
+from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.step_methods.trial import TrialPlan
 
-__all__ = ["promise_of", "proposal_in_words"]
+__all__ = ["name_of_test", "promise_of", "proposal_in_words", "verdict_of"]
+
+_NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
 
 
-def promise_of(decisions: Decisions, sampling: Sampling) -> str:
+def promise_of(
+    decisions: Decisions, sampling: Sampling, normality: NormalityCheck | None = None
+) -> str:
     """Name of the test, and how often it errs.
 
     Parameters
     ----------
     decisions : Decisions
-        Before the first chain.
+        Whatever they have learnt since, the words are those for the first chain.
     sampling : Sampling
         What they are taken on.
+    normality : NormalityCheck, optional
+        Whether the error of the test can be computed.
     """
-    rule = decisions.state.rule
+    rule = decisions.rule
     if rule is None:
         return "no test, every proposal is accepted"
     if isinstance(rule, BarkerTest):
         return f"Barker test with noise of {rule.noise:g} nats"
-    name = f"{type(rule).__name__} test"
-    epsilon = getattr(rule, "epsilon", None)
-    if epsilon is not None:
-        name += f" with epsilon={epsilon:g}"
     if sampling.is_exact:
-        return name
+        return "no decision can be wrong"
     if isinstance(rule, Concentration):
-        return f"{name} (wrong decisions: {epsilon:.2g} at most, if the bound is right)"
-    if decisions.plan is not None:
         return (
-            f"{name}, chosen so that no decision errs more often than {decisions.plan.max_error:g}"
-            " in the worst case; a cheaper one for decisions as they come follows after tuning"
+            f"{_named(rule)} (wrong decisions: {rule.epsilon:.2g} at most, if the bound is right)"
         )
-    return name + (_errors(rule, sampling) if epsilon is not None else "")
+    unknown = "" if normality is None or normality.passes else _NOT_NORMAL
+    if decisions.plan is not None and decisions.worst_case is not None:
+        return (
+            f"{_named(rule_of(decisions.worst_case))} while tuning, chosen so that no "
+            f"decision errs more often than {decisions.plan.max_error:g} in the worst case, then a "
+            f"cheaper one whose decisions err so often on average{unknown}"
+        )
+    if decisions.schedule is not None and not decisions.tightens:
+        return f"{type(rule).__name__} test with an epsilon for every draw{unknown}"
+    return _named(rule) + (unknown or _errors(rule, sampling))
+
+
+def _named(rule: StoppingRule) -> str:
+    epsilon = getattr(rule, "epsilon", None)
+    name = f"{type(rule).__name__} test"
+    return name if epsilon is None else f"{name} with epsilon={epsilon:g}"
 
 
 def _errors(rule: StoppingRule, sampling: Sampling) -> str:
+    if not hasattr(rule, "epsilon"):
+        return ""
     alpha = rule.alpha if isinstance(rule, WangTsiatis) else 0.5
-    looks, boundary = sampling.looks, Boundary(getattr(rule, "epsilon", math.nan), alpha)
-    worst, expected = worst_error(looks, boundary), math.nan
+    looks, boundary = sampling.looks, Boundary(rule.epsilon, alpha)
+    worst, expected = worst_error(looks, boundary), ""
     spread, acceptance = sampling.usual_spread
     if not math.isnan(spread):
-        expected = expected_error(looks, boundary, spread, acceptance=acceptance)
-    about = "" if math.isnan(expected) else f", about {expected:.2g} on average"
-    return f" (wrong decisions: {worst:.2g} at worst{about})"
+        error = expected_error(looks, boundary, spread, acceptance=acceptance)
+        expected = f"expect about {percentage(error)} of all decisions to be wrong; "
+    return f" ({expected}a decision right on the border is wrong with probability {worst:.2g})"
 
 
 def proposal_in_words(proposal: Proposal[Any], n_rows: int) -> str:
@@ -60,3 +79,17 @@ def proposal_in_words(proposal: Proposal[Any], n_rows: int) -> str:
     if n_read == 0:
         return f"{name} proposal"
     return f"{name} proposal with gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"
+
+
+def name_of_test(settings: Settings, plan: TrialPlan | None) -> str:
+    """Class of the test that decides in the end."""
+    if plan is not None:
+        return "designed"
+    return "None" if settings.rule is None else type(settings.rule).__name__
+
+
+def verdict_of(check: NormalityCheck | None) -> str:
+    """What the check of the t-test's assumption found."""
+    if check is None:
+        return "not checked"
+    return "passed" if check.passes else "failed"

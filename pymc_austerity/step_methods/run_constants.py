@@ -37,9 +37,9 @@ def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> ours, other = StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10}), {"tree_depth": int}
-    >>> merged_constants([ours, other])
-    {'epsilon': 0.05, 'n_rows': 10}
+    >>> ours = StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10, "max_error": float("nan")})
+    >>> merged_constants([ours, {"tree_depth": int}])
+    {'epsilon': 0.05, 'n_rows': 10, 'max_error': nan}
     """
     runs = [types.constants for types in statistics_types if isinstance(types, StatisticsTypes)]
     merged: dict[str, Any] = {}
@@ -47,5 +47,10 @@ def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
         if not all(name in constants for constants in runs):
             continue
         values = [constants[name] for constants in runs]
-        merged[name] = values[0] if all(value == values[0] for value in values) else values
+        merged[name] = values[0] if all(_same(value, values[0]) for value in values) else values
     return merged
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two constants are equal; NaN, which stands for none, equals itself."""
+    return bool(one == other or (one != one and other != other))

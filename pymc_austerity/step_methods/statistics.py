@@ -20,6 +20,8 @@ STATISTICS: dict[str, tuple[type, list]] = {
     "used_all_rows": (np.bool_, []),
     "audited": (np.bool_, []),
     "audit_agrees": (np.bool_, []),
+    "n_audited": (np.int64, []),
+    "n_wrong": (np.int64, []),
     "scaling": (np.float64, []),
     "test_epsilon": (np.float64, []),
 }
@@ -45,6 +47,8 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "used_all_rows": all,
     "audited": any,
     "audit_agrees": all,
+    "n_audited": sum,
+    "n_wrong": sum,
     "scaling": _mean,
     "test_epsilon": _mean,
 }
@@ -55,6 +59,7 @@ def of_decision(
 ) -> dict[str, Any]:
     """Statistics of one decision, of a proposal of some size and a test of some strictness."""
     audited = decision.exact_accept is not None
+    wrong = audited and decision.exact_accept != decision.accept
     return {
         "accepted": float(decision.accept),
         "n_rows_used": decision.n_rows_used,
@@ -64,7 +69,9 @@ def of_decision(
         "standardized_mean": decision.standardized_mean,
         "used_all_rows": decision.n_rows_used == n_rows,
         "audited": audited,
-        "audit_agrees": not audited or decision.exact_accept == decision.accept,
+        "audit_agrees": not wrong,
+        "n_audited": int(audited),
+        "n_wrong": int(wrong),
         "scaling": scaling,
         "test_epsilon": epsilon,
     }

@@ -128,6 +128,11 @@ class TrialPlan:
         looks = stratified_looks(self.strata, np.sqrt(np.mean(relative**2, axis=0)))
         return cheapest(looks=lambda batch_size, n_rows: looks, alphas=_POCOCK)
 
+    @property
+    def chooses_batch_size(self) -> bool:
+        """Whether the size of the first look is up to the design."""
+        return self._sizes is None
+
     def _is_known(self, decision: TrialDecision) -> bool:
         """Whether it needed rows, and none of them was impossible."""
         spread = float(self._spreads(decision.deviations))

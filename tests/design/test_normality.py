@@ -60,7 +60,7 @@ def test_normal_rows_pass(epsilon):
     check = checked(np.random.default_rng(4).normal(size=20_000), 100, epsilon)
     assert check.passes
     assert check.is_light_tailed
-    assert "close to" in str(check)
+    assert "near enough to" in str(check)
 
 
 def test_rare_large_rows_fail_unless_they_do_no_harm():

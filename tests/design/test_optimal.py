@@ -129,8 +129,9 @@ def test_too_few_rows_for_a_test():
 def test_it_reads_well():
     design = TestDesign(500, 0.0123, 0.25, 0.02, 0.1, 0.3, 0.01)
     assert str(design) == (
-        "batch_size 500, epsilon 0.0123, alpha 0.25: reads 30.0% of the rows; wrong decisions "
-        "2.00% on average (acceptance probability off by 1.00%), 10.00% at worst"
+        "batch_size 500, epsilon 0.0123, alpha 0.25: reads 30.0% of the rows; expect 2% of all "
+        "decisions to be wrong (acceptance probabilities are off by 1%); a decision right on the "
+        "border is wrong with probability 0.1"
     )
     unknown = dataclasses.replace(design, expected_acceptance_error=math.nan)
     assert "acceptance" not in str(unknown)

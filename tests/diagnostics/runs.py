@@ -20,8 +20,8 @@ def synthetic(n_chains=2, n_draws=50, n_step_methods=None, attrs=None, **changed
         "accepted": 1.0,
         "decision_error": 0.02,
         "standardized_mean": 3.0,
-        "audited": False,
-        "audit_agrees": True,
+        "n_audited": 0,
+        "n_wrong": 0,
         "scaling": 1.0,
     } | changed
     shape = (n_chains, n_draws) + ((n_step_methods,) if n_step_methods else ())
@@ -36,10 +36,9 @@ def synthetic(n_chains=2, n_draws=50, n_step_methods=None, attrs=None, **changed
 def audited(n_audited, n_wrong, **kwargs):
     """The first draws of the first of two chains are audited, and the first of these are wrong."""
     number = np.arange(kwargs.get("n_draws", 50))
-    flags = np.zeros((2, number.size), dtype=bool)
-    flags[0], agrees = number < n_audited, np.ones_like(flags)
-    agrees[0] = number >= n_wrong
-    return synthetic(audited=flags, audit_agrees=agrees, **kwargs)
+    checked, wrong = np.zeros((2, 2, number.size), dtype=int)
+    checked[0], wrong[0] = number < n_audited, number < n_wrong
+    return synthetic(n_audited=checked, n_wrong=wrong, **kwargs)
 
 
 def real(build, *, beside=None, draws=200, **settings):

@@ -8,7 +8,7 @@ from pymc_austerity.diagnostics import report
 from tests.diagnostics.runs import audited, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression
 
-QUIET = {"audited": True, "attrs": {"control_variates": 2, "proposal": "Mixture"}}
+QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "Mixture"}}
 
 
 def advice(run, **kwargs):
@@ -19,11 +19,11 @@ def advice(run, **kwargs):
 def test_numbers_are_in_the_text():
     text = report(audited(40, 2, attrs={"setup_seconds": 1.25}))
     for number in (
-        "100 decisions in 2 chains, about 1,000 rows",
+        "100 decisions in 2 chains on 1,000 rows",
         "0.02 on average and 0.02 at most (epsilon 0.05)",
-        "2.0 wrong decisions (2.00%)",
+        "2 wrong decisions (2%)",
         "0.0% of the decisions are exact",
-        "of 40 audited decisions, 2 were wrong: 5.00%, with 95% interval 0.61%",
+        "40 of 100 decisions checked on all rows, 2 of these wrong: 5.00%, with 95% interval 0.61%",
         "10.00% of the rows on average: mean 100, median 100, 95% quantile 100",
         "1.0 looks",
         "100% of the proposals were accepted",
@@ -47,7 +47,7 @@ def test_nothing_to_change():
     [
         (audited(50, 25), "More decisions are wrong than the 5.00% allowed by epsilon"),
         (synthetic(), "No decision was checked on all rows"),
-        (audited(50, 0), "50 audited decisions are too few to confirm a rate of 5.00%"),
+        (audited(50, 0), "50 of the decisions audited is too few to confirm a rate of 5.00%"),
         (audited(600, 25, n_draws=600), "The audit neither confirms nor contradicts"),
     ],
 )
@@ -83,7 +83,7 @@ def test_one_thing_to_change(changed, attrs, advised):
 
 def test_promise_of_the_user():
     run = synthetic(n_draws=500, **QUIET)
-    assert "audited decisions are too few" in advice(run, promised=1e-4)[0]
+    assert "audited is too few" in advice(run, promised=1e-4)[0]
     with pytest.raises(SettingError, match="promised"):
         report(run, promised=2)
 
@@ -94,11 +94,11 @@ def test_several_step_methods_and_steps():
     together, first, second = (
         " ".join(report(run, step_method=chosen).split()) for chosen in (None, 0, 1)
     )
-    assert together.startswith("300 decisions in 2 chains by 2 step methods, about 1,000 rows")
+    assert together.startswith("300 decisions in 2 chains by 2 step methods on 1,000 rows")
     assert "(epsilon 0.01, 0.1)" in together
-    assert first.startswith("200 decisions in 2 chains, about")
+    assert first.startswith("200 decisions in 2 chains on")
     assert "(epsilon 0.01)" in first
-    assert "of the draws are exact" in first
+    assert "of the draws all decisions are exact" in first
     assert "(epsilon 0.1)" in second
     assert "of the decisions are exact" in second
 
@@ -116,8 +116,8 @@ def test_no_warning_but_words(recwarn):
 @pytest.mark.parametrize("build", [normal_mean, normal_regression])
 def test_real_runs(build):
     text = report(real(build, audit=1.0))
-    assert text.startswith("400 decisions in 2 chains, about 2,000 rows")
-    assert "of 400 audited decisions" in text
+    assert text.startswith("400 decisions in 2 chains on 2,000 rows")
+    assert "400 of 400 decisions checked" in " ".join(text.split())
     assert not any(word in text for word in ("nan", "None", "inf "))
 
 
@@ -125,3 +125,105 @@ def test_default_settings():
     text = report(real(normal_regression, control_variates="auto", audit=0.5, batch_size=None))
     assert "Use control variates" not in text
     assert np.char.count(text, "\n") > 8
+
+
+# ------------------------------------------------------------------ kinds of runs
+
+
+def kind_of(n_draws=500, **attrs):
+    """A run some of whose decisions look as if something had to be changed."""
+    changed = {name: attrs.pop(name) for name in list(attrs) if name in synthetic().data_vars}
+    usual = {"control_variates": 0, "sampling": "Windows", "proposal": "RandomWalk"}
+    return synthetic(n_draws=n_draws, **({"accepted": 0.3} | changed), attrs=usual | attrs)
+
+
+MANY_LOOKS = {"n_looks": 30, "data_fraction": 0.7}
+EXACT = {"used_all_rows": True, "data_fraction": 1.0, "decision_error": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("run", "says"),
+    [
+        (kind_of(**EXACT, epsilon=0.0), "This is plain Metropolis-Hastings."),
+        (kind_of(**EXACT, epsilon=0.0, sampler="AusterityGibbs"), "This is plain Gibbs sampling."),
+        (kind_of(test="BarkerTest", epsilon=np.nan), "Audit: Barker's decisions are random"),
+        (kind_of(test="None", epsilon=np.nan, n_looks=0), "every proposal was accepted"),
+        (kind_of(n_looks=30, n_audited=1, max_error=0.05, test="designed", control_variates=2,
+                 sampling="StratifiedWindows"), "the 5.00% promised"),
+    ],
+    ids=["exact", "exact Gibbs", "Barker", "no test", "designed"],
+)  # fmt: skip
+def test_runs_with_nothing_to_change(run, says):
+    assert advice(run) == ["Nothing stands out."]
+    assert says in " ".join(report(run).split())
+
+
+@pytest.mark.parametrize(
+    ("run", "advised", "not_advised"),
+    [
+        (kind_of(**MANY_LOOKS, n_audited=1, test="designed", max_error=0.05),
+         ["a larger max_error"], ["batch_size", "epsilon"]),
+        (kind_of(**MANY_LOOKS, n_audited=1, test="EmpiricalBernstein"),
+         ["find a smaller bound"], ["batch_size", "larger epsilon"]),
+        (kind_of(**MANY_LOOKS, n_audited=1, sampler="AusterityGibbs"),
+         ["Updates read 70% of the factors", "An update takes"], ["control", "rows", "MH"]),
+        (kind_of(sampler="AusterityGibbs"), ["pass audit=0.1 to AusterityGibbs"], ["rows", "MH"]),
+        (kind_of(n_audited=1, n_wrong=1, sampler="AusterityGibbs"),
+         ["More updates are wrong", "smaller epsilon"], ["control", "rows", "MH"]),
+        (kind_of(n_audited=1, n_wrong=1, max_error=0.01, test="designed"),
+         ["smaller max_error"], ["epsilon"]),
+        (kind_of(n_audited=1, n_wrong=1, test="Hoeffding"), ["bound"], ["epsilon bounds one"]),
+        (kind_of(n_audited=1, normality="failed"), ["step.normality", "influence"], []),
+        (kind_of(n_audited=1, normality="failed", sampling="StratifiedWindows"),
+         ["step.normality", "larger batch_size"], ["influence"]),
+        (kind_of(**(EXACT | {"used_all_rows": [[True], [False]]}), n_audited=1),
+         ["choose a smaller batch_size"], ["control"]),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_advice_is_for_the_kind_of_run(run, advised, not_advised):
+    text = " ".join(advice(run))
+    assert all(words in text for words in advised), text
+    assert not any(words in text for words in not_advised), text
+
+
+def test_strata_have_first_looks_of_their_own():
+    settled = {"decision_error": 1e-7, "n_audited": 1, "batch_size": 320, "control_variates": 2}
+    assert "smaller batch_size" in advice(kind_of(**settled))[0]
+    assert advice(kind_of(**settled, sampling="StratifiedWindows")) == ["Nothing stands out."]
+
+
+def test_a_failed_check_is_told():
+    text = report(kind_of(normality="failed"))
+    assert "NOT normal enough" in text
+    assert "wrong decisions (" not in text  # what the test believed is not passed on
+    assert "NOT normal enough" not in report(kind_of(normality="passed"))
+    broken = kind_of(n_audited=1, n_wrong=1, normality="failed")
+    (only,) = advice(broken)
+    assert "were not normal (step.normality), so choose a larger batch_size, sample by" in only
+    assert "smaller epsilon" not in only
+
+
+def test_few_audits_say_little():
+    run = audited(3, 0, n_draws=2_000)
+    text = " ".join(report(run).split())
+    assert "3 of 4,000 decisions checked on all rows" in text
+    assert "So few say little about the 5.00% allowed by epsilon." in text
+    assert "Pass audit=0.1 to AusterityMH" in text
+    assert "Pass audit=0.8 to" in " ".join(advice(audited(3, 0)))  # 72 of 100 decisions
+    assert "audit=1 to AusterityMH, and take more draws" in " ".join(advice(run, promised=1e-4))
+
+
+def test_updates_of_a_sweep_are_counted():
+    attrs = {"sampler": "AusterityGibbs", "n_factors": 5_000, "steps_per_draw": 60}
+    run = synthetic(n_rows_used=6_000, n_looks=60, n_audited=2, accepted=0.4, attrs=attrs)
+    text = " ".join(report(run).split())
+    assert text.startswith("6,000 updates in 2 chains, each on 1,000 of 5,000 factors at most")
+    assert "200 of 6,000 updates checked on all factors" in text
+    assert "An update read 10.00% of its factors" in text
+    assert "40% of the updates changed their entry" in text
+
+
+def test_rows_of_gradients_are_told():
+    assert "A proposal read 50 rows" in report(kind_of(proposal_rows=50))
+    assert "gradients" not in report(kind_of())

@@ -135,17 +135,32 @@ class TestReference:
         assert abs(found["sd"][0] / sd - 1.0) < 4 * found["sd_error"][0]
         assert found["mean_error"][0] < 0.01
 
-    def test_a_bad_approximation_is_improved(self):
-        """Shifted and too narrow, the weights of its points are too uneven."""
-        rng = np.random.default_rng(1)
+    def test_a_bad_approximation_is_noticed(self):
+        """Shifted and too narrow: some points weigh as much as all others."""
 
         def value(z):
-            return float(-0.5 * np.sum(((z - 1.0) / 2.0) ** 2))
+            return float(-0.5 * np.sum(((z - 2.0) / 3.0) ** 2))
 
-        found = reference.importance_moments(value, np.zeros(3), np.eye(3), 8_000, rng)
-        assert found["n_rounds"] > 1 and found["pareto_k"] < 0.7
-        assert (np.abs(np.asarray(found["mean"]) - 1.0) < 8 * found["mean_error"]).all()
-        assert (np.abs(np.asarray(found["sd"]) / 2.0 - 1.0) < 4 * found["sd_error"]).all()
+        with pytest.raises(reference.UnevenWeights, match="Pareto k"):
+            reference.importance_moments(
+                value, np.zeros(3), np.eye(3), 2_000, np.random.default_rng(1)
+            )
+
+    def test_then_a_long_run_tells_where_to_look(self, monkeypatch):
+        problem = problems.logistic(2_000, 4)
+        direct = reference.reference(problem, 8_000)
+        assert direct["points"] == "about the mode"
+        monkeypatch.setattr(reference, "_LONG_RUN", 4_000)
+        monkeypatch.setattr(
+            reference,
+            "normal_approximation",
+            lambda *_: (np.full(4, 2.0), 1e-3 * np.eye(4)),
+        )
+        found = reference.reference(problem, 8_000)
+        assert found["points"] == "about the mean of a long run"
+        distance, of_sd = summary.errors(found, direct)
+        assert distance < 6 * max(found["mean_error"] + direct["mean_error"])
+        assert of_sd < 6 * max(found["sd_error"] + direct["sd_error"])
 
     def test_follows_the_order_of_the_flattened_draws(self):
         problem = problems.student_t(5_000)

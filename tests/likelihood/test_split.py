@@ -131,9 +131,20 @@ class TestWords:
         model = model_of("survival_with_a_potential")
         split = split_log_density(model)
         text = explain(split, [model.rvs_to_values[model["b"]]])
-        assert "On mini-batches: 'y'" in text
+        assert "Split into rows: 'y'" in text
         assert "'cens': a potential" in text
         assert "Left to other step methods: 'a'" in text
+
+    def test_computed_data_and_jacobians_are_told(self):
+        with pm.Model() as model:
+            x = pm.Data("x", np.arange(9.0))
+            sigma = pm.HalfNormal("sigma")
+            pm.Normal("y", pm.math.exp(x) * pm.Normal("b"), sigma, observed=np.arange(9.0))
+        lines = explain(split_log_density(model)).splitlines()
+        assert any("(computed from the data once, at the start): 9 of float64" in x for x in lines)
+        assert "  reads y: 9 of float64, 0.0 MB." in lines
+        assert "  'sigma': a prior, with the Jacobian of its transform." in lines
+        assert "  'b': a prior." in lines
 
     def test_name_a_potential_that_could_be_subsampled(self):
         with pm.Model() as model:

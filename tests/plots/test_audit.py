@@ -63,6 +63,22 @@ def test_without_audits():
         plot_audit({})
 
 
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"attrs": {"test": "BarkerTest"}}, "Barker's decisions are random.*nothing to audit"),
+        ({"attrs": {"test": "None"}, "n_looks": 0}, "no test that could be wrong"),
+        ({"used_all_rows": True}, "Every decision is exact"),
+        ({"attrs": {"sampler": "AusterityGibbs"}}, "pass audit=0.1 to AusterityGibbs"),
+    ],
+)
+def test_says_why_nothing_was_audited(changed, reason):
+    run = synthetic(**changed)
+    for runs in (run, {"one": run, "other": run}):
+        with pytest.raises(SettingError, match=reason):
+            plot_audit(runs)
+
+
 def test_compound_runs():
     ax = plot_audit(real(normal_regression, blocked=False, audit=1.0, draws=50), promised=1.0)
     labels = [label.get_text() for label in ax.get_yticklabels()]

@@ -42,6 +42,14 @@ def test_small_shares_are_seen():
     assert widths(ax).sum() == pytest.approx(1)
 
 
+def test_no_more_than_all_rows_are_shown():
+    for ax in plot_data_usage(synthetic(data_fraction=1.0)):
+        ax.figure.canvas.draw()
+        shown = [t for t in ax.get_yticks() if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
+        assert max(shown) == pytest.approx(1.0)
+    assert widths(ax).sum() == pytest.approx(1)
+
+
 def test_decisions_without_rows_are_left_out():
     looks = np.arange(50) % 2
     left, right = plot_data_usage(synthetic(n_looks=looks, data_fraction=0.4 * looks), window=2)

@@ -38,6 +38,16 @@ def test_says_how_many_lie_beyond():
     assert legend_of(ax)[0] == "decisions of the run (10.0% lie beyond)"
 
 
+def test_far_decisions_do_not_hide_the_near_ones(rng):
+    """With control variates most lie tens of thousands of standard errors away."""
+    distances = np.where(np.arange(50) < 5, 3.0, 10.0 ** rng.uniform(3, 4.6, size=50))
+    ax = plot_decision_errors(synthetic(standardized_mean=distances))
+    near = np.array([p.get_height() for p in ax.patches if abs(p.get_x() + p.get_width() / 2) < 9])
+    assert near.max() == pytest.approx(0.1)
+    assert (near > 0).sum() == 1
+    assert near.size > 3
+
+
 def test_unknown_distances_are_left_out():
     distances = np.where(np.arange(50) < 25, np.nan, 1.0)
     ax = plot_decision_errors(synthetic(standardized_mean=distances))

@@ -52,6 +52,16 @@ def test_makes_one_figure_with_labels(name):
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("width", [5.0, 12.0])
+def test_legends_are_not_cut_off(name, width):
+    figure = plt.figure(figsize=(width, 4.0), layout="constrained")
+    for ax in np.ravel(CALLS[name](ax=figure.add_subplot())):
+        ax.figure.canvas.draw()
+        box = ax.get_legend().get_window_extent()
+        assert box.x0 >= 0 and box.x1 <= ax.figure.bbox.x1
+
+
+@pytest.mark.parametrize("name", CALLS)
 def test_asks_for_matplotlib_where_there_is_none(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"need matplotlib: pip install .*\[plots\]"):
@@ -79,3 +89,10 @@ def test_importing_the_plots_does_not_import_matplotlib():
         [sys.executable, "-c", imports_it], capture_output=True, text=True, check=True
     )
     assert shown.stdout == alone.stdout
+
+
+@pytest.mark.parametrize(("steps", "unit"), [(1, "decisions"), (5, "draws")])
+def test_means_of_draws_are_not_called_decisions(steps, unit):
+    run = synthetic(attrs={"steps_per_draw": steps})
+    assert plot_decision_errors(run).get_ylabel() == f"share of the {unit}"
+    assert plot_data_usage(run)[1].get_xlabel() == f"share of the {unit}"

@@ -155,6 +155,8 @@ def test_statistics(built):
         "used_all_rows",
         "audited",
         "audit_agrees",
+        "n_audited",
+        "n_wrong",
         "scaling",
         "test_epsilon",
     }
@@ -162,6 +164,8 @@ def test_statistics(built):
     n_rows = stats.attrs["n_rows"]
     assert n_rows == 2_000
     assert stats.attrs["epsilon"] == 0.05
+    assert np.isnan(stats.attrs["max_error"]) and np.ndim(stats.attrs["max_error"]) == 0
+    assert stats.attrs["sampler"] == "AusterityMH"
     assert not paper or stats.attrs["batch_size"] == 100
     assert stats.attrs["subsampled"] == "y"
     used = stats["n_rows_used"].values
@@ -192,7 +196,9 @@ def test_saved_and_loaded(built, tmp_path):
         np.testing.assert_array_equal(
             loaded["sample_stats"][name].values, idata["sample_stats"][name].values
         )
-    assert loaded["sample_stats"].attrs["n_rows"] == 2_000
+    for name in ("n_rows", "epsilon", "max_error", "audit", "normality"):  # the same from disk
+        kept, stored = (x["sample_stats"].attrs[name] for x in (idata, loaded))
+        assert kept == stored or np.isnan([kept, stored]).all()
     assert loaded["sample_stats"].attrs["proposal"] == type(step.proposal).__name__
     assert len(az.summary(loaded)) == sum(values[0, 0].size for values in draws(idata).values())
     assert "mu" in az.ess(loaded) or len(az.ess(loaded)) > 0

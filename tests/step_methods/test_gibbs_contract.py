@@ -251,6 +251,8 @@ def test_statistics_of_a_run(field, built):
         "used_all_rows",
         "audited",
         "audit_agrees",
+        "n_audited",
+        "n_wrong",
         "test_epsilon",
     }
     assert all(stats[name].shape == (2, 200) for name in stats.data_vars)

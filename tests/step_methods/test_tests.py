@@ -112,6 +112,7 @@ def test_epsilon_as_a_function_of_the_draw():
         epsilon=lambda draw: 0.4 / (1.0 + draw),
         **PAPER,
     )
+    assert np.isnan(idata["sample_stats"].attrs["epsilon"])  # there is not one for all draws
     expected = 0.4 / (1.0 + np.arange(30, 80))
     for chain in idata["sample_stats"]["test_epsilon"].values:
         np.testing.assert_allclose(chain, expected)
@@ -141,9 +142,11 @@ def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
         step = AusterityMH(max_error=0.02, control_variates=None, audit=0.5)
         idata = pm.sample(step=step, draws=800, tune=800, chains=2, cores=1, random_seed=1, **QUIET)
     assert "no decision errs more often than 0.02" in repr(step)
+    assert f"with epsilon={step.decisions.worst_case.epsilon:g} while tuning" in repr(step)
     stats = idata["sample_stats"]
     assert stats.attrs["max_error"] == 0.02
-    assert np.isnan(stats.attrs["epsilon"])
+    assert stats.attrs["test"] == "designed"
+    assert np.isnan([stats.attrs["epsilon"], stats.attrs["batch_size"]]).all()
     designed = np.unique(stats["test_epsilon"].values, axis=1)
     assert designed.shape == (2, 1)  # one for each chain
     worst = step.decisions.worst_case
@@ -202,8 +205,12 @@ def test_rare_influence_is_noticed_before_and_after_a_run():
     """0.1 % of the rows carry everything: strata find them, uniform samples miss them."""
     model = rare_influence()
     walk = {"proposal": RandomWalk(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
+    with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"), model:
+        assert "NOT normal enough to say how often it errs" in repr(AusterityMH(strata=None))
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"):
         uniform = sample(model, strata=None, **walk)
+    assert uniform["sample_stats"].attrs["normality"] == "failed"
+    assert "NOT normal enough" in report(uniform)
     with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
         audit(uniform)
     audit(sample(model, **walk))  # neither warns: warnings are errors here

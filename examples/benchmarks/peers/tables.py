@@ -135,9 +135,9 @@ def everything(results: Results) -> Iterator[str]:
         truth = results.get(model, n_rows, "reference")
         if truth is not None:
             yield (
-                f"Reference: {truth['n_points']:,} points of importance sampling with all rows, "
-                f"{rounds(truth)}Pareto k {truth['pareto_k']:.2f}; its own standard errors are at "
-                f"most {max(truth['mean_error']):.3f} sds for means and "
+                f"Reference: {truth['n_points']:,} points of importance sampling with all rows "
+                f"{truth.get('points', 'about the mode')}, Pareto k {truth['pareto_k']:.2f}; its "
+                f"own standard errors are at most {max(truth['mean_error']):.3f} sds for means and "
                 f"{100 * max(truth['sd_error']):.2f} % for sds."
             )
         else:
@@ -149,12 +149,6 @@ def everything(results: Results) -> Iterator[str]:
                 for name, cell in results.of(model, n_rows).items()
             ],
         )
-
-
-def rounds(truth: dict[str, Any]) -> str:
-    """How often the approximation that points are drawn from was improved, if it was."""
-    n_rounds = truth.get("n_rounds", 1)
-    return "" if n_rounds == 1 else f"the {n_rounds}th approximation, "
 
 
 def full_row(

@@ -90,6 +90,7 @@ def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[st
     used, standardized = outcomes.n_rows_used, outcomes.standardized_mean
     known = standardized[~np.isnan(standardized)]
     audited = outcomes.exact_flip >= 0
+    n_wrong = int((audited & (outcomes.exact_flip != outcomes.flipped)).sum())
     n_factors = int(sizes.sum())
     return {
         "accepted": float(outcomes.flipped.mean()),
@@ -100,5 +101,7 @@ def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[st
         "standardized_mean": float(known.mean()) if known.size else math.nan,
         "used_all_rows": bool((used == sizes).all()),
         "audited": bool(audited.any()),
-        "audit_agrees": bool((~audited | (outcomes.exact_flip == outcomes.flipped)).all()),
+        "audit_agrees": n_wrong == 0,
+        "n_audited": int(audited.sum()),
+        "n_wrong": n_wrong,
     }

@@ -1,0 +1,162 @@
+"""What kind of run it is: another kind is told other things."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+__all__ = ["Kind"]
+
+_WITHOUT_VERDICT = {"None", "BarkerTest"}
+_BOUNDED = {"Hoeffding", "EmpiricalBernstein"}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Who decided about what, and by which test.
+
+    Parameters
+    ----------
+    statistics : xarray.Dataset
+        As from `statistics_of`.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import statistics_of
+    >>> from pymc_austerity.diagnostics.kind import Kind
+    >>> used = {"n_rows_used": (("chain", "draw"), [[100, 300]])}
+    >>> kind = Kind(statistics_of(xr.Dataset(used, attrs={"test": "BarkerTest"})))
+    >>> kind.sampler, kind.rows, kind.has_verdicts
+    ('AusterityMH', 'rows', False)
+    """
+
+    statistics: xr.Dataset
+
+    def constants(self, name: str) -> list[Any]:
+        """Values of a constant of the run, one for each step method; none if it is not known."""
+        values = self.statistics.coords.get(name)
+        return [] if values is None else values.values.tolist()
+
+    def constant(self, name: str) -> Any:
+        """The value that all step methods share, else None."""
+        values = self.constants(name)
+        return values[0] if values and all(value == values[0] for value in values) else None
+
+    # ------------------------------------------------------------------ words
+
+    @property
+    def sampler(self) -> str:
+        """Name of the step method."""
+        return self.constant("sampler") or "AusterityMH"
+
+    @property
+    def is_gibbs(self) -> bool:
+        """Whether entries were updated, and nothing was proposed."""
+        return self.sampler == "AusterityGibbs"
+
+    @property
+    def rows(self) -> str:
+        """What decisions read."""
+        return "factors" if self.is_gibbs else "rows"
+
+    @property
+    def decision(self) -> str:
+        """What is decided, and counted."""
+        return "update" if self.is_gibbs else "decision"
+
+    @property
+    def a_decision(self) -> str:
+        """What is decided, with its article."""
+        return "an update" if self.is_gibbs else "a decision"
+
+    @property
+    def unit(self) -> str:
+        """What a record is about: single decisions, or the mean of those of a draw."""
+        return f"{self.decision}s" if set(self.constants("steps_per_draw")) == {1} else "draws"
+
+    @property
+    def strictness(self) -> str:
+        """The argument that says how often decisions may be wrong."""
+        return "max_error" if self.is_designed else "epsilon"
+
+    # ------------------------------------------------------------------ the test
+
+    @property
+    def tests(self) -> set[str]:
+        """Names of the tests."""
+        return set(self.constants("test"))
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether some decisions are right or wrong."""
+        return not self.tests or not self.tests <= _WITHOUT_VERDICT
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether an inequality bounds the error of whole decisions."""
+        return bool(self.tests) and self.tests <= _BOUNDED
+
+    @property
+    def is_designed(self) -> bool:
+        """Whether the user named an error and left the test to the design."""
+        return bool(np.isfinite(self.max_error))
+
+    @property
+    def max_error(self) -> float:
+        """Largest share of wrong decisions that was asked for; NaN if none was."""
+        return max([value for value in self.constants("max_error") if value == value] or [np.nan])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no decision can be wrong, by what the run recorded."""
+        if not {"used_all_rows", "n_looks"} <= set(self.statistics):
+            return False
+        exact = self.statistics["used_all_rows"] | (self.statistics["n_looks"] == 0)
+        return self.has_verdicts and bool(exact.all())
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether the check before the run let the means of first looks pass for normal."""
+        return "failed" not in self.constants("normality")
+
+    @property
+    def is_stratified(self) -> bool:
+        """Whether rows were sampled in strata, which have first looks of their own."""
+        return "StratifiedWindows" in self.constants("sampling")
+
+    @property
+    def nothing_to_audit(self) -> str:
+        """Why there is nothing to audit, in a sentence; empty if there is something."""
+        if self.tests == {"None"}:
+            return "There was no test that could be wrong, so that there is nothing to audit."
+        if not self.has_verdicts:
+            return "Barker's decisions are random, not right or wrong: there is nothing to audit."
+        if self.is_exact:
+            return f"Every {self.decision} is exact, so that there is nothing to audit."
+        return ""
+
+    @property
+    def fewer_errors(self) -> str:
+        """What makes fewer decisions wrong."""
+        if self.is_bounded:
+            return "the bound of the differences is too small: choose a larger one"
+        if not self.is_normal:
+            return f"means of first looks were not normal (step.normality), so {self.more_normal}"
+        if self.is_designed:
+            return (
+                "choose a smaller max_error, or tune longer to have better decisions to design on"
+            )
+        return "choose a smaller epsilon, or a larger batch_size"
+
+    @property
+    def more_normal(self) -> str:
+        """What makes means of first looks more normal."""
+        remedy = "choose a larger batch_size"
+        if self.is_stratified:
+            return remedy
+        return (
+            f"{remedy}, sample by influence (control_variates='auto', strata='auto'), or take a "
+            "test that needs no normal means (test=EmpiricalBernstein(...))"
+        )
