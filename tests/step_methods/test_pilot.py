@@ -11,7 +11,7 @@ from pymc_austerity import AusterityMH
 N_RARE = 12
 
 
-def rare_category(n_rows, seed=1):
+def rare_category(n_rows, seed=2):
     """A success rate of 0.3, but none among the few rows of a category."""
     rng = np.random.default_rng(seed)
     rare = np.arange(n_rows) < N_RARE
