@@ -100,7 +100,7 @@ class AusterityMH(SubsamplingStep):
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
         proposal, for those that follow gradients (`Langevin`).
     batch_size : int, optional
-        Rows of the first look at most: fewer than 320 make fewer strata, fewer than 40 none. With
+        Rows of the first look at most; strata want ten each, and below 40 there are none. With
         uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
         Names of the observed variables or potentials to subsample. By default the observed
