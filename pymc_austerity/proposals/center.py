@@ -11,6 +11,9 @@ from pymc_austerity.proposals.score import Score
 
 __all__ = ["Center"]
 
+_MARGIN = 2.0
+"""Squared distance that is taken for chance, next to the one that is expected."""
+
 
 @dataclass
 class Center:
@@ -33,17 +36,18 @@ class Center:
     def __post_init__(self) -> None:
         self.total = np.zeros(self.approximation.mean.size)
 
-    def saw(self, outcome: Outcome, squared_distance: float) -> None:
-        """Count a step; `squared_distance` is in standard deviations."""
+    def saw(self, outcome: Outcome) -> None:
+        """Count a step."""
         self.total += outcome.following
         self.score.tried(outcome.n_rows_used)
         if outcome.accepted:
-            self.score.moved(squared_distance)
+            jump = self.approximation.standardize(outcome.following - outcome.previous)
+            self.score.moved(float(jump.dot(jump)))
 
     def discount(self) -> None:
         """Let what was learnt on the way to the posterior count less."""
         self.score.discount()
-        self.total *= 0.25
+        self.total *= 0.5
 
     @property
     def independence(self) -> float:
@@ -62,15 +66,16 @@ class Center:
     def estimate(self) -> GaussianApproximation:
         """The approximation, about the mean if that can be told from where it was.
 
-        The way to the average is shortened by the positive-part factor of James and Stein (1961),
-        Estimation with quadratic loss.
+        The way to the average is shortened by the factor of James and Stein (1961), Estimation with
+        quadratic loss. It is not gone at all unless it is longer than chance explains, with a
+        margin, as chains that stick are worth fewer independent draws than it seems.
         """
         if not self.uncertainty < np.inf:
             return self.approximation
         way = self.total / self.score.n_tries - self.approximation.mean
         shift = self.approximation.standardize(way)
         squared = float(shift.dot(shift))
-        if squared <= self.uncertainty:
+        if squared <= _MARGIN * self.uncertainty:
             return self.approximation
         kept = 1.0 - self.uncertainty / squared
         return replace(self.approximation, mean=self.approximation.mean + kept * way)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals.center import Center
 from pymc_austerity.proposals.crank_nicolson import CrankNicolson
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
@@ -39,8 +38,8 @@ class MixtureState:
         Component that made the last proposal.
     scores : list of Score
         How far each component has come and what that cost.
-    center : Center or None
-        Of the Crank-Nicolson moves; None without a normal approximation.
+    inverse_root : float array, shape (d, d), or None
+        Puts jumps in units of the normal approximation.
     n_steps, window : int
         Steps in the current window, and its length.
     cumulative : list of float
@@ -50,7 +49,7 @@ class MixtureState:
     states: list[Any]
     shares: NDArray[np.float64]
     scores: list[Score]
-    center: Center | None
+    inverse_root: NDArray[np.float64] | None
     chosen: int = 0
     n_steps: int = 0
     window: int = _FIRST_WINDOW
@@ -68,9 +67,6 @@ class Mixture:
     component that is stuck now and then for long is not mistaken for a fast one. When tuning ends
     the best one gets everything but `smallest_share`, which goes to the last component: the one
     that works where the others fail.
-
-    Crank-Nicolson moves are made about the mean of the posterior, as far as the tuning phase can
-    tell it from the mode: in skewed posteriors many more of them are accepted there.
 
     Parameters
     ----------
@@ -116,7 +112,7 @@ class Mixture:
             states=[component.init(layout, approximation) for component in self.components],
             shares=np.full(k, 1.0 / k),
             scores=[Score() for _ in self.components],
-            center=None if approximation is None else Center(approximation),
+            inverse_root=None if approximation is None else approximation.inverse_root,
         )
         return _with_shares(state, state.shares)
 
@@ -134,17 +130,13 @@ class Mixture:
         """Credit the component that made the proposal; at the end of a window, new shares."""
         chosen = state.chosen
         state.states[chosen] = self.components[chosen].tune(state.states[chosen], outcome)
-        score, center = state.scores[chosen], state.center
+        score = state.scores[chosen]
         score.tried(outcome.n_rows_used)
-        squared = 0.0
         if outcome.accepted:
             jump = outcome.following - outcome.previous
-            if center is not None:
-                jump = center.approximation.standardize(jump)
-            squared = float(jump.dot(jump))
-            score.moved(squared)
-        if center is not None:
-            center.saw(outcome, squared)
+            if state.inverse_root is not None:
+                jump = state.inverse_root.dot(jump)
+            score.moved(float(jump.dot(jump)))
         state.n_steps += 1
         if state.n_steps < state.window:
             return state
@@ -152,25 +144,12 @@ class Mixture:
         k = len(self.components)
         shares = np.full(k, _SHARE_OF_OTHERS / k)
         shares[self._best(state)] += 1.0 - _SHARE_OF_OTHERS
-        self._recenter(state)
         for score in state.scores:
             score.discount()
-        if center is not None:
-            center.discount()
         return _with_shares(state, shares)
-
-    def _recenter(self, state: MixtureState) -> None:
-        """Crank-Nicolson moves about where the chain has found the mean to be."""
-        if state.center is None:
-            return
-        approximation = state.center.estimate()
-        for i, component in enumerate(self.components):
-            if isinstance(component, CrankNicolson):
-                state.states[i] = approximation
 
     def freeze(self, state: MixtureState) -> MixtureState:
         """The best component, and the last one now and then."""
-        self._recenter(state)
         state.states = [
             component.freeze(own)
             for component, own in zip(self.components, state.states, strict=True)

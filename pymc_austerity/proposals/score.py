@@ -49,7 +49,7 @@ class Score:
     def discount(self) -> None:
         """Let what was learnt on the way to the posterior count less."""
         for name in ("n_moves", "n_tries", "travelled", "squared_waits", "cost"):
-            setattr(self, name, 0.25 * getattr(self, name))
+            setattr(self, name, 0.5 * getattr(self, name))
 
     @property
     def distance_per_wait(self) -> float:

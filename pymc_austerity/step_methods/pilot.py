@@ -12,19 +12,14 @@ from pymc_austerity.step_methods.settings import Settings
 
 __all__ = ["about_mean"]
 
-_LOOK_EVERY = 500
-_FEWEST_STEPS = 2_000
-"""Chains learn as much while they tune."""
-
-_MOST_STEPS = 6_000
-_MOST_PASSES = 10
-"""Over all rows, if every decision were taken at its first look."""
+_ROUNDS = (250, 500, 1_000, 2_000)
+"""Steps about each of the centres found so far."""
 
 _CLOSE = 0.01
 """Squared distance from the mean, in standard deviations, that is not worth more steps. Chains that
 stick are worth fewer independent draws than it seems."""
 
-_EFFICIENT = 0.4
+_EFFICIENT = 0.3
 """Independent draws of a step, beyond which there is little to gain."""
 
 
@@ -52,27 +47,22 @@ def about_mean(
     rng : numpy.random.Generator
         Source of randomness.
     """
-    decisions = Decisions(Settings(audit=0.0))
-    state = mixture.init(layout, machinery.approximation)
-    center = state.center
-    if center is None:
+    approximation = machinery.approximation
+    if approximation is None:
         return machinery
-    sampling = machinery.sampling
-    current = center.approximation.mean.astype(start.dtype)
-    first_look = int(sampling.design.first_counts.sum())
-    most_steps = min(_MOST_STEPS, _MOST_PASSES * sampling.design.n_rows // first_look)
-    if most_steps < _FEWEST_STEPS:
-        return machinery
-    for n_steps in range(1, most_steps + 1):
-        proposed, log_ratio = mixture.propose(state, current, rng)
-        decision = machinery.decide(decisions, proposed, current, log_ratio, rng)
-        following = proposed if decision.accept else current
-        outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
-        state, current = mixture.tune(state, outcome), following
-        if n_steps % _LOOK_EVERY == 0 and _is_enough(center):
+    decisions, center = Decisions(Settings(audit=0.0)), Center(approximation)
+    current = approximation.mean.astype(start.dtype)
+    for n_steps in _ROUNDS:
+        state = mixture.init(layout, approximation)
+        center.discount()
+        for _ in range(n_steps):
+            proposed, log_ratio = mixture.propose(state, current, rng)
+            decision = machinery.decide(decisions, proposed, current, log_ratio, rng)
+            following = proposed if decision.accept else current
+            outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
+            state, current = mixture.tune(state, outcome), following
+            center.saw(outcome)
+        approximation = center.estimate()
+        if center.independence > _EFFICIENT or center.uncertainty < _CLOSE:
             break
-    return replace(machinery, approximation=center.estimate())
-
-
-def _is_enough(center: Center) -> bool:
-    return center.independence > _EFFICIENT or center.uncertainty < _CLOSE
+    return replace(machinery, approximation=approximation)

@@ -274,23 +274,3 @@ def test_without_an_approximation_only_what_does_not_need_it():
     state = walks.init(Layout.continuous(2))
     outcome = Outcome(np.zeros(2), np.ones(2), True, 500)
     assert walks.tune(state, outcome).scores[0].travelled == 2.0  # in the units of the point
-
-
-def test_moves_are_made_about_the_mean_of_a_skewed_posterior():
-    from scipy.special import digamma
-
-    shape, d = 1.0, 4
-    for seed in range(3):
-        mixture = Mixture()
-        state, _ = tuned(mixture, log_gamma(shape, d), 3_000, np.random.default_rng(seed))
-        state = mixture.freeze(state)
-        shift = np.mean([own.mean - np.log(shape) for own in state.states[:-1]])
-        assert shift == pytest.approx(digamma(shape) - np.log(shape), abs=0.2)
-        assert all(own is state.states[0] for own in state.states[:-1])
-
-
-def test_nothing_moves_without_tuning(rng):
-    mixture = Mixture()
-    _, approximation = standard_normal(2)
-    state = mixture.freeze(mixture.init(Layout.continuous(2), approximation))
-    assert state.states[0] is approximation
