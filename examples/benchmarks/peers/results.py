@@ -103,10 +103,10 @@ class Results:
         return None if truth is None or cell is None else errors(cell, truth)
 
     def fastest_exact(self, model: str, n_rows: int) -> str | None:
-        """The sampler on all rows with the most effective draws a second."""
+        """The sampler on all rows with the most effective draws a second, if one has converged."""
         found = {
             name: cell["ess_per_second_median"]
             for name in EXACT
-            if (cell := self.get(model, n_rows, name)) is not None
+            if (cell := self.get(model, n_rows, name)) is not None and converged(cell)
         }
         return max(found, key=lambda name: found[name]) if found else None

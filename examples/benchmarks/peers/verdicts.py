@@ -15,22 +15,16 @@ def verdicts(results: Results) -> Iterator[str]:
     for model, n_rows in results.posteriors:
         paper = results.of(model, n_rows).get("paper")
         exact = results.fastest_exact(model, n_rows)
-        if paper is None or exact is None:
+        if paper is None:
             continue
         where = f"**{title(model, n_rows)}**"
         if "failed" in paper:
             yield f"{where}: the paper's setting made no draws in the time it was given."
             continue
         if not converged(paper):
-            exact_seconds = seconds_to_1000(results.get(model, n_rows, exact))
-            spent = paper["tuning_seconds"] + paper["sampling_seconds"]
-            known = "slower" if spent >= exact_seconds else "not decided in the time it was given"
-            yield (
-                f"{where}: {known}. The paper's setting had not converged after "
-                f"{paper['n_draws']:,} draws, {spent:.0f} s, so that wrong decisions cannot be "
-                f"told from a bad start; {LABELS[exact]} takes {exact_seconds:.0f} s in all to "
-                "1,000 effective draws."
-            )
+            yield f"{where}: {unconverged(results, model, n_rows)}"
+            continue
+        if exact is None:
             continue
         other = results.get(model, n_rows, exact)
         speed = paper["ess_per_second_median"] / other["ess_per_second_median"]
@@ -42,6 +36,29 @@ def verdicts(results: Results) -> Iterator[str]:
             f"{where}: {comparison} {LABELS[exact]}, reading {100 * share:.0f} % of the rows for a "
             f"decision{accuracy(results, model, n_rows)}."
         )
+
+
+def unconverged(results: Results, model: str, n_rows: int) -> str:
+    """What a chain that has not converged says all the same: its effective draws are too many."""
+    paper = results.of(model, n_rows)["paper"]
+    spent = paper["tuning_seconds"] + paper["sampling_seconds"]
+    so_far = (
+        f"The paper's setting had not converged after {paper['n_draws']:,} draws from the mode, "
+        f"{spent:.0f} s"
+    )
+    exact = results.fastest_exact(model, n_rows)
+    if exact is None:
+        return (
+            f"undecided. {so_far}; no sampler on all rows had converged in the time it was given."
+        )
+    exact_seconds = seconds_to_1000(results.get(model, n_rows, exact))
+    own_seconds = seconds_to_1000(paper)
+    slower = spent >= exact_seconds or own_seconds is None or own_seconds > 2.0 * exact_seconds
+    return (
+        f"{'slower' if slower else 'undecided'}. {so_far}, with {paper['ess_min']:.2g} effective "
+        f"draws of the least well sampled parameter by its own reckoning; {LABELS[exact]} takes "
+        f"{exact_seconds:.0f} s in all to 1,000."
+    )
 
 
 def accuracy(results: Results, model: str, n_rows: int) -> str:
