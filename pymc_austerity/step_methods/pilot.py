@@ -19,7 +19,7 @@ _CLOSE = 0.01
 """Squared distance from the mean, in standard deviations, that is not worth more steps. Chains that
 stick are worth fewer independent draws than it seems."""
 
-_EFFICIENT = 0.3
+_EFFICIENT = 0.4
 """Independent draws of a step, beyond which there is little to gain."""
 
 
@@ -62,7 +62,9 @@ def about_mean(
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             state, current = mixture.tune(state, outcome), following
             center.saw(outcome)
+        if center.independence > _EFFICIENT:
+            break
         approximation = center.estimate()
-        if center.independence > _EFFICIENT or center.uncertainty < _CLOSE:
+        if center.uncertainty < _CLOSE:
             break
     return replace(machinery, approximation=approximation)

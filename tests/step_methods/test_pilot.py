@@ -50,3 +50,14 @@ def test_other_proposals_have_no_use_for_it():
     with model:
         step = AusterityMH(proposal=CrankNicolson(0.5))
     np.testing.assert_array_equal(step.machinery.approximation.mean, step.anchor.point)
+
+
+def test_a_posterior_that_is_nearly_normal_is_left_alone():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((50_000, 5))
+    y = rng.random(50_000) < expit(x @ np.full(5, 0.3))
+    with pm.Model():
+        beta = pm.Normal("beta", 0.0, 1.0, shape=5)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+        step = AusterityMH()
+    np.testing.assert_array_equal(step.machinery.approximation.mean, step.anchor.point)
