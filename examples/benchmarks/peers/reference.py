@@ -25,10 +25,12 @@ from pymc_austerity import AusterityMH
 
 try:
     from arviz import psislw
-except (ImportError, AttributeError):  # ArviZ 1 keeps it among its array functions
+except (ImportError, AttributeError):  # ArviZ 1 keeps it elsewhere, and takes log-likelihoods
     from arviz_stats.base import array_stats
 
-    psislw = array_stats.psislw
+    def psislw(log_weights: NDArray) -> tuple[NDArray, float]:
+        """Smoothed log-weights and Pareto k."""
+        return array_stats.psislw(-log_weights)
 
 
 __all__ = ["UnevenWeights", "importance_moments", "normal_approximation", "reference"]
