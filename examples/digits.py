@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from examples.datasets import Arrays
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import RandomWalk
+from pymc_austerity.proposals import RandomWalkProposal
 
 __all__ = [
     "BATCH_SIZE",
@@ -110,7 +110,7 @@ def posterior_mode(design: NDArray, labels: NDArray) -> tuple[Floats, Floats]:
 
 def papers_walk(n_parameters: int, epsilon: float, **settings: object) -> AusterityMH:
     """The paper's algorithm with its fixed proposal, for the model on the context stack."""
-    walk = RandomWalk(covariance=np.full(n_parameters, PROPOSAL_SD**2), scaling=1.0)
+    walk = RandomWalkProposal(covariance=np.full(n_parameters, PROPOSAL_SD**2), scaling=1.0)
     return AusterityMH(
         epsilon=epsilon,
         batch_size=BATCH_SIZE,

@@ -20,7 +20,7 @@ import pandas as pd
 import pymc as pm
 from statsmodels.datasets import randhie
 
-from pymc_austerity import AusterityMH, RandomWalk
+from pymc_austerity import AusterityMH, RandomWalkProposal
 
 OUTPUT = Path(__file__).parent / "output"
 COVARIATES = {
@@ -162,7 +162,7 @@ def main():
     settings = {}
     if options.paper:
         draws *= 10  # a random walk moves slowly
-        settings = {"control_variates": None, "strata": None, "proposal": RandomWalk()}
+        settings = {"control_variates": None, "strata": None, "proposal": RandomWalkProposal()}
 
     visits, covariates = load_visits()
     print(f"{len(visits):,} person-years, {visits.mean():.2f} visits to a doctor on average\n")

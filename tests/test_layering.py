@@ -18,11 +18,11 @@ MAY_IMPORT = {
     "proposals": {"errors", "arguments"},
     "distributions": {"errors", "_pymc"},
     "rows": {"errors"},
-    "likelihood": {"errors", "arguments", "_pymc"},
+    "model": {"errors", "arguments", "_pymc"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential"},
     "step_methods": {
-        "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "rows", "likelihood",
+        "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "rows", "model",
         "control_variates", "design", "distributions",
     },
     "diagnostics": {"errors", "sequential", "design"},
@@ -30,7 +30,7 @@ MAY_IMPORT = {
 }  # fmt: skip
 
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
-KNOW_PYMC = {"_pymc", "distributions", "likelihood", "step_methods"}
+KNOW_PYMC = {"_pymc", "distributions", "model", "step_methods"}
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 
 

@@ -17,7 +17,7 @@ from examples.austerity2014.timed import TimedRun, sample_for
 from examples.mixed_signals import whitened
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import UniformStiefel
-from pymc_austerity.proposals import StiefelWalk
+from pymc_austerity.proposals import StiefelProposal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,7 +168,7 @@ def papers_run(
         batch_size=BATCH_SIZE,
         control_variates=None,
         strata=None,
-        proposal=StiefelWalk(scaling=scaling, reflect=0.0),
+        proposal=StiefelProposal(scaling=scaling, reflect=0.0),
         tune=False,
         audit=0.0,
     )

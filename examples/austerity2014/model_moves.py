@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from pymc_austerity.proposals import CrankNicolson
+from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 
 __all__ = ["ModelMoves"]
@@ -47,7 +47,7 @@ class ModelMoves:
         included = point[:d] > 0.5
         if rng.random() < 0.5:
             changed = included
-            move = CrankNicolson(rng.choice(MOVES))
+            move = CrankNicolsonProposal(rng.choice(MOVES))
             inside = _inside(included)
             values, log_ratio = move.propose(self.about(included), point[d:][inside], rng)
         else:

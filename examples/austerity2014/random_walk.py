@@ -14,7 +14,7 @@ from examples.austerity2014.timed import TimedRun, sample_for
 from examples.datasets import load
 from examples.digits import Digits, logistic_regression, papers_walk, posterior_mode
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import CrankNicolson
+from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 
 __all__ = ["EXPERIMENT", "exact_run", "papers_run"]
@@ -107,7 +107,7 @@ def exact_run(digits: Digits, n_draws: int) -> Floats:
     about = GaussianApproximation(mode, np.linalg.cholesky(np.linalg.inv(information)))
 
     def moves(point: Floats, rng: np.random.Generator) -> tuple[Floats, float]:
-        return CrankNicolson(rng.choice([1.0, 0.3])).propose(about, point, rng)
+        return CrankNicolsonProposal(rng.choice([1.0, 0.3])).propose(about, point, rng)
 
     burn_in = n_draws // 20
     idata = pm.sample(

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm, logm
 
-from pymc_austerity.proposals import CrankNicolson
+from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 
 __all__ = ["MovesAbout", "angles_of", "log_volume", "rotation"]
@@ -71,7 +71,7 @@ class MovesAbout:
     def __call__(self, point: Floats, rng: np.random.Generator) -> tuple[Floats, float]:
         """New matrix, raveled, and the log-ratio with respect to the uniform distribution."""
         angles = angles_of(self.mode.T @ point.reshape(self.mode.shape))
-        move = CrankNicolson(rng.choice(MOVES))
+        move = CrankNicolsonProposal(rng.choice(MOVES))
         new, log_ratio = move.propose(self.about, angles, rng)
         volumes = log_volume(new) - log_volume(angles)
         return (self.mode @ rotation(new)).ravel(), log_ratio + volumes

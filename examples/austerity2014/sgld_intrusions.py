@@ -12,7 +12,7 @@ from examples.austerity2014.experiment import Experiment, PaperFigure, Results
 from examples.austerity2014.timed import TimedRun, sample_for
 from examples.datasets import Arrays, load
 from examples.digits import logistic_regression, with_intercept
-from pymc_austerity import AusterityMH, Langevin
+from pymc_austerity import AusterityMH, LangevinProposal
 
 __all__ = ["EXPERIMENT", "connections", "describe", "distance"]
 
@@ -57,7 +57,7 @@ def run(*, quick: bool, data: str | None, rng: np.random.Generator) -> Results:
             for seed, size in enumerate(sizes, start=60)
             for name, of_test in SAMPLERS.items()
         }
-        step = AusterityMH(proposal=Langevin(), anchor={"beta": true.mean(axis=0)})
+        step = AusterityMH(proposal=LangevinProposal(), anchor={"beta": true.mean(axis=0)})
         seconds = min(OURS_SECONDS, settings["seconds"])
         ours = sample_for(seconds, step, starts, tune=step.default_tune_steps, seed=70)
     return {
@@ -105,7 +105,7 @@ def papers_run(
         batch_size=TEST_ROWS,
         control_variates=None,
         strata=None,
-        proposal=Langevin(step_size, GRADIENT_ROWS, preconditioner=covariance),
+        proposal=LangevinProposal(step_size, GRADIENT_ROWS, preconditioner=covariance),
         tune=False,
         audit=0.0 if of_test.get("test", "auto") is None else "auto",
         steps_per_draw=STEPS_PER_DRAW,

@@ -10,7 +10,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results, Verdict
-from pymc_austerity import AusterityMH, Langevin
+from pymc_austerity import AusterityMH, LangevinProposal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +93,7 @@ def sample(line: Line, n_draws: int, **settings: Any) -> Floats:
             batch_size=BATCH_SIZE,
             control_variates=None,
             strata=None,
-            proposal=Langevin(STEP_SIZE, BATCH_SIZE, preconditioner=None),
+            proposal=LangevinProposal(STEP_SIZE, BATCH_SIZE, preconditioner=None),
             tune=False,
             **settings,
         )

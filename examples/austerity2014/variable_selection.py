@@ -16,7 +16,7 @@ from examples.austerity2014.timed import TimedRun, sample_for
 from examples.datasets import Arrays, NoData, load
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import InclusionIndicators, SpikeAndSlab
-from pymc_austerity.proposals import ReversibleJump
+from pymc_austerity.proposals import ReversibleJumpProposal
 
 __all__ = ["EXPERIMENT"]
 
@@ -148,7 +148,7 @@ def papers_run(
     epsilon: float, seconds: float, starts: list[dict[str, NDArray]], *, seed: int
 ) -> TimedRun:
     """Update, birth and death moves of fixed sizes, decided by the paper's test."""
-    jump = ReversibleJump(
+    jump = ReversibleJumpProposal(
         "beta", "gamma", scaling=STEP, birth_scale=BIRTH_SCALE, jump_share=JUMP_SHARE
     )
     step = AusterityMH(

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import RandomWalk
+from pymc_austerity.proposals import RandomWalkProposal
 
 __all__ = ["logistic_data", "logistic_regression", "papers_algorithm"]
 
@@ -33,5 +33,5 @@ def papers_algorithm(epsilon: float = 0.05, batch_size: int = 500) -> AusterityM
         batch_size=batch_size,
         control_variates=None,
         strata=None,
-        proposal=RandomWalk(),
+        proposal=RandomWalkProposal(),
     )

@@ -9,7 +9,7 @@ from scipy.stats import binomtest, sem, t
 from examples.digits import BATCH_SIZE
 from examples.triples import Question
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
-from pymc_austerity.sequential import Decision, StudentT, decide
+from pymc_austerity.sequential import Decision, StudentTTest, decide
 from pymc_austerity.step_methods.sampling import UniformSampling
 
 __all__ = ["N_ORDERS", "Outcome", "answer", "judge", "measure", "on_fresh_rows", "on_windows"]
@@ -37,7 +37,7 @@ def answer(
 ) -> Decision:
     """Decide by the sequential test."""
     survey = sampling.begin(question.proposed, question.current, rng)
-    return decide(survey, question.log_threshold, rule=StudentT(epsilon))
+    return decide(survey, question.log_threshold, rule=StudentTTest(epsilon))
 
 
 @dataclass(frozen=True)

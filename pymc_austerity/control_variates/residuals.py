@@ -16,7 +16,7 @@ class ResidualFunction:
     Parameters
     ----------
     function : callable
-        ``f(proposed, current, anchor, *block)``; see `pymc_austerity.likelihood.compile_residuals`.
+        ``f(proposed, current, anchor, *block)``; see `pymc_austerity.model.compile_residuals`.
     anchor : float array, shape (d,)
         Point of the expansion.
     """

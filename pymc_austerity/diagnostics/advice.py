@@ -173,7 +173,7 @@ def _room_to_spare(facts: Facts) -> str | None:
 def _length_of_random_walk(facts: Facts) -> str | None:
     acceptance = facts.usage.loc["all", "acceptance"]
     low, high = _ACCEPTANCE_OF_RANDOM_WALK
-    if facts.kind.constant("proposal") != "RandomWalk" or low <= acceptance <= high:
+    if facts.kind.constant("proposal") != "RandomWalkProposal" or low <= acceptance <= high:
         return None
     if math.isnan(acceptance):
         return None

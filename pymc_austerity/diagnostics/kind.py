@@ -9,7 +9,7 @@ import xarray as xr
 __all__ = ["Kind"]
 
 _WITHOUT_VERDICT = {"None", "BarkerTest"}
-_BOUNDED = {"Hoeffding", "EmpiricalBernstein"}
+_BOUNDED = {"HoeffdingTest", "EmpiricalBernsteinTest"}
 
 
 @dataclass(frozen=True)
@@ -158,5 +158,5 @@ class Kind:
             return remedy
         return (
             f"{remedy}, sample by influence (control_variates='auto', strata='auto'), or take a "
-            "test that needs no normal means (test=EmpiricalBernstein(...))"
+            "test that needs no normal means (test=EmpiricalBernsteinTest(...))"
         )

@@ -64,7 +64,7 @@ class SpikeAndSlab(pm.Distribution):
     Notes
     -----
     Neither NUTS nor a random walk can make a coefficient zero. Sample it together with its
-    indicators with ``AusterityMH(vars=["beta", "gamma"], proposal=ReversibleJump("beta",
+    indicators with ``AusterityMH(vars=["beta", "gamma"], proposal=ReversibleJumpProposal("beta",
     "gamma"))``.
 
     Examples

@@ -60,7 +60,7 @@ class UniformStiefel(pm.Continuous):
     Notes
     -----
     The variable has no unconstrained form: NUTS and other samplers of PyMC cannot move it. Sample
-    it with ``AusterityMH(vars=["W"], proposal=StiefelWalk())``.
+    it with ``AusterityMH(vars=["W"], proposal=StiefelProposal())``.
 
     References
     ----------

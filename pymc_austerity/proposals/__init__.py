@@ -1,11 +1,11 @@
 """Where to go next: new points and their log-ratios, knowing no likelihood."""
 
 from pymc_austerity.proposals.center import Center
-from pymc_austerity.proposals.crank_nicolson import CrankNicolson
+from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.langevin import Langevin, LangevinState
+from pymc_austerity.proposals.langevin import LangevinProposal, LangevinState
 from pymc_austerity.proposals.layout import Block, Layout
-from pymc_austerity.proposals.mixture import Mixture, MixtureState
+from pymc_austerity.proposals.mixture import MixtureState, ProposalMixture
 from pymc_austerity.proposals.protocols import (
     GradientProposal,
     Gradients,
@@ -13,30 +13,30 @@ from pymc_austerity.proposals.protocols import (
     Proposal,
     ProposalFunction,
 )
-from pymc_austerity.proposals.random_walk import RandomWalk, RandomWalkState
-from pymc_austerity.proposals.reversible_jump import ReversibleJump
-from pymc_austerity.proposals.stiefel import StiefelWalk
+from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkState
+from pymc_austerity.proposals.reversible_jump import ReversibleJumpProposal
+from pymc_austerity.proposals.stiefel import StiefelProposal
 from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
     "Block",
     "Center",
-    "CrankNicolson",
+    "CrankNicolsonProposal",
     "GaussianApproximation",
     "GradientProposal",
     "Gradients",
-    "Langevin",
+    "LangevinProposal",
     "LangevinState",
     "Layout",
-    "Mixture",
     "MixtureState",
     "Outcome",
     "Proposal",
     "ProposalFunction",
-    "RandomWalk",
+    "ProposalMixture",
+    "RandomWalkProposal",
     "RandomWalkState",
-    "ReversibleJump",
-    "StiefelWalk",
+    "ReversibleJumpProposal",
+    "StiefelProposal",
     "UserProposal",
     "as_proposal",
     "try_proposal",

@@ -12,11 +12,11 @@ from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
 
-__all__ = ["CrankNicolson"]
+__all__ = ["CrankNicolsonProposal"]
 
 
 @dataclass(frozen=True)
-class CrankNicolson:
+class CrankNicolsonProposal:
     r"""Moves that would always be accepted if the normal approximation were right.
 
     .. math::
@@ -24,7 +24,7 @@ class CrankNicolson:
 
     with log-ratio :math:`\log N(\theta; \theta^*, L L') - \log N(\theta'; \theta^*, L L')`. With
     :math:`b = 1` this is the independence sampler. It moves badly in tails that are heavier than
-    normal: mix it with a `RandomWalk`.
+    normal: mix it with a `RandomWalkProposal`.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class CrankNicolson:
         """The approximation itself, which does not change."""
         if approximation is None:
             raise SettingError(
-                "CrankNicolson moves, of which Mixture() has some, need the normal approximation "
+                "CrankNicolsonProposal moves, of which ProposalMixture() has some, need the normal approximation "
                 "of the posterior that comes with control variates, and there are none here: use "
-                "RandomWalk(), or let AusterityMH have control variates."
+                "RandomWalkProposal(), or let AusterityMH have control variates."
             )
         return approximation
 

@@ -20,10 +20,10 @@ from pymc_austerity.proposals.preconditioner import Preconditioner
 from pymc_austerity.proposals.protocols import Gradients, Outcome
 from pymc_austerity.proposals.step_size import StepSizeSchedule, check_step_size, checked_size
 
-__all__ = ["Langevin", "LangevinState"]
+__all__ = ["LangevinProposal", "LangevinState"]
 
 _ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347}
-"""Where the speed of long chains in many dimensions is largest: see `Langevin`."""
+"""Where the speed of long chains in many dimensions is largest: see `LangevinProposal`."""
 
 _STRONG_PULL, _LONG_PULL = 10, 100
 """A chain that follows a posterior does not go ten times as far along the gradient as its noise for
@@ -56,7 +56,7 @@ class LangevinState:
 
 
 @dataclass(frozen=True, eq=False)
-class Langevin:
+class LangevinProposal:
     r"""Steps along the gradient of a mini-batch of rows, with noise.
 
     .. math::
@@ -131,7 +131,7 @@ class Langevin:
     >>> with pm.Model():
     ...     mu = pm.Normal("mu", 0.0, 10.0)
     ...     _ = pm.Normal("y", mu, 1.0, observed=y)
-    ...     step = AusterityMH(proposal=Langevin(batch_size=100))
+    ...     step = AusterityMH(proposal=LangevinProposal(batch_size=100))
     ...     idata = pm.sample(
     ...         draws=500, step=step, chains=2, cores=1, random_seed=1, progressbar=False
     ...     )
@@ -172,7 +172,7 @@ class Langevin:
 
     # ------------------------------------------------------------------ in a step method
 
-    def with_gradients(self, gradients: Gradients) -> "Langevin":
+    def with_gradients(self, gradients: Gradients) -> "LangevinProposal":
         """The same settings for the gradients and the decisions of a step method."""
         if gradients.decisions == "none" and self.step_size is None:
             raise SettingError(

@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals.crank_nicolson import CrankNicolson
+from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
-from pymc_austerity.proposals.random_walk import RandomWalk
+from pymc_austerity.proposals.random_walk import RandomWalkProposal
 from pymc_austerity.proposals.score import Score
 from pymc_austerity.proposals.user import as_proposal
 
-__all__ = ["Mixture", "MixtureState"]
+__all__ = ["MixtureState", "ProposalMixture"]
 
 _FIRST_WINDOW = 50
 _SHARE_OF_OTHERS = 0.5
@@ -57,7 +57,7 @@ class MixtureState:
 
 
 @dataclass(frozen=True)
-class Mixture:
+class ProposalMixture:
     """Each step proposes from one of several components, chosen at random.
 
     While the chain tunes, half of the steps go to the most efficient component and half to all of
@@ -71,7 +71,7 @@ class Mixture:
     Parameters
     ----------
     components : sequence of proposals or functions
-        By default Crank-Nicolson moves of sizes 1, 0.7, 0.4, 0.2 and 0.1, and a `RandomWalk`.
+        By default Crank-Nicolson moves of sizes 1, 0.7, 0.4, 0.2 and 0.1, and a `RandomWalkProposal`.
     smallest_share : float
         Share of the last component after tuning.
 
@@ -83,12 +83,12 @@ class Mixture:
     """
 
     components: Sequence[Proposal] = (
-        CrankNicolson(1.0),
-        CrankNicolson(0.7),
-        CrankNicolson(0.4),
-        CrankNicolson(0.2),
-        CrankNicolson(0.1),
-        RandomWalk(),
+        CrankNicolsonProposal(1.0),
+        CrankNicolsonProposal(0.7),
+        CrankNicolsonProposal(0.4),
+        CrankNicolsonProposal(0.2),
+        CrankNicolsonProposal(0.1),
+        RandomWalkProposal(),
     )
     smallest_share: float = 0.1
 
@@ -96,7 +96,7 @@ class Mixture:
         if isinstance(self.components, str) or not isinstance(self.components, Sequence):
             raise SettingTypeError(
                 f"components of type {type(self.components).__name__} is not a list: give the "
-                "proposals to choose from, as in Mixture([CrankNicolson(0.5), RandomWalk()])."
+                "proposals to choose from, as in ProposalMixture([CrankNicolsonProposal(0.5), RandomWalkProposal()])."
             )
         if not self.components:
             raise SettingError("components=[] has nothing to choose from: give some proposals.")

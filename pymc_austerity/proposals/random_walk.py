@@ -21,7 +21,7 @@ from pymc_austerity.proposals.integers import integer_moves
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
 
-__all__ = ["RandomWalk", "RandomWalkState"]
+__all__ = ["RandomWalkProposal", "RandomWalkState"]
 
 _FIRST_WINDOW = 50
 
@@ -58,7 +58,7 @@ class RandomWalkState:
 
 
 @dataclass(frozen=True, eq=False)
-class RandomWalk:
+class RandomWalkProposal:
     r"""Normal steps around the current point, symmetric.
 
     .. math:: \theta' = \theta + h L \xi, \qquad \xi \sim N(0, I), \quad L L' = \Sigma
@@ -87,8 +87,8 @@ class RandomWalk:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.proposals import Layout, RandomWalk
-    >>> walk = RandomWalk(covariance=[0.01, 0.04], scaling=1.0)
+    >>> from pymc_austerity.proposals import Layout, RandomWalkProposal
+    >>> walk = RandomWalkProposal(covariance=[0.01, 0.04], scaling=1.0)
     >>> state = walk.init(Layout.continuous(2))
     >>> point, log_ratio = walk.propose(state, np.zeros(2), np.random.default_rng(1))
     >>> point.round(3), log_ratio

@@ -16,7 +16,7 @@ from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
 from pymc_austerity.proposals.selection import find_selection
 
-__all__ = ["ReversibleJump", "ReversibleJumpState"]
+__all__ = ["ReversibleJumpProposal", "ReversibleJumpState"]
 
 _LONG_ENOUGH = 30
 
@@ -51,7 +51,7 @@ class ReversibleJumpState:
 
 
 @dataclass(frozen=True)
-class ReversibleJump:
+class ReversibleJumpProposal:
     r"""Update, birth and death moves on coefficients that can be out of the model.
 
     With probability `jump_share` the move is a birth or a death, else an update. Half of the jumps
@@ -103,9 +103,9 @@ class ReversibleJump:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.proposals import Block, Layout, ReversibleJump
+    >>> from pymc_austerity.proposals import Block, Layout, ReversibleJumpProposal
     >>> layout = Layout(np.array([0, 0, 2, 2]), (Block("beta", (2,), 0), Block("gamma", (2,), 2)))
-    >>> jump = ReversibleJump("beta", "gamma", jump_share=0.9)
+    >>> jump = ReversibleJumpProposal("beta", "gamma", jump_share=0.9)
     >>> point, log_ratio = jump.propose(
     ...     jump.init(layout), np.array([0.0, 3.0, 0.0, 1.0]), np.random.default_rng(2)
     ... )
@@ -128,7 +128,7 @@ class ReversibleJump:
             if not isinstance(getattr(self, name), str):
                 raise SettingTypeError(
                     f"{name}={getattr(self, name)!r} is not a name: give that of a variable of the "
-                    "model, as in ReversibleJump('beta', 'gamma')."
+                    "model, as in ReversibleJumpProposal('beta', 'gamma')."
                 )
         if self.coefficients == self.inclusion:
             raise SettingError(

@@ -31,7 +31,7 @@ def find_selection(
         if name not in blocks:
             raise SettingError(
                 f"{name!r} is not among the variables of this step method "
-                f"({', '.join(map(repr, blocks))}): ReversibleJump moves coefficients and "
+                f"({', '.join(map(repr, blocks))}): ReversibleJumpProposal moves coefficients and "
                 f"indicators together; give both with vars=[...]."
             )
     values, indicators = blocks[coefficients], blocks[inclusion]
@@ -50,7 +50,7 @@ def find_selection(
     others = np.flatnonzero(is_other)
     if kinds[others].any() or any(block.orthonormal for block in layout.blocks):
         raise SettingError(
-            "ReversibleJump moves coefficients, indicators and real variables only: give the other "
+            "ReversibleJumpProposal moves coefficients, indicators and real variables only: give the other "
             "variables to another step method in pm.sample(step=[...])."
         )
     return values.entries, indicators.entries, others

@@ -15,7 +15,7 @@ from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Block, Layout
 from pymc_austerity.proposals.protocols import Outcome
 
-__all__ = ["StiefelWalk", "StiefelWalkState"]
+__all__ = ["StiefelProposal", "StiefelWalkState"]
 
 _LARGEST = math.pi
 """Standard deviation of the angles, radians, beyond which a rotation is as good as any other."""
@@ -44,7 +44,7 @@ class StiefelWalkState:
 
 
 @dataclass(frozen=True)
-class StiefelWalk:
+class StiefelProposal:
     r"""Random rotations of matrices with orthonormal columns, symmetric.
 
     .. math:: W' = \exp(A) \, W, \qquad A = -A', \quad A_{ij} \sim N(0, h^2) \text{ for } i > j
@@ -85,9 +85,9 @@ class StiefelWalk:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.proposals import Block, Layout, StiefelWalk
+    >>> from pymc_austerity.proposals import Block, Layout, StiefelProposal
     >>> layout = Layout(np.zeros(6, dtype=int), (Block("W", (3, 2), 0, orthonormal=True),))
-    >>> walk = StiefelWalk(scaling=0.5)
+    >>> walk = StiefelProposal(scaling=0.5)
     >>> new, log_ratio = walk.propose(
     ...     walk.init(layout), np.eye(3, 2).ravel(), np.random.default_rng(1)
     ... )
@@ -122,7 +122,7 @@ class StiefelWalk:
         others = [block.name for block in layout.blocks if not block.orthonormal]
         if others or not layout.blocks:
             raise SettingError(
-                f"StiefelWalk cannot move {', '.join(map(repr, others)) or 'this point'}: give it "
+                f"StiefelProposal cannot move {', '.join(map(repr, others)) or 'this point'}: give it "
                 "only variables with a UniformStiefel prior, with vars=[...], and the others to "
                 "another step method in pm.sample(step=[...])."
             )

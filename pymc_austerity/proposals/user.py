@@ -73,7 +73,7 @@ def as_proposal(value: Any) -> Proposal[Any]:
     """
     if isinstance(value, type):
         raise SettingTypeError(
-            f"proposal={value.__name__} is a class: give an instance, such as RandomWalk()."
+            f"proposal={value.__name__} is a class: give an instance, such as RandomWalkProposal()."
         )
     missing = [name for name in _METHODS if not hasattr(value, name)]
     if not missing:
@@ -82,7 +82,7 @@ def as_proposal(value: Any) -> Proposal[Any]:
         return UserProposal(value)
     lacks = "" if missing == list(_METHODS) else f", as it lacks {', '.join(missing)}"
     raise SettingTypeError(
-        f"proposal of type {type(value).__name__} cannot propose{lacks}: give a RandomWalk() or a "
+        f"proposal of type {type(value).__name__} cannot propose{lacks}: give a RandomWalkProposal() or a "
         "function (point, rng) -> (new point, log-ratio)."
     )
 

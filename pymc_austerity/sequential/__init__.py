@@ -1,7 +1,11 @@
 """How a decision is made: from sums and counts, knowing no parameter and no model."""
 
 from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
-from pymc_austerity.sequential.concentration import Concentration, EmpiricalBernstein, Hoeffding
+from pymc_austerity.sequential.concentration import (
+    Concentration,
+    EmpiricalBernsteinTest,
+    HoeffdingTest,
+)
 from pymc_austerity.sequential.decide import decide
 from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import (
@@ -18,19 +22,19 @@ from pymc_austerity.sequential.stratified import (
     StratifiedStream,
     StratifiedSurvey,
 )
-from pymc_austerity.sequential.student_t import StudentT
+from pymc_austerity.sequential.student_t import StudentTTest
 from pymc_austerity.sequential.uniform import UniformSurvey
-from pymc_austerity.sequential.wang_tsiatis import WangTsiatis
+from pymc_austerity.sequential.wang_tsiatis import WangTsiatisTest
 
 __all__ = [
     "BarkerTest",
     "Concentration",
     "Decision",
     "DifferenceStream",
-    "EmpiricalBernstein",
+    "EmpiricalBernsteinTest",
     "Estimate",
     "Evidence",
-    "Hoeffding",
+    "HoeffdingTest",
     "LogisticCorrection",
     "Moments",
     "Schedule",
@@ -38,11 +42,11 @@ __all__ = [
     "StratifiedDesign",
     "StratifiedStream",
     "StratifiedSurvey",
-    "StudentT",
+    "StudentTTest",
     "Survey",
     "Tightening",
     "UniformSurvey",
-    "WangTsiatis",
+    "WangTsiatisTest",
     "decide",
     "logistic_correction",
 ]

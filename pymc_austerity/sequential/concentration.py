@@ -12,7 +12,7 @@ from pymc_austerity.arguments import checked_number, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential.protocols import Evidence
 
-__all__ = ["Concentration", "EmpiricalBernstein", "Hoeffding"]
+__all__ = ["Concentration", "EmpiricalBernsteinTest", "HoeffdingTest"]
 
 _TINY, _HUGE = 1e-300, 1e300
 """In place of 0, the bound between equal points, and of infinity, far beyond the posterior."""
@@ -104,7 +104,7 @@ class Concentration:
 
 
 @dataclass(frozen=True)
-class Hoeffding(Concentration):
+class HoeffdingTest(Concentration):
     r"""Stop when Hoeffding's inequality without replacement leaves one side of the threshold.
 
     At look :math:`k`, with :math:`n` of :math:`N` rows seen and
@@ -148,8 +148,8 @@ class Hoeffding(Concentration):
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import Evidence, Hoeffding
-    >>> rule = Hoeffding(largest_difference=1.0, error_probability=0.05)
+    >>> from pymc_austerity.sequential import Evidence, HoeffdingTest
+    >>> rule = HoeffdingTest(largest_difference=1.0, error_probability=0.05)
     >>> rule.stops(Evidence(2_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     True
     >>> rule.stops(Evidence(1_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
@@ -165,7 +165,7 @@ class Hoeffding(Concentration):
 
 
 @dataclass(frozen=True)
-class EmpiricalBernstein(Concentration):
+class EmpiricalBernsteinTest(Concentration):
     r"""Stop when the empirical Bernstein inequality leaves one side of the threshold.
 
     At look :math:`k`, with :math:`n` rows seen, :math:`s_n` the standard deviation of their
@@ -208,8 +208,8 @@ class EmpiricalBernstein(Concentration):
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import EmpiricalBernstein, Evidence
-    >>> rule = EmpiricalBernstein(largest_difference=1.0, error_probability=0.05)
+    >>> from pymc_austerity.sequential import EmpiricalBernsteinTest, Evidence
+    >>> rule = EmpiricalBernsteinTest(largest_difference=1.0, error_probability=0.05)
     >>> rule.stops(Evidence(2_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     True
     """

@@ -43,7 +43,7 @@ def decide(
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.sequential import StudentT, UniformSurvey, decide
+    >>> from pymc_austerity.sequential import StudentTTest, UniformSurvey, decide
     >>> class Stream:
     ...     def __init__(self, values):
     ...         self.values, self.n_seen = values, 0
@@ -52,7 +52,7 @@ def decide(
     ...         yield self.values[self.n_seen - n_rows : self.n_seen]
     >>> differences = np.random.default_rng(1).normal(0.5, 1.0, size=10_000)
     >>> survey = UniformSurvey(Stream(differences), n_rows=10_000, batch_size=500)
-    >>> decision = decide(survey, 0.0, rule=StudentT(epsilon=0.05))
+    >>> decision = decide(survey, 0.0, rule=StudentTTest(epsilon=0.05))
     >>> decision.accept, decision.n_rows_used, decision.exact
     (True, 500, False)
     """

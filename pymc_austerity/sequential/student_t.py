@@ -8,7 +8,7 @@ from scipy.special import stdtr, stdtrit
 from pymc_austerity.arguments import checked_tail
 from pymc_austerity.sequential.protocols import Evidence
 
-__all__ = ["StudentT", "upper_quantile"]
+__all__ = ["StudentTTest", "upper_quantile"]
 
 
 @lru_cache(maxsize=65_536)
@@ -19,7 +19,7 @@ def upper_quantile(degrees_of_freedom: float, tail: float) -> float:
 
 
 @dataclass(frozen=True)
-class StudentT:
+class StudentTTest:
     r"""Stop as soon as the tail probability of Student's t falls below a threshold.
 
     With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
@@ -49,8 +49,8 @@ class StudentT:
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import Evidence, StudentT
-    >>> rule = StudentT(epsilon=0.05)
+    >>> from pymc_austerity.sequential import Evidence, StudentTTest
+    >>> rule = StudentTTest(epsilon=0.05)
     >>> rule.stops(Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     True
     >>> rule.stops(Evidence(-10.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))

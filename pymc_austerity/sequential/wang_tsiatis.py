@@ -10,7 +10,7 @@ from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.sequential.protocols import Evidence
 from pymc_austerity.sequential.student_t import upper_quantile
 
-__all__ = ["WangTsiatis"]
+__all__ = ["WangTsiatisTest"]
 
 
 @lru_cache(maxsize=65_536)
@@ -21,7 +21,7 @@ def _level(epsilon: float, alpha: float, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class WangTsiatis:
+class WangTsiatisTest:
     r"""Stop as soon as the tail probability of Student's t falls below a level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
@@ -38,7 +38,7 @@ class WangTsiatis:
     epsilon : float
         Level as :math:`\pi \to 1`, in [0, 0.5].
     alpha : float
-        Shape of the boundary. 1/2 is `StudentT`, 0 is the boundary of O'Brien and Fleming.
+        Shape of the boundary. 1/2 is `StudentTTest`, 0 is the boundary of O'Brien and Fleming.
 
     Raises
     ------
@@ -59,9 +59,9 @@ class WangTsiatis:
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import Evidence, StudentT, WangTsiatis
+    >>> from pymc_austerity.sequential import Evidence, StudentT, WangTsiatisTest
     >>> evidence = Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
-    >>> StudentT(epsilon=0.05).stops(evidence), WangTsiatis(0.05, alpha=0.25).stops(evidence)
+    >>> StudentTTest(epsilon=0.05).stops(evidence), WangTsiatisTest(0.05, alpha=0.25).stops(evidence)
     (True, False)
     """
 

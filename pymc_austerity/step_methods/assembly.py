@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import AusterityWarning, SettingError
-from pymc_austerity.likelihood import (
+from pymc_austerity.model import (
     RowLikelihood,
     compile_differences,
     row_length_deterministics,

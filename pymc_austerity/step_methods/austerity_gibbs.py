@@ -16,8 +16,8 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.arguments import checked_fraction, checked_tail
-from pymc_austerity.likelihood import explain
-from pymc_austerity.sequential import StudentT
+from pymc_austerity.model import explain
+from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.step_methods.assembly import prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.checks import checked_batch_size, checked_choice
@@ -200,7 +200,7 @@ class AusterityGibbs(SubsamplingStep):
         batch = checked_batch_size(batch_size) or _USUAL_BATCH
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
-        self.rule = StudentT(self.epsilon)
+        self.rule = StudentTTest(self.epsilon)
         self.tune = True
         self.audit_rng = np.random.default_rng(0)
         compile_kwargs = checked_compile_kwargs(compile_kwargs)

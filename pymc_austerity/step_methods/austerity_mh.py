@@ -18,13 +18,13 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.likelihood import explain
+from pymc_austerity.model import explain
 from pymc_austerity.proposals import (
-    Mixture,
     Outcome,
     Proposal,
     ProposalFunction,
-    RandomWalk,
+    ProposalMixture,
+    RandomWalkProposal,
     try_proposal,
 )
 from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
@@ -98,7 +98,7 @@ class AusterityMH(SubsamplingStep):
         phase.
     test : {"auto"}, StoppingRule, BarkerTest or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
-        proposal, for those that follow gradients (`Langevin`).
+        proposal, for those that follow gradients (`LangevinProposal`).
     batch_size : int, optional
         Rows of the first look at most; strata want ten each, and below 40 there are none. With
         uniform samples, 500 by default, rows of every look.
@@ -121,8 +121,8 @@ class AusterityMH(SubsamplingStep):
     anchor : dict or InferenceData, optional
         Where to expand, instead of at the mode: values of the free variables, or draws of an
         earlier run whose mean is taken.
-    proposal : Mixture, CrankNicolson, RandomWalk, Langevin or callable, optional
-        Where to go next; by default ``Mixture()`` with control variates and ``RandomWalk()``
+    proposal : ProposalMixture, CrankNicolsonProposal, RandomWalkProposal, LangevinProposal or callable, optional
+        Where to go next; by default ``ProposalMixture()`` with control variates and ``RandomWalkProposal()``
         without. A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
@@ -298,7 +298,8 @@ class AusterityMH(SubsamplingStep):
                 say=say,
             )
             self.proposal: Proposal[Any] = with_gradients(
-                own_proposal or (RandomWalk() if machinery.anchor is None else Mixture()),
+                own_proposal
+                or (RandomWalkProposal() if machinery.anchor is None else ProposalMixture()),
                 prepared,
                 machinery,
                 variables,
@@ -307,7 +308,7 @@ class AusterityMH(SubsamplingStep):
                 compile_kwargs,
             )
             try_proposal(self.proposal, self.layout, machinery.approximation, self.start)
-            if isinstance(self.proposal, Mixture):
+            if isinstance(self.proposal, ProposalMixture):
                 say("finding the posterior mean")
                 machinery = about_mean(
                     machinery, self.proposal, self.layout, self.start, prepared.rng

@@ -73,7 +73,7 @@ def checked_test(value: Any) -> StoppingRule | BarkerTest | Literal["auto"] | No
     if isinstance(value, BarkerTest) or all(hasattr(value, name) for name in ("stops", "error")):
         return value
     raise SettingTypeError(
-        f"test={value!r} is not a test: give a StudentT(epsilon), another rule of "
+        f"test={value!r} is not a test: give a StudentTTest(epsilon), another rule of "
         "pymc_austerity.sequential, 'auto' or None."
     )
 

@@ -14,9 +14,9 @@ from pymc_austerity.sequential import (
     Concentration,
     Decision,
     StoppingRule,
-    StudentT,
+    StudentTTest,
     Survey,
-    WangTsiatis,
+    WangTsiatisTest,
     decide,
 )
 from pymc_austerity.step_methods.audits import Audits, BudgetedAudits, RandomAudits
@@ -61,11 +61,11 @@ class DecisionState:
     trial: list[TrialDecision] = field(default_factory=list)
 
 
-def rule_of(design: TestDesign) -> StudentT | WangTsiatis:
+def rule_of(design: TestDesign) -> StudentTTest | WangTsiatisTest:
     """The stopping rule of a design."""
     if design.alpha == 0.5:
-        return StudentT(design.epsilon)
-    return WangTsiatis(design.epsilon, design.alpha)
+        return StudentTTest(design.epsilon)
+    return WangTsiatisTest(design.epsilon, design.alpha)
 
 
 class Decisions:
@@ -108,7 +108,7 @@ class Decisions:
         if schedule is not None and (state.tuning or not self.tightens):
             epsilon = schedule(state.n_draws)
             if epsilon != self.epsilon:
-                state.rule = StudentT(epsilon)
+                state.rule = StudentTTest(epsilon)
         state.n_draws += 1
 
     def stop_tuning(self) -> str:

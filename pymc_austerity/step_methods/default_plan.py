@@ -16,7 +16,7 @@ from pymc_austerity.control_variates import (
     find_anchor,
     influence_scores,
 )
-from pymc_austerity.likelihood import RowLikelihood, compile_derivatives, compile_residuals
+from pymc_austerity.model import RowLikelihood, compile_derivatives, compile_residuals
 from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
@@ -56,7 +56,7 @@ class PlanRequest:
     Attributes
     ----------
     likelihood, variables, shared, point
-        As in `pymc_austerity.likelihood.compile_differences`.
+        As in `pymc_austerity.model.compile_differences`.
     start : array, shape (d,)
         The raveled point.
     row_function : callable

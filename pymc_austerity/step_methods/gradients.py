@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.errors import SettingError
-from pymc_austerity.likelihood import compile_gradient
+from pymc_austerity.model import compile_gradient
 from pymc_austerity.proposals import GradientProposal, Proposal
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
@@ -36,7 +36,7 @@ class RowGradients:
     Parameters
     ----------
     function : callable
-        See `pymc_austerity.likelihood.compile_gradient`.
+        See `pymc_austerity.model.compile_gradient`.
     rows : RowDraw
         Way of drawing rows.
     anchor : Anchor or None
@@ -165,7 +165,7 @@ def with_gradients(
     except underivable as error:
         raise SettingError(
             f"{name} cannot be used because an operation of the model has no gradient: use "
-            "RandomWalk() instead."
+            "RandomWalkProposal() instead."
         ) from error
     start = raveled(prepared.point, variables)
     gradients = RowGradients(

@@ -128,7 +128,7 @@ def _remedy(check: NormalityCheck, design: StratifiedDesign) -> str:
         return (
             "A few rows weigh too much for uniform samples of this size: sample by influence "
             "(control_variates='auto', strata='auto'), choose a larger batch_size, or a test that "
-            "does not need normal means (pymc_austerity.EmpiricalBernstein)."
+            "does not need normal means (pymc_austerity.EmpiricalBernsteinTest)."
         )
     return (
         f"Stratum {check.worst_stratum} is the least normal: choose a larger batch_size, which "

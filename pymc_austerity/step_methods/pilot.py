@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.proposals import Center, Layout, Mixture, Outcome
+from pymc_austerity.proposals import Center, Layout, Outcome, ProposalMixture
 from pymc_austerity.step_methods.assembly import Machinery
 from pymc_austerity.step_methods.decisions import Decisions
 from pymc_austerity.step_methods.settings import Settings
@@ -25,7 +25,7 @@ _EFFICIENT = 0.4
 
 def about_mean(
     machinery: Machinery,
-    mixture: Mixture,
+    mixture: ProposalMixture,
     layout: Layout,
     start: NDArray,
     rng: np.random.Generator,
@@ -40,7 +40,7 @@ def about_mean(
     ----------
     machinery : Machinery
         What decisions need; with an anchor.
-    mixture : Mixture
+    mixture : ProposalMixture
         Proposals.
     layout, start
         Layout of the variables, and an array of the type of their points.

@@ -6,7 +6,7 @@ from typing import Any
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatis
+from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatisTest
 from pymc_austerity.step_methods.decisions import Decisions, rule_of
 from pymc_austerity.step_methods.sampling import Sampling
 from pymc_austerity.step_methods.settings import Settings
@@ -63,7 +63,7 @@ def _named(rule: StoppingRule) -> str:
 def _errors(rule: StoppingRule, sampling: Sampling) -> str:
     if not hasattr(rule, "epsilon"):
         return ""
-    alpha = rule.alpha if isinstance(rule, WangTsiatis) else 0.5
+    alpha = rule.alpha if isinstance(rule, WangTsiatisTest) else 0.5
     looks, boundary = sampling.looks, Boundary(rule.epsilon, alpha)
     worst, expected = worst_error(looks, boundary), ""
     spread, acceptance = sampling.usual_spread

@@ -13,9 +13,9 @@ from pymc_austerity.sequential import (
     Concentration,
     Schedule,
     StoppingRule,
-    StudentT,
+    StudentTTest,
     Tightening,
-    WangTsiatis,
+    WangTsiatisTest,
 )
 from pymc_austerity.step_methods.checks import (
     checked_audit,
@@ -82,7 +82,7 @@ class Settings:
             name = names.get(type(proposal), type(proposal).__name__)
             raise SettingError(
                 f"test=None accepts every proposal, and {name} does not follow the posterior by "
-                "itself: give proposal=Langevin(step_size=...), or leave test out."
+                "itself: give proposal=LangevinProposal(step_size=...), or leave test out."
             )
 
     def try_bound(self, point: NDArray) -> None:
@@ -98,7 +98,7 @@ class Settings:
     @property
     def rule(self) -> StoppingRule | BarkerTest | None:
         """The test in the end, or before a better one is designed."""
-        return StudentT(self.tail) if self.test == "auto" else self.test
+        return StudentTTest(self.tail) if self.test == "auto" else self.test
 
     @property
     def schedule(self) -> Schedule | None:
@@ -143,7 +143,7 @@ class Settings:
     @property
     def is_t_test(self) -> bool:
         """Whether the test takes means of rows for normal."""
-        return self.test == "auto" or isinstance(self.test, StudentT | WangTsiatis)
+        return self.test == "auto" or isinstance(self.test, StudentTTest | WangTsiatisTest)
 
     @property
     def is_bounded(self) -> bool:

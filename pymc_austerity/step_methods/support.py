@@ -7,7 +7,7 @@ import pymc as pm
 
 from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Proposal, ReversibleJump, UserProposal
+from pymc_austerity.proposals import Proposal, ReversibleJumpProposal, UserProposal
 
 __all__ = ["is_unconstrained", "refuse_unsuitable"]
 
@@ -29,7 +29,7 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     SettingError
         Names the variable and the proposal to use.
     """
-    if isinstance(proposal, ReversibleJump):
+    if isinstance(proposal, ReversibleJumpProposal):
         _refuse_without_point_masses(model, proposal)
     if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
         return
@@ -38,13 +38,13 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
         if on_manifold(random_variable):
             raise SettingError(
                 f"{name!r} has orthonormal columns, which the default proposals would not keep: "
-                f"use AusterityMH(vars=[{name!r}], proposal=StiefelWalk())."
+                f"use AusterityMH(vars=[{name!r}], proposal=StiefelProposal())."
             )
         if has_point_masses(random_variable):
             raise SettingError(
                 f"{name!r} has coefficients that are exactly zero, which the default proposals "
                 "would not keep: move it together with its indicators, with "
-                f"AusterityMH(proposal=ReversibleJump({name!r}, ...))."
+                f"AusterityMH(proposal=ReversibleJumpProposal({name!r}, ...))."
             )
 
 
@@ -65,7 +65,7 @@ def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[An
     return getattr(proposal, "unconstrained", True) and not special
 
 
-def _refuse_without_point_masses(model: pm.Model, proposal: ReversibleJump) -> None:
+def _refuse_without_point_masses(model: pm.Model, proposal: ReversibleJumpProposal) -> None:
     """An ordinary density would be paid for coefficients that are not there."""
     named = {rv.name: rv for rv in model.free_RVs}
     coefficients = named.get(proposal.coefficients)

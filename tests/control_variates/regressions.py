@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from pymc_austerity.likelihood import Derivatives
+from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 
 

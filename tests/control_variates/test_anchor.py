@@ -4,7 +4,7 @@ import pytest
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
 from pymc_austerity.control_variates.anchor import inverse_root
 from pymc_austerity.control_variates.mode import NoModeError
-from pymc_austerity.likelihood import Derivatives
+from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences
 from tests.control_variates.regressions import logistic, normal, poisson, simulate

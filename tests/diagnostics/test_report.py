@@ -8,7 +8,7 @@ from pymc_austerity.diagnostics import report
 from tests.diagnostics.runs import audited, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression
 
-QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "Mixture"}}
+QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "ProposalMixture"}}
 
 
 def advice(run, **kwargs):
@@ -69,8 +69,8 @@ def test_too_few_says_how_many_are_enough():
         ({"data_fraction": 0.7}, {}, "far from their anchor"),
         ({"n_looks": 12}, {}, "12.0 looks on average"),
         ({"decision_error": 1e-7}, {"batch_size": 500}, "a smaller batch_size would do"),
-        ({"accepted": 0.02}, {"proposal": "RandomWalk"}, "steps are too long"),
-        ({"accepted": 0.9}, {"proposal": "RandomWalk"}, "steps are too short"),
+        ({"accepted": 0.02}, {"proposal": "RandomWalkProposal"}, "steps are too long"),
+        ({"accepted": 0.9}, {"proposal": "RandomWalkProposal"}, "steps are too short"),
         ({"accepted": [[1.0], [0.0]]}, {}, "Nothing was accepted in chain 1"),
         ({"n_rows_used": [[100], [900]]}, {}, "Chain 1 reads 900 rows per decision, chain 0 100"),
     ],
@@ -133,7 +133,7 @@ def test_default_settings():
 def kind_of(n_draws=500, **attrs):
     """A run some of whose decisions look as if something had to be changed."""
     changed = {name: attrs.pop(name) for name in list(attrs) if name in synthetic().data_vars}
-    usual = {"control_variates": 0, "sampling": "Windows", "proposal": "RandomWalk"}
+    usual = {"control_variates": 0, "sampling": "Windows", "proposal": "RandomWalkProposal"}
     return synthetic(n_draws=n_draws, **({"accepted": 0.3} | changed), attrs=usual | attrs)
 
 
@@ -163,7 +163,7 @@ def test_runs_with_nothing_to_change(run, says):
     [
         (kind_of(**MANY_LOOKS, n_audited=1, test="designed", max_error=0.05),
          ["a larger max_error"], ["batch_size", "epsilon"]),
-        (kind_of(**MANY_LOOKS, n_audited=1, test="EmpiricalBernstein"),
+        (kind_of(**MANY_LOOKS, n_audited=1, test="EmpiricalBernsteinTest"),
          ["find a smaller bound"], ["batch_size", "larger epsilon"]),
         (kind_of(**MANY_LOOKS, n_audited=1, sampler="AusterityGibbs"),
          ["Updates read 70% of the factors", "An update takes"], ["control", "rows", "MH"]),
@@ -172,7 +172,7 @@ def test_runs_with_nothing_to_change(run, says):
          ["More updates are wrong", "smaller epsilon"], ["control", "rows", "MH"]),
         (kind_of(n_audited=1, n_wrong=1, max_error=0.01, test="designed"),
          ["smaller max_error"], ["epsilon"]),
-        (kind_of(n_audited=1, n_wrong=1, test="Hoeffding"), ["bound"], ["epsilon bounds one"]),
+        (kind_of(n_audited=1, n_wrong=1, test="HoeffdingTest"), ["bound"], ["epsilon bounds one"]),
         (kind_of(n_audited=1, normality="failed"), ["step.normality", "influence"], []),
         (kind_of(n_audited=1, normality="failed", sampling="StratifiedWindows"),
          ["step.normality", "larger batch_size"], ["influence"]),

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from pymc_austerity import AusterityMH, RandomWalk, SettingError
+from pymc_austerity import AusterityMH, RandomWalkProposal, SettingError
 from pymc_austerity.design import average_design
 from pymc_austerity.diagnostics import trial_run
 from tests.step_methods.models import normal_mean
@@ -15,7 +15,7 @@ QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": Tru
 
 def sampled(n_rows, **settings):
     with normal_mean(n_rows=n_rows):
-        step = AusterityMH(control_variates=None, proposal=RandomWalk(), **settings)
+        step = AusterityMH(control_variates=None, proposal=RandomWalkProposal(), **settings)
         return pm.sample(step=step, draws=400, tune=300, chains=2, cores=1, random_seed=1, **QUIET)
 
 

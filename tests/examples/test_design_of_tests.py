@@ -16,9 +16,9 @@ from examples import mixed_signals, random_orders  # noqa: E402
 from examples.average_and_worst import decisions, designs, shown  # noqa: E402
 from pymc_austerity.design import Boundary, TestDesign  # noqa: E402
 from pymc_austerity.sequential import (  # noqa: E402
-    StudentT,
+    StudentTTest,
     UniformSurvey,
-    WangTsiatis,
+    WangTsiatisTest,
     decide,
 )
 
@@ -42,7 +42,7 @@ def test_the_simulation_is_the_test_of_the_package(rng):
         for j, mu_std in enumerate(example.MU_STD):
             stream = Stream(order + mu_std / np.sqrt(rows.size - 1))
             survey = UniformSurvey(stream, n_rows=rows.size, batch_size=example.BATCH_SIZE)
-            decision = decide(survey, 0.0, rule=StudentT(epsilon))
+            decision = decide(survey, 0.0, rule=StudentTTest(epsilon))
             used[j] += decision.n_rows_used / rows.size
             wrong[j] += not decision.accept and not decision.exact
     np.testing.assert_allclose(observed.error[1], wrong / n_orders, atol=1e-12)
@@ -93,7 +93,7 @@ class TestRandomOrders:
         for i in range(n_orders):
             shuffles.shuffle(order)
             survey = UniformSurvey(Stream(order), n_rows=rows.size, batch_size=100)
-            decision = decide(survey, 0.0, rule=WangTsiatis(0.05, alpha))
+            decision = decide(survey, 0.0, rule=WangTsiatisTest(0.05, alpha))
             assert decision.accept == accepted[i]
             assert decision.n_looks == at[i] + 1
 

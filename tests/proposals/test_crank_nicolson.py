@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import CrankNicolson, GaussianApproximation, Layout
+from pymc_austerity.proposals import CrankNicolsonProposal, GaussianApproximation, Layout
 
 MEAN = np.array([1.0, -2.0, 30.0])
 COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1e-4]])
@@ -35,7 +35,7 @@ def from_afar(rng):
 
 @pytest.mark.parametrize("b", SIZES)
 def test_log_ratio_is_that_of_the_kernel(b, rng):
-    moves = CrankNicolson(b)
+    moves = CrankNicolsonProposal(b)
     state = moves.init(LAYOUT, APPROXIMATION)
     for _ in range(20):
         point = from_afar(rng)
@@ -46,7 +46,7 @@ def test_log_ratio_is_that_of_the_kernel(b, rng):
 
 @pytest.mark.parametrize("b", SIZES)
 def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
-    moves = CrankNicolson(b)
+    moves = CrankNicolsonProposal(b)
     state = moves.init(LAYOUT, APPROXIMATION)
     point = from_afar(rng)
     new, there = moves.propose(state, point, rng)
@@ -60,7 +60,7 @@ def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
 @pytest.mark.parametrize("b", SIZES)
 def test_always_accepted_where_the_approximation_is_right(b, rng):
     """The log-ratio cancels the difference of the target, so that acceptance is exactly 1."""
-    moves, target = CrankNicolson(b), stats.multivariate_normal(MEAN, COVARIANCE)
+    moves, target = CrankNicolsonProposal(b), stats.multivariate_normal(MEAN, COVARIANCE)
     state = moves.init(LAYOUT, APPROXIMATION)
     for _ in range(20):
         point = from_afar(rng)
@@ -70,7 +70,7 @@ def test_always_accepted_where_the_approximation_is_right(b, rng):
 
 @pytest.mark.parametrize("b", SIZES)
 def test_leaves_the_approximation_as_it_is(b, rng):
-    moves = CrankNicolson(b)
+    moves = CrankNicolsonProposal(b)
     state = moves.init(LAYOUT, APPROXIMATION)
     ends, starts = [], []
     for _ in range(4_000):
@@ -86,7 +86,7 @@ def test_leaves_the_approximation_as_it_is(b, rng):
 
 
 def test_points_keep_their_type_and_the_ratio_is_of_the_rounded_point(rng):
-    moves = CrankNicolson(1.0)
+    moves = CrankNicolsonProposal(1.0)
     state = moves.init(LAYOUT, APPROXIMATION)
     point = MEAN.astype(np.float32)
     new, log_ratio = moves.propose(state, point, rng)
@@ -107,16 +107,16 @@ def test_approximation_standardizes_and_has_a_density(rng):
 @pytest.mark.parametrize("b", [0.0, -0.1, 1.0001, np.nan])
 def test_a_size_that_is_none_is_refused(b):
     with pytest.raises(SettingError, match=r"\(0, 1\]"):
-        CrankNicolson(b)
+        CrankNicolsonProposal(b)
 
 
 def test_refused_without_an_approximation():
-    with pytest.raises(SettingError, match=r"use RandomWalk\(\)"):
-        CrankNicolson().init(LAYOUT)
+    with pytest.raises(SettingError, match=r"use RandomWalkProposal\(\)"):
+        CrankNicolsonProposal().init(LAYOUT)
 
 
 def test_nothing_is_learnt():
-    moves = CrankNicolson(0.3)
+    moves = CrankNicolsonProposal(0.3)
     state = moves.init(LAYOUT, APPROXIMATION)
     assert moves.tune(state, None) is state
     assert moves.freeze(state) is state

@@ -10,8 +10,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit
 from scipy.stats import multivariate_normal
 
-from pymc_austerity import Langevin, SettingError, SettingTypeError
-from pymc_austerity.proposals import GaussianApproximation, Layout, Mixture, Outcome
+from pymc_austerity import LangevinProposal, SettingError, SettingTypeError
+from pymc_austerity.proposals import GaussianApproximation, Layout, Outcome, ProposalMixture
 from pymc_austerity.proposals.langevin import _ACCEPTANCE
 
 N_ROWS = 1_000
@@ -39,7 +39,7 @@ class NoisyGradients:
 
 
 def bound(gradients=None, d=2, approximation=None, **settings):
-    langevin = Langevin(**settings).with_gradients(gradients or NoisyGradients())
+    langevin = LangevinProposal(**settings).with_gradients(gradients or NoisyGradients())
     return langevin, langevin.init(Layout.continuous(d), approximation)
 
 
@@ -261,12 +261,12 @@ class TestBadInput:
     )
     def test_gets_one_sentence(self, error, word, settings):
         with pytest.raises(error, match=word) as caught:
-            Langevin(**settings)
+            LangevinProposal(**settings)
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
     def test_step_size_must_be_given_where_all_is_accepted(self):
         with pytest.raises(SettingError, match="give a step_size"):
-            Langevin().with_gradients(NoisyGradients("none"))
+            LangevinProposal().with_gradients(NoisyGradients("none"))
 
     def test_preconditioner_must_fit(self):
         with pytest.raises(SettingError, match=r"\(2, 2\).*3 entries"):
@@ -276,4 +276,6 @@ class TestBadInput:
     def test_gradients_must_come_from_a_step_method(self, root):
         approximation = None if root is None else GaussianApproximation(np.zeros(2), root)
         with pytest.raises(SettingError, match="by itself"):
-            Mixture(components=[Langevin()]).init(Layout.continuous(2), approximation)
+            ProposalMixture(components=[LangevinProposal()]).init(
+                Layout.continuous(2), approximation
+            )

@@ -7,12 +7,12 @@ from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import (
-    CrankNicolson,
+    CrankNicolsonProposal,
     GaussianApproximation,
     Layout,
-    Mixture,
     Outcome,
-    RandomWalk,
+    ProposalMixture,
+    RandomWalkProposal,
 )
 
 N_KINDS = 6  # of the default mixture
@@ -65,7 +65,7 @@ def tuned(mixture, target, n_steps, rng, cost=lambda state: 500):
 
 def test_the_independence_sampler_wins_where_the_posterior_is_normal():
     for seed in range(5):
-        mixture = Mixture()
+        mixture = ProposalMixture()
         state, _ = tuned(mixture, standard_normal(5), 1_000, np.random.default_rng(seed))
         assert mixture.freeze(state).shares == pytest.approx([0.9, 0, 0, 0, 0, 0.1])
 
@@ -73,7 +73,7 @@ def test_the_independence_sampler_wins_where_the_posterior_is_normal():
 @pytest.mark.parametrize("target", [student_t(3, 10), log_gamma(0.2, 3)], ids=["heavy", "skewed"])
 def test_the_independence_sampler_loses_where_it_gets_stuck(target):
     for seed in range(5):
-        mixture = Mixture()
+        mixture = ProposalMixture()
         state, _ = tuned(mixture, target, 2_000, np.random.default_rng(seed))
         shares = mixture.freeze(state).shares
         assert shares[0] == 0.0
@@ -83,7 +83,9 @@ def test_the_independence_sampler_loses_where_it_gets_stuck(target):
 def test_rows_are_a_cost():
     """Of two equally good components the one whose decisions are cheap is taken."""
     for cheap in (0, 1):
-        mixture = Mixture(components=(CrankNicolson(1.0), CrankNicolson(1.0)), smallest_share=0.0)
+        mixture = ProposalMixture(
+            components=(CrankNicolsonProposal(1.0), CrankNicolsonProposal(1.0)), smallest_share=0.0
+        )
         state, _ = tuned(
             mixture,
             standard_normal(3),
@@ -102,7 +104,9 @@ def outcomes_of(pattern, size):
 
 def test_long_waits_count_for_more_than_their_share():
     """Half of the proposals accepted, in turns or in one go: only the latter is stuck for long."""
-    mixture = Mixture(components=(CrankNicolson(1.0), CrankNicolson(0.5)), smallest_share=0.0)
+    mixture = ProposalMixture(
+        components=(CrankNicolsonProposal(1.0), CrankNicolsonProposal(0.5)), smallest_share=0.0
+    )
     state = mixture.init(Layout.continuous(1), standard_normal(1)[1])
     for outcome, of_the_other in zip(
         outcomes_of([0] * 10 + [1] * 10, 1.0), outcomes_of([0, 1] * 10, 0.8), strict=True
@@ -118,7 +122,7 @@ def test_long_waits_count_for_more_than_their_share():
 
 
 def test_all_are_tried_before_anything_is_known(rng):
-    mixture = Mixture()
+    mixture = ProposalMixture()
     _, approximation = standard_normal(2)
     state = mixture.init(Layout.continuous(2), approximation)
     chosen = []
@@ -129,7 +133,7 @@ def test_all_are_tried_before_anything_is_known(rng):
 
 
 def test_components_are_chosen_by_their_shares_after_tuning(rng):
-    mixture = Mixture(smallest_share=0.25)
+    mixture = ProposalMixture(smallest_share=0.25)
     state, point = tuned(mixture, standard_normal(2), 500, rng)
     state, chosen = mixture.freeze(state), []
     for _ in range(3_000):
@@ -141,7 +145,7 @@ def test_components_are_chosen_by_their_shares_after_tuning(rng):
 
 
 def test_a_chain_that_never_moves_is_left_to_the_last(rng):
-    mixture, point = Mixture(), np.zeros(2)
+    mixture, point = ProposalMixture(), np.zeros(2)
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
     for _ in range(300):
         mixture.propose(state, point, rng)
@@ -151,7 +155,7 @@ def test_a_chain_that_never_moves_is_left_to_the_last(rng):
 
 @pytest.mark.parametrize(
     "proposal",
-    [CrankNicolson(1.0), CrankNicolson(0.4), Mixture(), "tuned"],
+    [CrankNicolsonProposal(1.0), CrankNicolsonProposal(0.4), ProposalMixture(), "tuned"],
     ids=["independence", "pcn", "untuned", "tuned"],
 )
 def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
@@ -159,7 +163,7 @@ def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
     shape, d, n_chains, n_steps = 0.6, 2, 1_500, 12
     log_density, approximation = log_gamma(shape, d)
     if proposal == "tuned":
-        mixture = Mixture(smallest_share=0.3)
+        mixture = ProposalMixture(smallest_share=0.3)
         state, _ = tuned(mixture, (log_density, approximation), 1_500, rng)
         proposal, state = mixture, mixture.freeze(state)
     else:
@@ -182,7 +186,7 @@ def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
 )
 def test_a_tuned_chain_finds_the_known_posterior(target, rng):
     log_density, approximation = target
-    mixture = Mixture()
+    mixture = ProposalMixture()
     state, point = tuned(mixture, target, 1_500, rng)
     state, points = mixture.freeze(state), []
     for _ in range(20_000):
@@ -199,7 +203,7 @@ def test_a_tuned_chain_finds_the_known_posterior(target, rng):
 
 
 def test_frozen_shares_stay(rng):
-    mixture = Mixture()
+    mixture = ProposalMixture()
     state, point = tuned(mixture, standard_normal(2), 300, rng)
     state = mixture.freeze(state)
     shares, scaling = state.shares.copy(), mixture.components[-1].current_scaling(state.states[-1])
@@ -223,7 +227,7 @@ def walk(mixture, state, point, seed, n_steps=150):
     "duplicate", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))]
 )
 def test_a_copy_of_the_state_goes_on_alike_and_apart(duplicate):
-    mixture = Mixture()
+    mixture = ProposalMixture()
     state, point = tuned(mixture, student_t(5, 2), 333, np.random.default_rng(1))
     twin, untouched = duplicate(state), duplicate(state)
     first, shares = walk(mixture, state, point, seed=2)
@@ -236,7 +240,7 @@ def test_a_copy_of_the_state_goes_on_alike_and_apart(duplicate):
 
 
 def test_scaling_is_that_of_the_component_that_moved(rng):
-    mixture = Mixture()
+    mixture = ProposalMixture()
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
     sizes = [1.0, 0.7, 0.4, 0.2, 0.1, 2.38 / np.sqrt(2)]
     for _ in range(30):
@@ -246,31 +250,33 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
 
 def test_no_components_are_refused():
     with pytest.raises(SettingError, match="nothing to choose from"):
-        Mixture(components=())
+        ProposalMixture(components=())
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(SettingError, match="between 0 and 1"):
-        Mixture(smallest_share=share)
+        ProposalMixture(smallest_share=share)
 
 
-@pytest.mark.parametrize("components", [RandomWalk(), "walk", [3.0], [RandomWalk]])
+@pytest.mark.parametrize("components", [RandomWalkProposal(), "walk", [3.0], [RandomWalkProposal]])
 def test_components_that_cannot_propose_are_refused(components):
-    with pytest.raises(SettingTypeError, match=r"RandomWalk\(\)"):
-        Mixture(components=components)
+    with pytest.raises(SettingTypeError, match=r"RandomWalkProposal\(\)"):
+        ProposalMixture(components=components)
 
 
 def test_functions_are_components():
-    (component,) = Mixture(components=[lambda point, rng: (point + 1.0, 0.0)]).components
+    (component,) = ProposalMixture(components=[lambda point, rng: (point + 1.0, 0.0)]).components
     new, _ = component.propose(None, np.zeros(2), np.random.default_rng(1))
     assert new.tolist() == [1.0, 1.0]
 
 
 def test_without_an_approximation_only_what_does_not_need_it():
-    with pytest.raises(SettingError, match=r"use RandomWalk\(\)"):
-        Mixture().init(Layout.continuous(2))
-    walks = Mixture(components=(RandomWalk(scaling=0.1), RandomWalk(scaling=1.0)))
+    with pytest.raises(SettingError, match=r"use RandomWalkProposal\(\)"):
+        ProposalMixture().init(Layout.continuous(2))
+    walks = ProposalMixture(
+        components=(RandomWalkProposal(scaling=0.1), RandomWalkProposal(scaling=1.0))
+    )
     state = walks.init(Layout.continuous(2))
     outcome = Outcome(np.zeros(2), np.ones(2), True, 500)
     assert walks.tune(state, outcome).scores[0].travelled == 2.0  # in the units of the point

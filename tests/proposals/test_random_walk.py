@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Layout, Outcome, RandomWalk
+from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal
 
 COVARIANCE = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1e-4]])
 
@@ -14,7 +14,7 @@ def moves_of(walk, layout, point, rng, n=4_000):
 
 
 def test_moves_have_the_given_covariance(rng):
-    walk = RandomWalk(covariance=COVARIANCE, scaling=0.5)
+    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=0.5)
     moves = moves_of(walk, Layout.continuous(3), np.array([1.0, -2.0, 5.0]), rng)
     sds = np.sqrt(np.diag(COVARIANCE)) * 0.5
     standard = np.linalg.solve(np.linalg.cholesky(0.25 * COVARIANCE), moves.T)
@@ -26,8 +26,8 @@ def test_moves_have_the_given_covariance(rng):
 
 def test_variances_are_a_diagonal_covariance():
     point = np.zeros(3)
-    full = RandomWalk(covariance=np.diag([1.0, 4.0, 9.0]), scaling=1.0)
-    diagonal = RandomWalk(covariance=[1.0, 4.0, 9.0], scaling=1.0)
+    full = RandomWalkProposal(covariance=np.diag([1.0, 4.0, 9.0]), scaling=1.0)
+    diagonal = RandomWalkProposal(covariance=[1.0, 4.0, 9.0], scaling=1.0)
     layout = Layout.continuous(3)
     a, ratio = full.propose(full.init(layout), point, np.random.default_rng(5))
     b, _ = diagonal.propose(diagonal.init(layout), point, np.random.default_rng(5))
@@ -36,7 +36,7 @@ def test_variances_are_a_diagonal_covariance():
 
 
 def test_points_keep_their_type(rng):
-    walk = RandomWalk()
+    walk = RandomWalkProposal()
     for dtype in (np.float32, np.float64):
         new, _ = walk.propose(walk.init(Layout.continuous(2)), np.zeros(2, dtype), rng)
         assert new.dtype == dtype
@@ -72,7 +72,7 @@ def chain_on_a_normal(walk, covariance, start, n_steps, rng):
 def test_finds_scale_and_shape_from_afar(kind, size, rng):
     covariance = size**2 * COVARIANCE
     state, acceptance = chain_on_a_normal(
-        RandomWalk(covariance=kind), covariance, np.ones(3), 2_000, rng
+        RandomWalkProposal(covariance=kind), covariance, np.ones(3), 2_000, rng
     )
     root = state.root if kind == "full" else np.diag(state.root)
     learnt = root @ root.T
@@ -87,13 +87,13 @@ def test_finds_scale_and_shape_from_afar(kind, size, rng):
 
 def test_target_acceptance_is_reached(rng):
     _, acceptance = chain_on_a_normal(
-        RandomWalk(target_acceptance=0.7), np.eye(2), np.zeros(2), 2_000, rng
+        RandomWalkProposal(target_acceptance=0.7), np.eye(2), np.zeros(2), 2_000, rng
     )
     assert abs(acceptance - 0.7) < 0.08
 
 
 def test_given_covariance_is_not_relearnt(rng):
-    walk = RandomWalk(covariance=COVARIANCE)
+    walk = RandomWalkProposal(covariance=COVARIANCE)
     state, acceptance = chain_on_a_normal(walk, 100 * COVARIANCE, np.zeros(3), 1_000, rng)
     np.testing.assert_allclose(state.root, np.linalg.cholesky(COVARIANCE))
     assert walk.current_scaling(state) > 4.0  # the scale is
@@ -101,7 +101,7 @@ def test_given_covariance_is_not_relearnt(rng):
 
 
 def test_a_chain_that_never_moves_keeps_its_shape():
-    walk, point = RandomWalk(), np.zeros(2)
+    walk, point = RandomWalkProposal(), np.zeros(2)
     state = walk.init(Layout.continuous(2))
     for _ in range(120):
         state = walk.tune(state, Outcome(point, point, False, 1))
@@ -111,7 +111,7 @@ def test_a_chain_that_never_moves_keeps_its_shape():
 
 def test_integers_move_by_integers_and_always_can(rng):
     layout = Layout(np.array([0, 1, 1]))
-    walk = RandomWalk(covariance=[1.0, 100.0, 1e-8], scaling=0.1)
+    walk = RandomWalkProposal(covariance=[1.0, 100.0, 1e-8], scaling=0.1)
     moves = moves_of(walk, layout, np.array([0.5, 10.0, -3.0]), rng)
     assert np.all(moves[:, 1:] == np.round(moves[:, 1:]))
     assert not np.all(moves[:, 0] == np.round(moves[:, 0]))
@@ -123,7 +123,7 @@ def test_integers_move_by_integers_and_always_can(rng):
 
 def test_categories_change_to_each_other_one_alike(rng):
     layout = Layout(np.array([2, 4]))
-    walk = RandomWalk(scaling=1.0)
+    walk = RandomWalkProposal(scaling=1.0)
     point = np.array([1, 2])
     after = moves_of(walk, layout, point, rng) + point
     binary, four = np.bincount(after[:, 0].astype(int)), np.bincount(after[:, 1].astype(int))
@@ -147,9 +147,9 @@ def test_categories_change_to_each_other_one_alike(rng):
 )
 def test_bad_settings_are_refused_at_construction(arguments, error, words):
     with pytest.raises(error, match=words):
-        RandomWalk(**arguments)
+        RandomWalkProposal(**arguments)
 
 
 def test_covariance_of_another_size_is_refused():
     with pytest.raises(SettingError, match="2 entries"):
-        RandomWalk(covariance=np.eye(3)).init(Layout.continuous(2))
+        RandomWalkProposal(covariance=np.eye(3)).init(Layout.continuous(2))

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Block, Layout, Outcome, ReversibleJump
+from pymc_austerity.proposals import Block, Layout, Outcome, ReversibleJumpProposal
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.births import Births
 
@@ -86,7 +86,7 @@ def log_kernel(state, before, after, jump_share, n_others):
 @pytest.mark.parametrize("n_others", [0, 2])
 @pytest.mark.parametrize("jump_share", [0.3, 0.8])
 def test_log_ratio_is_that_of_the_densities_of_the_moves(n_others, jump_share, rng):
-    jump = ReversibleJump("beta", "gamma", jump_share=jump_share, birth_scale=2.0)
+    jump = ReversibleJumpProposal("beta", "gamma", jump_share=jump_share, birth_scale=2.0)
     state = experienced(jump, layout_of(n_others=n_others), rng)
     kinds = set()
     for _ in range(600):
@@ -102,7 +102,7 @@ def test_log_ratio_is_that_of_the_densities_of_the_moves(n_others, jump_share, r
 
 
 def test_moves_are_made_as_often_as_they_should(rng):
-    jump = ReversibleJump("beta", "gamma", jump_share=0.6)
+    jump = ReversibleJumpProposal("beta", "gamma", jump_share=0.6)
     state = jump.init(layout_of())
     point = point_of([1, 0, 0])
     after = np.array([jump.propose(state, point, rng)[0] for _ in range(4_000)])
@@ -116,7 +116,7 @@ def test_moves_are_made_as_often_as_they_should(rng):
 
 def test_without_data_the_prior_is_sampled(rng):
     """Moves accepted by prior and log-ratio alone: the number of coefficients and their values."""
-    jump = ReversibleJump("beta", "gamma", birth_scale=2.0)
+    jump = ReversibleJumpProposal("beta", "gamma", birth_scale=2.0)
     state = experienced(jump, layout_of(), rng)
     slab, log_size = stats.laplace(0.3, 0.5), np.log([0.1, 0.2, 0.3, 0.4])
     log_choices = np.log([1, 3, 3, 1])
@@ -170,7 +170,7 @@ def test_births_learn_where_coefficients_are(rng):
 
 def test_steps_are_tuned_one_by_one_and_frozen(rng):
     """Posterior sds 0.01 and 10; the third coefficient is never in."""
-    jump = ReversibleJump("beta", "gamma", jump_share=0.01)
+    jump = ReversibleJumpProposal("beta", "gamma", jump_share=0.01)
     state = jump.init(layout_of())
     sds, point = np.array([0.01, 10.0, 1.0]), point_of([1, 1, 0])
 
@@ -197,7 +197,7 @@ def test_steps_are_tuned_one_by_one_and_frozen(rng):
 
 
 def test_freezing_at_once_keeps_the_settings():
-    jump = ReversibleJump("beta", "gamma", scaling=0.3)
+    jump = ReversibleJumpProposal("beta", "gamma", scaling=0.3)
     frozen = jump.freeze(jump.init(layout_of()))
     assert {search.scale for search in frozen.searches} == {ScaleSearch.begin(0.3).scale}
     assert frozen.births.usual_step == 0.0
@@ -205,7 +205,7 @@ def test_freezing_at_once_keeps_the_settings():
 
 def test_starts_are_dispersed_and_possible(rng):
     layout = layout_of(n=8, n_others=1)
-    jump = ReversibleJump("beta", "gamma")
+    jump = ReversibleJumpProposal("beta", "gamma")
     point = point_of(np.repeat([1, 0], 4), n_others=1)
     starts = np.array([jump.disperse(layout, point, 1.0, rng) for _ in range(200)])
     state = jump.init(layout)
@@ -230,14 +230,14 @@ def test_starts_are_dispersed_and_possible(rng):
 )
 def test_bad_settings_are_refused_at_construction(arguments, words):
     with pytest.raises(SettingError, match=words):
-        ReversibleJump("beta", "gamma", **arguments)
+        ReversibleJumpProposal("beta", "gamma", **arguments)
 
 
 def test_names_that_are_none_are_refused_at_construction():
     with pytest.raises(SettingTypeError, match="coefficients=3 is not a name"):
-        ReversibleJump(3, "gamma")
+        ReversibleJumpProposal(3, "gamma")
     with pytest.raises(SettingError, match="name two variables"):
-        ReversibleJump("beta", "beta")
+        ReversibleJumpProposal("beta", "beta")
 
 
 @pytest.mark.parametrize(
@@ -262,4 +262,4 @@ def test_other_variables_are_refused(names, kinds, blocks, words):
         tuple(Block(n, shape, int(i)) for (n, shape), i in zip(blocks, firsts, strict=False)),
     )
     with pytest.raises(SettingError, match=words):
-        ReversibleJump(*names).init(layout)
+        ReversibleJumpProposal(*names).init(layout)

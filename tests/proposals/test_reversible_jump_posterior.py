@@ -6,12 +6,12 @@ import pytest
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import SpikeAndSlab
-from pymc_austerity.proposals import ReversibleJump
+from pymc_austerity.proposals import ReversibleJumpProposal
 from tests.proposals.special_models import QUIET, enumerated, mean_and_error, regression
 
 
 def sampled(model, draws, **settings):
-    proposal = ReversibleJump("beta", "gamma")
+    proposal = ReversibleJumpProposal("beta", "gamma")
     with model:
         step = AusterityMH(proposal=proposal, control_variates=None, **settings)
         posterior = pm.sample(

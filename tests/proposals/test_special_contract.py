@@ -6,20 +6,20 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, RandomWalk
+from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import ReversibleJump, StiefelWalk, UserProposal
+from pymc_austerity.proposals import ReversibleJumpProposal, StiefelProposal, UserProposal
 from pymc_austerity.step_methods.starting import start_of_chain
 from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
 from tests.proposals.special_models import QUIET, regression, rotated_rows
 
 
 def turned():
-    return rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], StiefelWalk()
+    return rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], StiefelProposal()
 
 
 def selected():
-    return regression(2_000)[0], ReversibleJump("beta", "gamma", birth_scale=0.3)
+    return regression(2_000)[0], ReversibleJumpProposal("beta", "gamma", birth_scale=0.3)
 
 
 @pytest.fixture(scope="module", params=[turned, selected], ids=["stiefel", "reversible-jump"])
@@ -90,7 +90,7 @@ def test_nothing_is_learnt_after_tuning(built):
     before = pickle.loads(pickle.dumps(step.proposal_state))
     walk(step, point, 100)
     after = step.proposal_state
-    if isinstance(step.proposal, StiefelWalk):
+    if isinstance(step.proposal, StiefelProposal):
         assert after.search == before.search
     else:
         assert after.searches == before.searches
@@ -134,10 +134,10 @@ def test_beside_other_step_methods():
     assert len(np.unique(idata.posterior["W"].values)) > 20
 
 
-@pytest.mark.parametrize("proposal", [None, RandomWalk()])
+@pytest.mark.parametrize("proposal", [None, RandomWalkProposal()])
 @pytest.mark.parametrize(
     ("build", "words"),
-    [(turned, r"'W'.*StiefelWalk"), (selected, r"'beta'.*ReversibleJump\('beta'")],
+    [(turned, r"'W'.*StiefelProposal"), (selected, r"'beta'.*ReversibleJumpProposal\('beta'")],
 )
 def test_proposals_that_would_leave_the_support_are_refused(build, words, proposal):
     model, special = build()
@@ -152,9 +152,9 @@ def test_proposals_that_would_leave_the_support_are_refused(build, words, propos
 @pytest.mark.parametrize(
     ("build", "proposal", "names", "words"),
     [
-        (selected, StiefelWalk(), None, r"'gamma', 'beta'.*UniformStiefel"),
-        (selected, ReversibleJump("beta", "gamma"), ["beta"], r"'gamma' is not.*vars="),
-        (turned, ReversibleJump("beta", "gamma"), None, r"'beta' is not"),
+        (selected, StiefelProposal(), None, r"'gamma', 'beta'.*UniformStiefel"),
+        (selected, ReversibleJumpProposal("beta", "gamma"), ["beta"], r"'gamma' is not.*vars="),
+        (turned, ReversibleJumpProposal("beta", "gamma"), None, r"'beta' is not"),
     ],
 )
 def test_proposals_of_other_variables_are_refused(build, proposal, names, words):

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Block, Layout, Outcome, StiefelWalk
+from pymc_austerity.proposals import Block, Layout, Outcome, StiefelProposal
 
 
 def layout_of(*shapes):
@@ -27,7 +27,7 @@ def distance_from_manifold(matrices):
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 3), (5, 2), (4, 1), (2, 3, 3)])
 def test_proposals_are_on_the_manifold(shape, rng):
-    walk = StiefelWalk(scaling=1.0, reflect=0.5)
+    walk = StiefelProposal(scaling=1.0, reflect=0.5)
     state = walk.init(layout_of(shape))
     point, visited = np.broadcast_to(np.eye(*shape[-2:]), shape).ravel(), []
     for _ in range(200):
@@ -40,7 +40,7 @@ def test_proposals_are_on_the_manifold(shape, rng):
 
 
 def test_rounding_errors_are_corrected(rng):
-    walk = StiefelWalk()
+    walk = StiefelProposal()
     state = walk.init(layout_of((4, 3)))
     point = np.eye(4, 3).ravel() + rng.normal(0.0, 1e-4, size=12)
     distances = []
@@ -53,7 +53,7 @@ def test_rounding_errors_are_corrected(rng):
 
 @pytest.mark.slow
 def test_many_steps_stay_on_the_manifold(rng):
-    walk = StiefelWalk()
+    walk = StiefelProposal()
     state, point = walk.init(layout_of((3, 3))), np.eye(3).ravel()
     for _ in range(100_000):
         point, _ = walk.propose(state, point, rng)
@@ -61,7 +61,7 @@ def test_many_steps_stay_on_the_manifold(rng):
 
 
 def test_points_keep_their_type(rng):
-    walk = StiefelWalk()
+    walk = StiefelProposal()
     for dtype in (np.float32, np.float64):
         new, _ = walk.propose(walk.init(layout_of((3, 2))), np.eye(3, 2, dtype=dtype).ravel(), rng)
         assert new.dtype == dtype
@@ -70,7 +70,7 @@ def test_points_keep_their_type(rng):
 @pytest.mark.parametrize(("n", "p"), [(3, 3), (3, 2)])
 def test_symmetric_under_the_uniform_distribution(n, p, rng):
     """(W, W') has the law of (W', W): so the kernel is reversible, whatever the scale."""
-    walk = StiefelWalk(scaling=0.7, reflect=0.3)
+    walk = StiefelProposal(scaling=0.7, reflect=0.3)
     state, layout = walk.init(layout_of((n, p))), (n, p)
     pairs = []
     for _ in range(8_000):
@@ -87,7 +87,7 @@ def test_symmetric_under_the_uniform_distribution(n, p, rng):
 
 def test_angles_have_the_given_size(rng):
     """In two dimensions the angle of the rotation is the normal number itself."""
-    walk = StiefelWalk(scaling=0.2, reflect=0.0)
+    walk = StiefelProposal(scaling=0.2, reflect=0.0)
     state = walk.init(layout_of((2, 1)))
     points = np.array([walk.propose(state, np.array([1.0, 0.0]), rng)[0] for _ in range(4_000)])
     angles = np.arctan2(points[:, 1], points[:, 0])
@@ -95,7 +95,7 @@ def test_angles_have_the_given_size(rng):
 
 
 def test_square_matrices_are_reflected_in_a_share_of_the_moves(rng):
-    walk = StiefelWalk(reflect=0.25)
+    walk = StiefelProposal(reflect=0.25)
     state = walk.init(layout_of((2, 3, 3)))
     point = np.broadcast_to(np.eye(3), (2, 3, 3)).ravel()
     columns = []
@@ -136,7 +136,7 @@ def test_finds_the_usual_acceptance(concentration, rng):
     """Three dimensions: 0.337. The reflections, all rejected here, do not count."""
     target = uniform(3, 3, np.random.default_rng(1))
     target *= np.sign(np.linalg.det(target))
-    walk = StiefelWalk()
+    walk = StiefelProposal()
     state, acceptance = chain_on_a_density(
         walk, lambda q: concentration * q @ target.ravel(), (3, 3), 2_000, rng
     )
@@ -146,14 +146,14 @@ def test_finds_the_usual_acceptance(concentration, rng):
 
 def test_angles_do_not_grow_without_end(rng):
     """Where every rotation is accepted, the largest useful ones are made, and precisely."""
-    state, _ = chain_on_a_density(StiefelWalk(), lambda q: 0.0, (3, 3), 500, rng)
+    state, _ = chain_on_a_density(StiefelProposal(), lambda q: 0.0, (3, 3), 500, rng)
     assert 2.0 < state.search.scale <= np.pi
 
 
 def test_starts_are_dispersed_on_the_manifold(rng):
     layout = layout_of((3, 3), (4, 2))
     point = np.concatenate([np.eye(3).ravel(), np.eye(4, 2).ravel()])
-    walk = StiefelWalk(scaling=1e-6)
+    walk = StiefelProposal(scaling=1e-6)
     starts = np.array([walk.disperse(layout, point, 1.0, rng) for _ in range(50)])
     assert distance_from_manifold(starts[:, :9].reshape(50, 3, 3)) < 1e-13
     assert distance_from_manifold(starts[:, 9:].reshape(50, 4, 2)) < 1e-13
@@ -174,7 +174,7 @@ def test_starts_are_dispersed_on_the_manifold(rng):
 )
 def test_bad_settings_are_refused_at_construction(arguments, words):
     with pytest.raises(SettingError, match=words):
-        StiefelWalk(**arguments)
+        StiefelProposal(**arguments)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +186,4 @@ def test_bad_settings_are_refused_at_construction(arguments, words):
 )
 def test_other_variables_are_refused(layout, words):
     with pytest.raises(SettingError, match=words):
-        StiefelWalk().init(layout)
+        StiefelProposal().init(layout)

@@ -7,7 +7,7 @@ from scipy import stats
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import UniformStiefel
-from pymc_austerity.proposals import StiefelWalk
+from pymc_austerity.proposals import StiefelProposal
 from tests.proposals.special_models import (
     QUIET,
     matrices_of_the_plane,
@@ -18,7 +18,7 @@ from tests.proposals.special_models import (
 
 def sampled(model, draws, **settings):
     with model:
-        step = AusterityMH(proposal=StiefelWalk(), control_variates=None, **settings)
+        step = AusterityMH(proposal=StiefelProposal(), control_variates=None, **settings)
         idata = pm.sample(
             step=step, draws=draws, tune=1_000, chains=2, cores=1, random_seed=1, **QUIET
         )

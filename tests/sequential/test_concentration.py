@@ -5,9 +5,9 @@ import pytest
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential import (
-    EmpiricalBernstein,
+    EmpiricalBernsteinTest,
     Evidence,
-    Hoeffding,
+    HoeffdingTest,
     StratifiedDesign,
     StratifiedSurvey,
     UniformSurvey,
@@ -15,7 +15,7 @@ from pymc_austerity.sequential import (
 )
 from pymc_austerity.sequential.concentration import row_standard_deviation
 
-RULES = [Hoeffding, EmpiricalBernstein]
+RULES = [HoeffdingTest, EmpiricalBernsteinTest]
 
 
 class Stream:
@@ -51,7 +51,7 @@ def bernstein(sample, n_rows, delta, largest):
 
 
 @pytest.mark.parametrize(
-    ("rule", "half_width"), [(Hoeffding, hoeffding), (EmpiricalBernstein, bernstein)]
+    ("rule", "half_width"), [(HoeffdingTest, hoeffding), (EmpiricalBernsteinTest, bernstein)]
 )
 @pytest.mark.parametrize("n", [2, 60, 900])
 @pytest.mark.parametrize("look", [1, 2, 7])
@@ -78,7 +78,7 @@ def test_error_is_a_probability(rule, rng):
 
 @pytest.mark.parametrize("power", [1.5, 2.0, 3.0])
 def test_errors_of_all_looks_stay_within_the_whole(power):
-    rule = Hoeffding(1.0, error_probability=0.2, power=power)
+    rule = HoeffdingTest(1.0, error_probability=0.2, power=power)
     total = sum(rule.share_of_error(k) for k in range(1, 100_000))
     assert 0.1 < total <= 0.2
 
@@ -119,7 +119,7 @@ def test_errs_no_more_than_promised(rule, mean, rng):
     assert wrong <= 0.4 / 2 + 3 * math.sqrt(0.2 * 0.8 / n_repeats)
 
 
-@pytest.mark.parametrize(("rule", "mean"), [(Hoeffding, 0.3), (EmpiricalBernstein, 0.6)])
+@pytest.mark.parametrize(("rule", "mean"), [(HoeffdingTest, 0.3), (EmpiricalBernsteinTest, 0.6)])
 def test_clear_cases_are_decided_early(rule, mean, rng):
     asked = rule(largest_difference=1.0, error_probability=0.05)
     wrong, early = decide_often(asked, two_values(2_000, mean), rng, n_repeats=200)
@@ -129,7 +129,7 @@ def test_clear_cases_are_decided_early(rule, mean, rng):
 
 def test_a_range_that_is_too_small_breaks_the_promise(rng):
     """The test above can fail: a bound of a tenth of the truth errs far more often than 5 %."""
-    asked = Hoeffding(largest_difference=0.1, error_probability=0.05)
+    asked = HoeffdingTest(largest_difference=0.1, error_probability=0.05)
     wrong, _ = decide_often(asked, two_values(2_000, 0.004), rng, n_repeats=300)
     assert wrong > 0.25
 
@@ -142,7 +142,7 @@ def test_bernstein_profits_from_small_spread(rng):
         design = StratifiedDesign(np.array([20_000]), np.array([100]))
         survey = StratifiedSurvey(Stratum(differences), design)
         shares[rule] = decide(survey, 0.0, rule=asked).n_rows_used
-    assert shares[EmpiricalBernstein] < shares[Hoeffding] / 2
+    assert shares[EmpiricalBernsteinTest] < shares[HoeffdingTest] / 2
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.sequential import StudentT, UniformSurvey, decide
+from pymc_austerity.sequential import StudentTTest, UniformSurvey, decide
 from tests.references import sequential_t_test
 
 
@@ -24,7 +24,7 @@ def run(differences, log_threshold=0.0, *, epsilon=0.05, batch_size=50, order=No
     order = np.arange(len(differences)) if order is None else order
     stream = Stream(differences, order, kwargs.pop("block", 10**9))
     survey = UniformSurvey(stream, n_rows=len(differences), batch_size=batch_size)
-    decision = decide(survey, log_threshold, rule=StudentT(epsilon), **kwargs)
+    decision = decide(survey, log_threshold, rule=StudentTTest(epsilon), **kwargs)
     return decision, stream
 
 

@@ -6,7 +6,7 @@ import pytest
 from pymc_austerity.sequential import (
     StratifiedDesign,
     StratifiedSurvey,
-    StudentT,
+    StudentTTest,
     UniformSurvey,
     decide,
 )
@@ -93,7 +93,7 @@ def test_total_is_unbiased_and_its_variance_honest(strata, rng):
 
 def test_student_t_holds_with_satterthwaite_degrees_of_freedom(strata, rng):
     truth = sum(values.sum() for values in strata)
-    rule, n_beyond, n_repeats = StudentT(0.05), 0, 4_000
+    rule, n_beyond, n_repeats = StudentTTest(0.05), 0, 4_000
     for _ in range(n_repeats):
         estimate = survey_of(strata, [30, 12, 12], rng).look()
         statistic = (estimate.total - truth) / math.sqrt(estimate.variance)
@@ -108,7 +108,7 @@ def test_all_rows_in_the_end_and_exact(strata, rng):
     truth = sum(values.sum() for values in strata)
     for log_threshold in (truth - 1e-6, truth + 1e-6):
         survey = survey_of(strata, [30, 10, 10], rng)
-        decision = decide(survey, log_threshold, rule=StudentT(0.0))
+        decision = decide(survey, log_threshold, rule=StudentTTest(0.0))
         assert decision.exact
         assert decision.n_rows_used == 5_330
         assert decision.accept == (truth > log_threshold)
@@ -137,7 +137,7 @@ def test_rounding_is_not_spread(rng):
     strata = [0.1 + rng.choice([-1e-17, 0.0, 1e-17], size=200) for _ in range(3)]
     survey = survey_of(strata, [20, 20, 20], rng)
     assert survey.look().variance == 0.0
-    assert decide(survey_of(strata, [20, 20, 20], rng), 0.0, rule=StudentT(0.05)).exact
+    assert decide(survey_of(strata, [20, 20, 20], rng), 0.0, rule=StudentTTest(0.05)).exact
 
 
 def test_finish_sees_the_rest(strata, rng):
@@ -151,7 +151,7 @@ def test_finish_sees_the_rest(strata, rng):
 
 def test_a_row_that_is_not_finite_rejects(rng):
     strata = [np.array([1.0, -np.inf, 2.0]), rng.normal(size=100)]
-    decision = decide(survey_of(strata, [3, 10], rng), -1e9, rule=StudentT(0.05))
+    decision = decide(survey_of(strata, [3, 10], rng), -1e9, rule=StudentTTest(0.05))
     assert not decision.accept
 
 
@@ -164,7 +164,7 @@ def test_skewed_residuals_of_one_sign(epsilon, rng):
     n_rows, n_orders, n_thresholds = 20_000, 30, 40
     scores = 2e-4 * np.exp(1.5 * rng.standard_normal(n_rows))
     unit = rng.standard_normal((2, n_rows)) ** 2 / math.sqrt(3.0)
-    n_wrong, rule = 0, StudentT(epsilon)
+    n_wrong, rule = 0, StudentTTest(epsilon)
     for _ in range(n_orders):
         order, strata, _ = stratify(scores, -scores * unit, Settings(epsilon=epsilon), rng)
         residuals = -scores[order] * rng.standard_normal(n_rows) ** 2 / math.sqrt(3.0)

@@ -6,7 +6,7 @@ from scipy import stats
 
 from pymc_austerity.design import Boundary, Looks, constant_looks, operating_characteristic
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import Evidence, StudentT, UniformSurvey, WangTsiatis, decide
+from pymc_austerity.sequential import Evidence, StudentTTest, UniformSurvey, WangTsiatisTest, decide
 
 
 class Stream:
@@ -24,7 +24,7 @@ def evidence(statistic, n_seen, n_rows=10_000):
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-20, 0.01, 0.05, 0.5])
 def test_one_half_is_student_t_to_the_last_bit(epsilon, rng):
-    pocock, student = WangTsiatis(epsilon, alpha=0.5), StudentT(epsilon)
+    pocock, student = WangTsiatisTest(epsilon, alpha=0.5), StudentTTest(epsilon)
     for n_seen in (2, 50, 5_000):
         quantile = -stats.t.ppf(epsilon, n_seen - 1) if epsilon else 1e300
         beside = quantile * (1.0 + 1e-15 * rng.integers(-8, 9, size=50))
@@ -40,20 +40,20 @@ def test_stops_where_the_normal_boundary_of_the_design_lies(alpha, n_seen):
     share = n_seen / 10_000
     bound = float(Boundary(0.3, alpha).at(Looks([share, 1.0]))[0])
     quantile = stats.t.isf(stats.norm.sf(bound), n_seen - 1)
-    rule = WangTsiatis(0.3, alpha)
+    rule = WangTsiatisTest(0.3, alpha)
     for sign in (-1, 1):
         assert rule.stops(evidence(sign * quantile * (1 + 1e-6), n_seen))
         assert not rule.stops(evidence(sign * quantile * (1 - 1e-6), n_seen))
 
 
 def test_a_level_below_the_smallest_number_never_stops():
-    assert not WangTsiatis(0.01, alpha=0.0).stops(evidence(1e6, 10))
+    assert not WangTsiatisTest(0.01, alpha=0.0).stops(evidence(1e6, 10))
 
 
 @pytest.mark.parametrize("epsilon", [-0.01, 0.51, math.nan])
 def test_epsilon_out_of_range(epsilon):
     with pytest.raises(SettingError, match="epsilon"):
-        WangTsiatis(epsilon)
+        WangTsiatisTest(epsilon)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.25])
@@ -62,7 +62,7 @@ def test_errs_as_often_as_designed(alpha, rng):
     differences = rng.normal(size=n_rows)
     differences -= differences.mean()
     differences += mu_std * differences.std() / math.sqrt(n_rows - 1)
-    rule, wrong, used = WangTsiatis(0.1, alpha), 0, []
+    rule, wrong, used = WangTsiatisTest(0.1, alpha), 0, []
     for _ in range(n_repeats):
         stream = Stream(rng.permutation(differences))
         survey = UniformSurvey(stream, n_rows=n_rows, batch_size=100)

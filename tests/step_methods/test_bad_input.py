@@ -11,7 +11,7 @@ from pymc_austerity import (
     AusterityWarning,
     DataError,
     NotRowwiseError,
-    RandomWalk,
+    RandomWalkProposal,
     SettingError,
     SettingTypeError,
 )
@@ -196,13 +196,13 @@ def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):
     assert stats["used_all_rows"]
 
 
-@pytest.mark.parametrize("proposal", [RandomWalk, 3.0, "random walk"])
+@pytest.mark.parametrize("proposal", [RandomWalkProposal, 3.0, "random walk"])
 def test_proposals_that_cannot_propose(proposal):
-    refused(SettingTypeError, "proposal", "RandomWalk()", proposal=proposal)
+    refused(SettingTypeError, "proposal", "RandomWalkProposal()", proposal=proposal)
 
 
 def test_covariance_of_another_size():
-    refused(SettingError, "covariance", "1 entries", proposal=RandomWalk(np.eye(2)))
+    refused(SettingError, "covariance", "1 entries", proposal=RandomWalkProposal(np.eye(2)))
 
 
 def test_proposals_that_are_not_finite_are_rejections():
@@ -227,7 +227,7 @@ def test_parameters_outside_of_the_support_are_rejections():
     with pm.Model() as model:
         scale = pm.Normal("scale", 1.0, 1.0, initval=1.0)
         pm.Normal("y", 0.0, scale, observed=y)
-        step = AusterityMH(proposal=RandomWalk([4.0], scaling=1.0), tune=False, rng=2)
+        step = AusterityMH(proposal=RandomWalkProposal([4.0], scaling=1.0), tune=False, rng=2)
     point = model.initial_point()
     for _ in range(200):
         point, _ = step.step(point)

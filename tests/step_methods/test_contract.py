@@ -7,7 +7,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, RandomWalk, StaleDataError
+from pymc_austerity import AusterityMH, RandomWalkProposal, StaleDataError
 from tests.step_methods.models import (
     changing_data,
     groups,
@@ -125,7 +125,7 @@ def test_every_chain_tunes_anew(built):
         idata = sample(step, model, chains=2, draws=20, tune=120, discard_tuned_samples=False)
         warmup = idata["warmup_sample_stats"]["scaling"].values
         after = idata["sample_stats"]["scaling"].values
-        if isinstance(step.proposal, RandomWalk):
+        if isinstance(step.proposal, RandomWalkProposal):
             assert len(np.unique(warmup[0])) > 50
             assert (np.ptp(after, axis=1) == 0).all()
         else:
@@ -136,7 +136,7 @@ def test_every_chain_tunes_anew(built):
 def test_no_tuning_if_none_is_asked_for(built):
     model, step = built
     idata = sample(step, model, tune=0, draws=40)
-    if isinstance(step.proposal, RandomWalk):
+    if isinstance(step.proposal, RandomWalkProposal):
         assert np.ptp(idata["sample_stats"]["scaling"].values) == 0
 
 
@@ -254,7 +254,7 @@ def test_one_step_method_for_each_variable_on_shared_rows():
 def test_chains_start_where_the_user_says():
     model = normal_mean()
     with model:
-        step = AusterityMH(proposal=RandomWalk([1e-16], scaling=1e-3), tune=False)
+        step = AusterityMH(proposal=RandomWalkProposal([1e-16], scaling=1e-3), tune=False)
         start = pm.sample(
             step=step,
             initvals=[{"mu": 0.25}, {"mu": 0.75}],

@@ -7,15 +7,15 @@ import pytest
 from pymc_austerity import (
     AusterityGibbs,
     AusterityMH,
-    CrankNicolson,
+    CrankNicolsonProposal,
     DataError,
-    Hoeffding,
-    Mixture,
-    RandomWalk,
+    HoeffdingTest,
+    ProposalMixture,
+    RandomWalkProposal,
     SettingError,
     SettingTypeError,
-    StiefelWalk,
-    StudentT,
+    StiefelProposal,
+    StudentTTest,
 )
 from tests.step_methods.models import groups, normal_mean, normal_regression
 from tests.step_methods.test_bad_input import refused
@@ -29,18 +29,26 @@ def hops(point, rng):
 
 
 @pytest.mark.parametrize(
-    "proposal", [None, RandomWalk(), Mixture(), CrankNicolson(), StiefelWalk(), hops]
+    "proposal",
+    [
+        None,
+        RandomWalkProposal(),
+        ProposalMixture(),
+        CrankNicolsonProposal(),
+        StiefelProposal(),
+        hops,
+    ],
 )
 def test_only_proposals_that_follow_gradients_go_without_a_test(proposal):
-    refused(SettingError, "test=None", "Langevin(step_size", test=None, proposal=proposal)
+    refused(SettingError, "test=None", "LangevinProposal(step_size", test=None, proposal=proposal)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
         {"epsilon": 0.05, "max_error": 0.01},  # the default, but written
-        {"epsilon": 0.05, "test": StudentT(0.1)},
-        {"max_error": 0.01, "test": StudentT(0.1)},
+        {"epsilon": 0.05, "test": StudentTTest(0.1)},
+        {"max_error": 0.01, "test": StudentTTest(0.1)},
     ],
 )
 def test_two_settings_that_say_how_strict_the_test_is(settings):
@@ -57,7 +65,7 @@ def test_a_default_that_is_written_contradicts_nothing():
     [
         ({"control_variates": None}, "control_variates=None"),
         ({"rows": "fresh"}, "rows='fresh'"),
-        ({"test": Hoeffding(1.0)}, "Hoeffding"),
+        ({"test": HoeffdingTest(1.0)}, "HoeffdingTest"),
     ],
 )
 def test_strata_that_cannot_be_had(settings, words):
@@ -84,10 +92,10 @@ def test_flags_that_are_none(flag):
 def test_mixture_without_an_approximation():
     refused(
         SettingError,
-        "Mixture()",
-        "use RandomWalk()",
+        "ProposalMixture()",
+        "use RandomWalkProposal()",
         "control variates",
-        proposal=Mixture(),
+        proposal=ProposalMixture(),
         control_variates=None,
     )
 
@@ -160,7 +168,7 @@ def test_a_proposal_that_lacks_a_method():
 
 
 def test_a_proposal_of_a_class_is_tried_too():
-    class Short(RandomWalk):
+    class Short(RandomWalkProposal):
         def propose(self, state, point, rng):
             return point[:1], 0.0
 
@@ -172,7 +180,7 @@ def test_bounds_are_tried_at_construction():
         SettingError,
         "largest_difference(proposed, current)",
         "two points",
-        test=Hoeffding(lambda point: 1.0),
+        test=HoeffdingTest(lambda point: 1.0),
     )
 
 

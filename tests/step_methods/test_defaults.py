@@ -14,9 +14,9 @@ from scipy.stats import binom
 from pymc_austerity import (
     AusterityMH,
     AusterityWarning,
-    CrankNicolson,
-    Mixture,
-    RandomWalk,
+    CrankNicolsonProposal,
+    ProposalMixture,
+    RandomWalkProposal,
     SettingError,
 )
 from tests.step_methods.models import groups, normal_regression, switch_point
@@ -173,7 +173,7 @@ def rare_influence(n_rows=20_000):
 
 def test_strata_repair_what_uniform_samples_get_wrong():
     model = rare_influence()
-    walk = {"proposal": RandomWalk(), "audit": 1.0}
+    walk = {"proposal": RandomWalkProposal(), "audit": 1.0}
     by_influence, n_audited, idata = wrong_decisions(model, built(model, **walk))
     with pytest.warns(AusterityWarning, match="NOT Student's t"):
         step = built(model, strata=None, **walk)
@@ -219,7 +219,7 @@ def test_explain_says_why_there_are_no_control_variates(build, settings, reason)
     (line,) = [line for line in step.explain().splitlines() if "no control variates" in line]
     assert re.search(f"no control variates because {reason}", line)
     assert step.anchor is None
-    assert isinstance(step.proposal, RandomWalk)
+    assert isinstance(step.proposal, RandomWalkProposal)
     with pytest.raises(SettingError, match=f"cannot be had because {reason}: use "):
         built(model, control_variates=2, **settings)
 
@@ -229,7 +229,7 @@ def test_explain_says_what_was_chosen():
     line = step.explain().splitlines()[0]
     assert "control variates of order 2 about the mode" in line
     assert "20,000 rows sampled by influence in" in line
-    assert "Mixture proposal" in line
+    assert "ProposalMixture proposal" in line
 
 
 # ------------------------------------------------------------------ the user's own anchor
@@ -286,14 +286,14 @@ def test_anchor_must_be_complete_and_a_point():
 
 def test_the_mixture_takes_the_independence_sampler_where_it_can():
     model, step, _ = logistic_run()
-    assert isinstance(step.proposal, Mixture)
+    assert isinstance(step.proposal, ProposalMixture)
     idata = sample(model, step, draws=400, tune=600)
     scaling = idata["sample_stats"]["scaling"].values
     assert (scaling == 1.0).mean() > 0.8
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
 
 
-@pytest.mark.parametrize("proposal", [CrankNicolson(0.5), RandomWalk()])
+@pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
 def test_other_proposals_find_the_same_posterior(proposal):
     model, _, expected = logistic_run()
     step = built(model, proposal=proposal)

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, RandomWalk
+from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.proposals import Layout
 from tests.references import metropolis
 from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
@@ -30,7 +30,7 @@ def chain_of(step, start, n_steps):
 @pytest.mark.parametrize("rows", ["windows", "fresh"])
 def test_all_rows_give_the_chain_of_a_full_data_sampler(settings, rows):
     model = normal_regression()
-    walk = RandomWalk(covariance=COVARIANCE, scaling=1.0)
+    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
     with model:
         step = AusterityMH(proposal=walk, rows=rows, tune=False, rng=11, **settings)
     start = model.initial_point()
@@ -56,7 +56,9 @@ def test_the_chain_of_pymc_metropolis():
     """For one unknown PyMC's own sampler makes the same moves of the same random numbers."""
     model = normal_mean()
     with model:
-        ours = AusterityMH(epsilon=0.0, tune=False, rng=5, proposal=RandomWalk([0.01], scaling=1.0))
+        ours = AusterityMH(
+            epsilon=0.0, tune=False, rng=5, proposal=RandomWalkProposal([0.01], scaling=1.0)
+        )
         theirs = pm.Metropolis(S=np.array([0.1]), tune=False, rng=5)
     ours_chain, _ = chain_of(ours, model.initial_point(), 500)
     theirs_chain, _ = chain_of(theirs, model.initial_point(), 500)
@@ -66,7 +68,7 @@ def test_the_chain_of_pymc_metropolis():
 
 def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
     model = normal_regression()
-    walk = RandomWalk(covariance=COVARIANCE, scaling=1.0)
+    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
     settings = {"proposal": walk, "tune": False, "control_variates": None, "batch_size": 100}
     with model:
         single = AusterityMH(rng=11, **settings)
@@ -84,7 +86,7 @@ def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
 
 def test_the_order_in_which_variables_are_named_does_not_matter():
     model = normal_regression()
-    walk = RandomWalk(covariance=COVARIANCE, scaling=1.0)
+    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
     chains = []
     for names in (["beta", "sigma"], ["sigma", "beta"]):
         with model:

@@ -7,7 +7,7 @@ import pymc as pm
 import pytest
 from scipy import stats
 
-from pymc_austerity import AusterityGibbs, AusterityMH, RandomWalk
+from pymc_austerity import AusterityGibbs, AusterityMH, RandomWalkProposal
 from tests.step_methods.fields import (
     CONFIGURATIONS,
     N_ENTRIES,
@@ -112,7 +112,7 @@ def test_beside_a_step_method_for_an_unknown_strength():
     pairs = weights.sum(axis=1) @ moments_of(CONFIGURATIONS)
     named = {"likelihood": ["factors"]}
     with model:
-        walk = AusterityMH(["theta"], epsilon=0.0, proposal=RandomWalk(), **named)
+        walk = AusterityMH(["theta"], epsilon=0.0, proposal=RandomWalkProposal(), **named)
         others = {
             "Metropolis": pm.Metropolis([model["theta"]]),
             "AusterityMH": walk,

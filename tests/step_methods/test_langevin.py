@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
-from pymc_austerity import AusterityMH, AusterityWarning, Langevin, SettingError
+from pymc_austerity import AusterityMH, AusterityWarning, LangevinProposal, SettingError
 from pymc_austerity.sequential import BarkerTest
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 
@@ -40,7 +40,7 @@ def logistic(n_columns=1):
 def gradients_of(model, langevin=None, **settings):
     """A step method and its gradients; where it takes no steps it need not be fast."""
     with model:
-        step = AusterityMH(proposal=langevin or Langevin(batch_size=50), **settings)
+        step = AusterityMH(proposal=langevin or LangevinProposal(batch_size=50), **settings)
     return step, step.proposal.gradients
 
 
@@ -48,7 +48,7 @@ class TestGradients:
     @pytest.mark.parametrize("build", [normal_regression, groups, logistic])
     def test_all_rows_give_that_of_the_model(self, build, rng):
         model = build()
-        step, gradients = gradients_of(model, Langevin(batch_size=None), **PAPER, **SLOW)
+        step, gradients = gradients_of(model, LangevinProposal(batch_size=None), **PAPER, **SLOW)
         expected = model.compile_dlogp()
         for _ in range(3):
             point = rng.normal(scale=0.5, size=step.start.size)
@@ -91,7 +91,7 @@ class TestGradients:
 
     def test_control_variates_can_be_left_out(self, rng):
         _, with_them = gradients_of(logistic(), batch_size=150, **SLOW)
-        langevin = Langevin(batch_size=50, control_variates=False)
+        langevin = LangevinProposal(batch_size=50, control_variates=False)
         _, without = gradients_of(logistic(), langevin, batch_size=150, **SLOW)
         at = np.array([0.6])
         spread = [np.std([g.draw(rng)(at) for _ in range(50)]) for g in (with_them, without)]
@@ -113,7 +113,7 @@ class TestGradients:
             with pm.Model() as model:
                 beta = pm.Normal("beta", 0.0, 1.0, shape=2)
                 pm.Bernoulli("y", logit_p=(x.astype("float32") * beta).sum(axis=1), observed=y)
-                step = AusterityMH(proposal=Langevin(batch_size=50), **PAPER, **SLOW)
+                step = AusterityMH(proposal=LangevinProposal(batch_size=50), **PAPER, **SLOW)
                 point = model.initial_point()
                 for _ in range(20):
                     point, _ = step.step(point)
@@ -165,7 +165,7 @@ def test_posterior_is_that_of_quadrature(variant):
     of_proposal, of_step = VARIANTS[variant]
     with logistic():
         idata = pm.sample(
-            step=AusterityMH(proposal=Langevin(**of_proposal), **of_step),
+            step=AusterityMH(proposal=LangevinProposal(**of_proposal), **of_step),
             draws=3_000,
             tune=700,
             chains=2,
@@ -235,7 +235,7 @@ class TestContract:
         step, _ = gradients_of(model, **PAPER)
         idata = sample(step, model)
         assert idata.sample_stats.attrs["proposal_rows"] == 50
-        assert idata.sample_stats.attrs["proposal"] == "Langevin"
+        assert idata.sample_stats.attrs["proposal"] == "LangevinProposal"
         assert data_usage(idata).loc["all", "proposal_rows"] == 50.0
         with model:
             walk = sample(AusterityMH(**PAPER), model)
@@ -245,7 +245,7 @@ class TestContract:
         """Gradients see what other step methods do to the other variables."""
         model = groups()
         with model:
-            step = AusterityMH(vars=["effect"], proposal=Langevin(batch_size=500), **PAPER)
+            step = AusterityMH(vars=["effect"], proposal=LangevinProposal(batch_size=500), **PAPER)
             steps = [step, pm.Slice([model["spread"]])]
             idata = pm.sample(step=steps, draws=300, tune=500, chains=2, cores=1, random_seed=1,
                               **QUIET)  # fmt: skip
@@ -261,7 +261,9 @@ class TestContract:
     def test_one_step_method_for_each_variable(self):
         model = normal_regression()
         with model:
-            compound = AusterityMH(blocked=False, proposal=Langevin(batch_size=500), **PAPER)
+            compound = AusterityMH(
+                blocked=False, proposal=LangevinProposal(batch_size=500), **PAPER
+            )
         idata = sample(compound, model, draws=300, tune=500)
         assert [m.proposal.gradients.batch_size for m in compound.methods] == [500, 500]
         assert abs(float(idata.posterior["sigma"].mean()) - 1.0) < 0.15
@@ -271,7 +273,7 @@ class TestContract:
 class TestUncorrected:
     def test_statistics(self):
         model = normal_mean()
-        langevin = Langevin(step_size=1e-4, batch_size=20)
+        langevin = LangevinProposal(step_size=1e-4, batch_size=20)
         step, _ = gradients_of(model, langevin, test=None, **PAPER)
         assert "no test" in step.summary
         statistics = sample(step, model)["sample_stats"]
@@ -283,7 +285,7 @@ class TestUncorrected:
 
     def test_decreasing_steps_are_counted_from_the_start_of_every_chain(self):
         model = normal_mean()
-        langevin = Langevin(step_size=lambda n: 1e-3 / (1 + n))
+        langevin = LangevinProposal(step_size=lambda n: 1e-3 / (1 + n))
         step, _ = gradients_of(model, langevin, test=None, **PAPER)
         for _ in range(2):
             scaling = sample(step, model, tune=10, draws=20)["sample_stats"]["scaling"].values
@@ -292,7 +294,7 @@ class TestUncorrected:
     def test_variance_of_a_normal_posterior_with_control_variates(self):
         """Rows' gradients are linear: control variates leave no error but the step's."""
         model = normal_mean()
-        langevin, h = Langevin(step_size=1.0, batch_size=10), 1.0
+        langevin, h = LangevinProposal(step_size=1.0, batch_size=10), 1.0
         step, _ = gradients_of(model, langevin, test=None)
         sd = step.machinery.approximation.root[0, 0]
         idata = sample(step, model, draws=8_000, tune=50)
@@ -303,7 +305,7 @@ class TestUncorrected:
 
     def test_a_step_size_without_test_is_not_tuned(self):
         model = normal_mean()
-        step, _ = gradients_of(model, Langevin(step_size=1e-4), test=None, **PAPER)
+        step, _ = gradients_of(model, LangevinProposal(step_size=1e-4), test=None, **PAPER)
         idata = sample(step, model, discard_tuned_samples=False)
         assert np.ptp(idata["warmup_sample_stats"]["scaling"].values) == 0.0
 
@@ -317,7 +319,7 @@ class TestUncorrected:
     )
     def test_a_chain_that_runs_away_is_warned_of_once(self, build, step_size):
         model = build()
-        langevin = Langevin(step_size=step_size, batch_size=50)
+        langevin = LangevinProposal(step_size=step_size, batch_size=50)
         step, _ = gradients_of(model, langevin, test=None, **PAPER)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -329,7 +331,7 @@ class TestUncorrected:
     @pytest.mark.parametrize("build", [normal_mean, logistic])
     def test_a_chain_that_follows_the_posterior_is_not_warned_of(self, build):
         model = build()
-        step, _ = gradients_of(model, Langevin(step_size=1e-4), test=None, **PAPER)
+        step, _ = gradients_of(model, LangevinProposal(step_size=1e-4), test=None, **PAPER)
         with warnings.catch_warnings():
             warnings.simplefilter("error", AusterityWarning)
             step.set_rng(np.random.default_rng(1))
@@ -343,10 +345,10 @@ def walk(step, model, n_steps):
 
 
 def test_gradients_of_more_rows_than_there_are_take_all_and_say_so():
-    step, gradients = gradients_of(normal_mean(), Langevin(batch_size=5_000), **PAPER)
+    step, gradients = gradients_of(normal_mean(), LangevinProposal(batch_size=5_000), **PAPER)
     assert gradients.batch_size == 2_000
     assert "gradients of all rows" in step.summary
-    few, _ = gradients_of(normal_mean(), Langevin(batch_size=50), **PAPER)
+    few, _ = gradients_of(normal_mean(), LangevinProposal(batch_size=50), **PAPER)
     assert "gradients of 50 rows" in few.summary
 
 
@@ -354,7 +356,7 @@ class TestRefusals:
     @staticmethod
     def refused(*words, build=logistic, langevin=None, **settings):
         with build(), pytest.raises(SettingError) as caught:
-            AusterityMH(proposal=langevin or Langevin(), **settings, **PAPER, **SLOW)
+            AusterityMH(proposal=langevin or LangevinProposal(), **settings, **PAPER, **SLOW)
         message = str(caught.value)
         assert all(word in message for word in words)
         assert "\n" not in message and message.endswith(".")
@@ -366,15 +368,15 @@ class TestRefusals:
         self.refused("test=None", "step_size", test=None)
 
     def test_control_variates_that_are_not_there(self):
-        langevin = Langevin(batch_size=50, control_variates=True)
+        langevin = LangevinProposal(batch_size=50, control_variates=True)
         self.refused("control_variates=True", "has none", langevin=langevin)
 
     def test_a_target_without_test(self):
-        langevin = Langevin(step_size=0.1, target_acceptance=0.5)
+        langevin = LangevinProposal(step_size=0.1, target_acceptance=0.5)
         self.refused("target_acceptance", "test=None", langevin=langevin, test=None)
 
     def test_preconditioner_of_the_wrong_size(self):
-        self.refused("(2,)", "1 entries", langevin=Langevin(preconditioner=[1.0, 1.0]))
+        self.refused("(2,)", "1 entries", langevin=LangevinProposal(preconditioner=[1.0, 1.0]))
 
     def test_operations_without_gradient(self):
         def bessel():
@@ -385,4 +387,4 @@ class TestRefusals:
                 )
             return model
 
-        self.refused("no gradient", "RandomWalk()", build=bessel)
+        self.refused("no gradient", "RandomWalkProposal()", build=bessel)

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import CrankNicolson
+from pymc_austerity.proposals import CrankNicolsonProposal
 
 N_RARE = 12
 
@@ -48,7 +48,7 @@ def test_proposals_are_made_about_the_mean():
 def test_other_proposals_have_no_use_for_it():
     model, _ = rare_category(5_000)
     with model:
-        step = AusterityMH(proposal=CrankNicolson(0.5))
+        step = AusterityMH(proposal=CrankNicolsonProposal(0.5))
     np.testing.assert_array_equal(step.machinery.approximation.mean, step.anchor.point)
 
 

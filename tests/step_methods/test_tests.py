@@ -9,15 +9,15 @@ from pymc_austerity import (
     AusterityMH,
     AusterityWarning,
     BarkerTest,
-    EmpiricalBernstein,
-    Hoeffding,
-    Langevin,
-    RandomWalk,
-    ReversibleJump,
+    EmpiricalBernsteinTest,
+    HoeffdingTest,
+    LangevinProposal,
+    RandomWalkProposal,
+    ReversibleJumpProposal,
     SettingError,
     SettingTypeError,
-    StudentT,
-    WangTsiatis,
+    StudentTTest,
+    WangTsiatisTest,
 )
 from pymc_austerity.diagnostics import audit, report
 from pymc_austerity.sequential import Tightening
@@ -55,10 +55,10 @@ def largest_difference(model):
     [
         (BarkerTest(), {}),
         (BarkerTest(), PAPER),
-        (WangTsiatis(0.01, alpha=0.25), PAPER),
-        (StudentT(0.01), PAPER),
-        (Hoeffding, {}),
-        (EmpiricalBernstein, {}),
+        (WangTsiatisTest(0.01, alpha=0.25), PAPER),
+        (StudentTTest(0.01), PAPER),
+        (HoeffdingTest, {}),
+        (EmpiricalBernsteinTest, {}),
     ],
     ids=lambda value: str(getattr(value, "__name__", value))[:24],
 )
@@ -83,16 +83,16 @@ def test_bounded_differences_need_uniform_samples_that_double():
     model = normal_mean()
     bound = largest_difference(model)
     with model:
-        step = AusterityMH(test=Hoeffding(bound), batch_size=100)
+        step = AusterityMH(test=HoeffdingTest(bound), batch_size=100)
     assert step.anchor is None
     assert "0.05 at most" in repr(step)
-    idata = sample(model, draws=200, tune=0, test=Hoeffding(bound), batch_size=100)
+    idata = sample(model, draws=200, tune=0, test=HoeffdingTest(bound), batch_size=100)
     used = np.unique(idata["sample_stats"]["n_rows_used"])
     assert set(used) <= {100, 200, 400, 800, 1_600, 2_000}
 
 
 def test_without_a_test_every_proposal_is_accepted():
-    langevin = Langevin(step_size=0.1)
+    langevin = LangevinProposal(step_size=0.1)
     idata = sample(normal_mean(), draws=100, tune=0, test=None, proposal=langevin)
     stats = idata["sample_stats"]
     assert (stats["accepted"] == 1.0).all()
@@ -204,7 +204,7 @@ def test_the_audited_error_is_the_one_asked_for(kind, settings):
 def test_rare_influence_is_noticed_before_and_after_a_run():
     """0.1 % of the rows carry everything: strata find them, uniform samples miss them."""
     model = rare_influence()
-    walk = {"proposal": RandomWalk(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
+    walk = {"proposal": RandomWalkProposal(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"), model:
         assert "NOT normal enough to say how often it errs" in repr(AusterityMH(strata=None))
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"):
@@ -235,7 +235,7 @@ def test_audits_do_not_touch_the_draws():
     ("arguments", "words"),
     [
         ({"epsilon": 0.01, "max_error": 0.01}, ["epsilon and max_error", "one of them"]),
-        ({"epsilon": 0.01, "test": StudentT(0.01)}, ["epsilon and test"]),
+        ({"epsilon": 0.01, "test": StudentTTest(0.01)}, ["epsilon and test"]),
         ({"max_error": 0.0}, ["max_error", "between 0 and 0.5"]),
         ({"max_error": 0.6}, ["max_error", "0.5"]),
         ({"epsilon": lambda draw: 2.0}, ["epsilon(0)=2.0", "between 0 and 0.5"]),
@@ -249,7 +249,7 @@ def test_settings_that_cannot_be(arguments, words):
     refused(SettingError, *words, **arguments)
 
 
-@pytest.mark.parametrize("test", [StudentT, "student", 0.05])
+@pytest.mark.parametrize("test", [StudentTTest, "student", 0.05])
 def test_what_is_no_test(test):
     refused(SettingTypeError, "test", test=test)
 
@@ -283,5 +283,5 @@ def test_a_jump_needs_a_prior_with_point_masses():
         beta = pm.Normal("beta", shape=2)
         x = np.random.default_rng(1).normal(size=(1_000, 2))
         pm.Normal("y", x @ (beta * gamma), 1.0, observed=x[:, 0])
-    jump = ReversibleJump("beta", "gamma")
+    jump = ReversibleJumpProposal("beta", "gamma")
     refused(SettingError, "point mass", "SpikeAndSlab", model=model, proposal=jump)

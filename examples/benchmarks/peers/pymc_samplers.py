@@ -12,7 +12,7 @@ from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import RandomWalk
+from pymc_austerity.proposals import RandomWalkProposal
 
 __all__ = ["defaults", "demetropolis_z", "metropolis", "nuts", "papers_setting"]
 
@@ -130,7 +130,7 @@ def papers_setting(problem: Problem, seconds: float, *, share: float = 1.0) -> R
         step = AusterityMH(
             control_variates=None,
             strata=None,
-            proposal=RandomWalk(),
+            proposal=RandomWalkProposal(),
             epsilon=0.05,
             batch_size=500,
         )

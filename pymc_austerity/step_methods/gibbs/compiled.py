@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from pymc_austerity.rows import LARGEST_BLOCK
-from pymc_austerity.sequential import StudentT
+from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.sequential.moments import ROUNDING
 from pymc_austerity.sequential.student_t import upper_quantile
 from pymc_austerity.step_methods.gibbs.factors import Factors
@@ -19,19 +19,19 @@ __all__ = ["CompiledSweep"]
 
 
 class CompiledSweep:
-    """What `ReferenceSweep` does with `StudentT`, without Python between two factors.
+    """What `ReferenceSweep` does with `StudentTTest`, without Python between two factors.
 
     Parameters
     ----------
     factors : Factors
         Of every entry, compiled with numba.
-    rule : StudentT
+    rule : StudentTTest
         Of the sequential test.
     batch_size : int
         Factors of each look.
     """
 
-    def __init__(self, factors: Factors, rule: StudentT, batch_size: int) -> None:
+    def __init__(self, factors: Factors, rule: StudentTTest, batch_size: int) -> None:
         self.factors = factors
         self.batch_size = batch_size
         n_looks = int(np.ceil(factors.sizes.max() / batch_size))

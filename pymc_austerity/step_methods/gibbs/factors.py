@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.likelihood import (
+from pymc_austerity.model import (
     GatheredDifferences,
     compile_gathered_differences,
     touching_rows,

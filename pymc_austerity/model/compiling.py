@@ -1,0 +1,35 @@
+"""How every function of a model is compiled."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pymc as pm
+
+from pymc_austerity.model.special import expand_trigamma
+
+__all__ = ["compiled"]
+
+
+def compiled(
+    model: pm.Model, inputs: Sequence, outputs: Any, compile_kwargs: dict[str, Any] | None
+) -> Callable[..., Any]:
+    """Compile one graph, or a list of them.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Whose ``check_bounds`` is honoured.
+    inputs : sequence of variables
+        Arguments of the function; it trusts them to have the right types, and may ignore some.
+    outputs : variable or list of variables
+        What it returns.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile``. The mode is NUMBA unless it says otherwise.
+    """
+    many = isinstance(outputs, list)
+    expanded = expand_trigamma(outputs if many else [outputs])
+    kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
+    with model:
+        function = pm.compile(list(inputs), expanded if many else expanded[0], **kwargs)
+    function.trust_input = True
+    return function

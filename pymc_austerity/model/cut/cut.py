@@ -1,0 +1,164 @@
+"""The recursion that cuts a log-likelihood to the rows of a batch."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import Variable
+from pymc_austerity.model.cut.known import Known, is_cast, without_views
+from pymc_austerity.model.cut.refusal import CannotCut
+from pymc_austerity.model.cut.registry import Wanted, rows_of
+from pymc_austerity.model.cut.selection import WHOLE, Selection, Selections
+
+__all__ = ["Cut", "RowLeaf"]
+
+_LOCAL_SHARE = 0.25
+"""A parameter with an entry for at least this share of the rows belongs to the rows."""
+
+_CHUNK = 65_536
+"""Rows compared at a time, so that a comparison needs little memory."""
+
+
+@dataclass(frozen=True)
+class RowLeaf:
+    """Data that the likelihood of a row reads.
+
+    Attributes
+    ----------
+    placeholder : TensorVariable
+        Stands for the rows of the batch in the graph.
+    array : array, shape (n_rows, ...)
+        All rows; where possible a view of the user's data, in the dtype of the user's data.
+    is_computed : bool
+        Whether the model computes it from the data, once.
+    """
+
+    placeholder: Variable
+    array: NDArray
+    is_computed: bool = False
+
+
+class Cut:
+    """Rows of variables, from the log-likelihood down to the data.
+
+    Parameters
+    ----------
+    known : Known
+        Dependence on parameters, values and shapes.
+    n_rows : int
+        Number of rows of the whole data.
+
+    Attributes
+    ----------
+    batch_length : scalar variable
+        Number of rows in the batch.
+    leaves : list of RowLeaf
+        Data met so far.
+    local : set of variables
+        Value variables met so far that have one entry per row.
+    kept : list of variables
+        Variables that are evaluated in full whatever the batch.
+    """
+
+    def __init__(self, known: Known, n_rows: int) -> None:
+        self.known = known
+        self.n_rows = n_rows
+        self.batch_length = pt.lscalar("batch_length")
+        self.leaves: list[RowLeaf] = []
+        self.local: set[Variable] = set()
+        self.kept: list[Variable] = []
+        self.selections = Selections(n_rows)
+        self._placeholders: dict[Hashable, Variable] = {}
+        self._taken: dict[tuple[Variable, int, Selection], Variable] = {}
+
+    # ------------------------------------------------------------------ for the rules
+
+    def take(self, variable: Variable, axis: int, selection: Selection = WHOLE) -> Variable:
+        """Cut a variable to the rows of the batch along one of its axes.
+
+        Raises
+        ------
+        CannotCut
+            The rows need other rows.
+        """
+        key = (variable, axis, selection)
+        if key not in self._taken:
+            self._taken[key] = self._take(variable, axis, selection)
+        return self._taken[key]
+
+    def take_or_keep(self, variable: Variable, axis: int, selection: Selection) -> Variable:
+        """Cut an operand to rows, or keep it where it is broadcast along the rows.
+
+        Negative axes stand for axes that the operand does not have.
+        """
+        if axis < 0 or variable.type.shape[axis] == 1:
+            return self.keep(variable)
+        return self.take(variable, axis, selection)
+
+    def keep(self, variable: Variable) -> Variable:
+        """Note that a variable is evaluated in full."""
+        if self.known.depends(variable):
+            self.kept.append(variable)
+            parameter = self.known.parameter(without_views(variable))
+            if parameter is not None and self.n_rows in self.known.shape(variable):
+                self.local.add(parameter)
+        return variable
+
+    def leaf(self, array: NDArray, name: str, key: Hashable, is_computed: bool = True) -> Variable:
+        """Placeholder of the batch's rows of an array; the same one for the same key."""
+        if key not in self._placeholders:
+            if array.shape[0] != self.n_rows:
+                raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
+            placeholder = pt.tensor(name, dtype=array.dtype, shape=(None, *array.shape[1:]))
+            self.leaves.append(RowLeaf(placeholder, array, is_computed))
+            self._placeholders[key] = placeholder
+        return self._placeholders[key]
+
+    def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
+        """Placeholder of a truth value per row, broadcastable to what is wanted."""
+        order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
+        return self.leaf(rows, name, key).dimshuffle(order)
+
+    # ------------------------------------------------------------------ roots
+
+    def _take(self, variable: Variable, axis: int, selection: Selection) -> Variable:
+        if not self.known.depends(variable):
+            return self._rows_of_data(variable, axis, selection)
+        parameter = self.known.parameter(variable)
+        if parameter is not None:
+            if self.known.shape(variable)[axis] >= _LOCAL_SHARE * self.n_rows:
+                self.local.add(parameter)
+            rows = self.selections.rows(selection)
+            return variable[(slice(None),) * axis + (self.leaf(rows, "index", selection),)]
+        return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+
+    def _rows_of_data(self, variable: Variable, axis: int, selection: Selection) -> Variable:
+        if is_cast(variable):  # by row, so that the data stay as small as they are
+            return pt.cast(self.take(variable.owner.inputs[0], axis, selection), variable.dtype)
+        array = np.moveaxis(np.asarray(self.known.value(variable)), axis, 0)
+        if selection.rows is not None:
+            array = array[selection.rows]
+        if _is_constant(array):
+            lengths = list(np.moveaxis(array, 0, axis).shape)
+            lengths[axis] = self.batch_length
+            return pt.alloc(pt.constant(np.moveaxis(array[:1], 0, axis)), *lengths)
+        # The same memory is the same leaf, however many variables of the graph look at it.
+        memory = (array.__array_interface__["data"][0], array.shape, array.strides)
+        root = without_views(variable)
+        is_computed = root.owner is not None
+        name = variable.name or root.name or ("computed" if is_computed else "data")
+        placeholder = self.leaf(array, name, (memory, array.dtype), is_computed)
+        return pt.moveaxis(placeholder, 0, axis) if axis else placeholder
+
+
+def _is_constant(array: NDArray) -> bool:
+    """Tell whether all rows are equal, e.g. whether a value lies outside of its support."""
+    if len(array) < 2:
+        return False
+    if array.strides[0] == 0:
+        return True
+    chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
+    return all(bool((chunk == array[:1]).all()) for chunk in chunks)

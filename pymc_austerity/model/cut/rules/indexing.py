@@ -1,0 +1,177 @@
+"""Reading by slices, by arrays of indices and by masks."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    Constant,
+    MakeSlice,
+    NoneTypeT,
+    SliceType,
+    Subtensor,
+    Variable,
+    indices_of,
+)
+from pymc_austerity.model.cut.refusal import CannotCut
+from pymc_austerity.model.cut.registry import Wanted, rows_of
+
+if TYPE_CHECKING:
+    from pymc_austerity.model.cut.cut import Cut
+
+_FOLLOW_SHARE = 0.25
+"""A computed variable that is indexed along this many entries, as a share of the rows, is
+computed at the entries that a batch reads only."""
+
+
+@rows_of.register(Subtensor)
+def subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+    """``x[3:][i] == x[i + 3]``: slices of the rows are other rows of the input."""
+    operand = wanted.node.inputs[0]
+    indices = padded(indices_for(wanted.node), operand.type.ndim)
+    remaining = [k for k, index in enumerate(indices) if isinstance(index, slice)]
+    return _through_slice(cut, wanted, operand, indices, remaining[wanted.axis])
+
+
+def advanced_subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+    """``a[group][i] == a[group[i]]``: rows of the index, or rows of a slice beside it."""
+    operand = wanted.node.inputs[0]
+    indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
+    indices = padded(indices, operand.type.ndim)
+    arrays = [k for k, index in enumerate(indices) if not isinstance(index, slice)]
+    # Axes that arrays of indices leave stay together, or come first if a slice lies between them.
+    adjacent = arrays == list(range(arrays[0], arrays[-1] + 1))
+    first = arrays[0] if adjacent else 0
+    n_index_axes = max(indices[k].type.ndim for k in arrays)
+    if first <= wanted.axis < first + n_index_axes:
+        axis_from_end = first + n_index_axes - wanted.axis
+        return _through_index(cut, wanted, operand, indices, arrays, axis_from_end)
+    sliced = [k for k in range(len(indices)) if k not in arrays]
+    position = wanted.axis if wanted.axis < first else wanted.axis - n_index_axes
+    for k in arrays:
+        cut.keep(indices[k])
+    return _through_slice(cut, wanted, operand, indices, sliced[position])
+
+
+for _op in ADVANCED_SUBTENSOR_OPS:
+    rows_of.register(_op)(advanced_subtensor)
+
+
+def _through_slice(
+    cut: "Cut", wanted: Wanted, operand: Variable, indices: list[Any], axis: int
+) -> Variable:
+    rows = rows_of_slice(indices[axis], cut.known.shape(operand)[axis], cut)
+    inner = cut.selections.through(wanted.selection, rows, (wanted.output, axis))
+    remaining = [slice(None) if k == axis else index for k, index in enumerate(indices)]
+    return cut.take(operand, axis, inner)[tuple(remaining)]
+
+
+def _through_index(
+    cut: "Cut",
+    wanted: Wanted,
+    operand: Variable,
+    indices: list[Any],
+    arrays: list[int],
+    axis_from_end: int,
+) -> Variable:
+    """Take rows of the arrays of indices; the indexed variable stays whole unless it is large."""
+    taken = list(indices)
+    followed = None
+    for k in arrays:
+        axis = indices[k].type.ndim - axis_from_end
+        if axis < 0 or indices[k].type.shape[axis] == 1:
+            continue
+        if followed is None and _is_worth_following(cut, operand, k, indices[k], axis):
+            followed = (k, axis)
+        else:
+            taken[k] = cut.take(indices[k], axis, wanted.selection)
+    if followed is None:
+        return cut.keep(operand)[tuple(taken)]
+    k, axis = followed
+    length = cut.known.shape(operand)[k]
+    entries = np.mod(np.ravel(cut.known.value(indices[k])), length)
+    inner = cut.selections.through(wanted.selection, entries, (wanted.output, "followed"))
+    own = [-1 if a == axis else 1 for a in range(indices[k].type.ndim)]
+    taken[k] = pt.arange(cut.batch_length).reshape(own)
+    return cut.take(operand, k, inner)[tuple(taken)]
+
+
+def _is_worth_following(cut: "Cut", operand: Variable, k: int, index: Variable, axis: int) -> bool:
+    """Tell whether an indexed variable is computed and about as long as there are rows.
+
+    Then ``p[arange(n), y]`` computes ``p`` for the rows of the batch only.
+    """
+    known = cut.known
+    return (
+        known.depends(operand)
+        and known.parameter(operand) is None
+        and known.shape(operand)[k] >= _FOLLOW_SHARE * cut.n_rows
+        and not known.depends(index)
+        and np.size(known.value(index)) == known.shape(index)[axis]
+    )
+
+
+# ------------------------------------------------------------------ indices
+
+
+def indices_for(node: Any) -> list[Any]:
+    """Indices of an operation: slices as slices, everything else as it is."""
+    return [_as_slice(index) if _is_slice(index) else index for index in indices_of(node)]
+
+
+def padded(indices: list[Any], ndim: int) -> list[Any]:
+    """Indices with a whole slice for every axis that is not mentioned."""
+    if any(index is None or _is_none(index) for index in indices):
+        raise CannotCut("an index adds a new axis")
+    return indices + [slice(None)] * (ndim - len(indices))
+
+
+def without_masks(index: Any, cut: "Cut") -> list[Any]:
+    """Turn a mask into the positions it picks, one array per axis."""
+    if isinstance(index, slice) or index is None or _is_none(index):
+        return [index]
+    index = pt.as_tensor(index)
+    if index.dtype != "bool":
+        return [index]
+    if cut.known.depends(index):
+        raise CannotCut("a mask that depends on parameters picks rows")
+    return [pt.constant(positions) for positions in np.nonzero(cut.known.value(index))]
+
+
+def rows_of_slice(index: slice, length: int, cut: "Cut") -> NDArray | None:
+    """Rows that a slice picks of an axis, or None if these are all of them in order."""
+    bounds = []
+    for bound in (index.start, index.stop, index.step):
+        if not isinstance(bound, Variable):
+            bounds.append(bound)
+        elif _is_none(bound):
+            bounds.append(None)
+        elif cut.known.depends(bound):
+            raise CannotCut("the bounds of a slice depend on parameters")
+        else:
+            bounds.append(int(cut.known.value(bound)))
+    rows = np.arange(length)[slice(*bounds)]
+    return None if np.array_equal(rows, np.arange(length)) else rows
+
+
+def _is_none(index: Any) -> bool:
+    return isinstance(index, Variable) and isinstance(index.type, NoneTypeT)
+
+
+def _is_slice(index: Any) -> bool:
+    return isinstance(index, slice) or (
+        isinstance(index, Variable) and isinstance(index.type, SliceType)
+    )
+
+
+def _as_slice(index: Any) -> slice:
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, Constant):
+        return index.data
+    if index.owner is not None and isinstance(index.owner.op, MakeSlice):
+        return slice(*[None if _is_none(bound) else bound for bound in index.owner.inputs])
+    raise CannotCut("a slice is computed by the model")

@@ -1,0 +1,31 @@
+"""Loops over the rows in which no row sees another."""
+
+from typing import TYPE_CHECKING, Any
+
+from pymc_austerity._pymc import Scan, Variable, inner_outputs, vectorize_graph
+from pymc_austerity.model.cut.refusal import CannotCut
+from pymc_austerity.model.cut.registry import Wanted, rows_of
+
+if TYPE_CHECKING:
+    from pymc_austerity.model.cut.cut import Cut
+
+_RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
+"""What a loop has if one step sees the result of another."""
+
+
+@rows_of.register(Scan)
+def scan(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+    """Replace a loop without recurrence by its body applied to all rows at once."""
+    if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
+        raise CannotCut("a loop (scan) carries something from one step to the next")
+    sequences = op.outer_seqs(wanted.node.inputs)
+    fixed = op.outer_non_seqs(wanted.node.inputs)
+    entries = {inner: inner.type() for inner in op.inner_seqs(op.inner_inputs)}
+    constants = dict(zip(op.inner_non_seqs(op.inner_inputs), fixed, strict=True))
+    body = inner_outputs(op, constants | entries)[wanted.index]
+    n_steps = cut.known.shape(wanted.output)[0]
+    rows = {
+        entry: sequence[:n_steps]
+        for entry, sequence in zip(entries.values(), sequences, strict=True)
+    }
+    return cut.take(vectorize_graph(body, rows), 0, wanted.selection)

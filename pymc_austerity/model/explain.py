@@ -1,0 +1,105 @@
+"""In plain words: what is evaluated on mini-batches, what in full, and why."""
+
+from collections.abc import Sequence
+
+import pymc as pm
+
+from pymc_austerity._pymc import Variable
+from pymc_austerity.model.cut import static_data
+from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLeaf, RowLikelihood
+
+__all__ = ["explain", "row_length_deterministics"]
+
+
+def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None) -> str:
+    """Describe a split log-density in plain words.
+
+    Parameters
+    ----------
+    row_likelihood : RowLikelihood
+        What to describe.
+    vars : sequence of variables, optional
+        Value variables of the step; then the description says what happens to the others.
+
+    Returns
+    -------
+    str
+        Some lines of text.
+    """
+    transforms = row_likelihood.model.rvs_to_transforms
+    transformed = {rv.name for rv, transform in transforms.items() if transform is not None}
+    lines = [
+        f"Split into rows: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
+        *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
+        "In full at every step:",
+        *(
+            f"  {_about_term(term, row_likelihood.n_rows, term.name in transformed)}"
+            for term in row_likelihood.evaluated_in_full
+        ),
+    ]
+    rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
+    local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
+    if local:
+        lines.append(
+            f"One entry per row: {_listed(local)}; a step on it is not made cheap by reading fewer "
+            "rows."
+        )
+    others = [] if vars is None else [name for v, name in rvs.items() if v not in set(vars)]
+    if others:
+        lines.append(
+            f"Left to other step methods: {_listed(others)}; PyMC gives them to NUTS (to "
+            "Metropolis and the like if they are discrete) on all the data unless you assign them."
+        )
+    return "\n".join(lines)
+
+
+def row_length_deterministics(row_likelihood: RowLikelihood) -> list[str]:
+    """Names of the Deterministics with one entry per row.
+
+    PyMC computes and stores them at every draw, which costs a pass over all rows.
+
+    Returns
+    -------
+    list of str
+        In the order of the model. Shapes that cannot be told without evaluating the model are
+        passed over.
+    """
+    model = row_likelihood.model
+    plain = static_data(model.deterministics) if model.deterministics else []
+    return [
+        variable.name
+        for variable, static in zip(model.deterministics, plain, strict=True)
+        if row_likelihood.n_rows in (*static.type.shape, *_lengths_of_dims(model, variable.name))
+    ]
+
+
+def _lengths_of_dims(model: pm.Model, name: str) -> list[int]:
+    dims = model.named_vars_to_dims.get(name) or ()
+    return [int(model.dim_lengths[dim].eval()) for dim in dims if dim in model.dim_lengths]
+
+
+def _about_leaf(leaf: RowLeaf) -> str:
+    name, array = leaf.placeholder.name, leaf.array
+    shape = " x ".join(f"{length:,}" for length in array.shape)
+    once = " (computed from the data once, at the start)" if leaf.is_computed else ""
+    return f"reads {name}{once}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
+
+
+def _about_term(term: EvaluatedInFull, n_rows: int, is_transformed: bool) -> str:
+    if term.kind == "prior":
+        entries = f" of {n_rows:,} entries" if n_rows in term.shape else ""
+        jacobian = ", with the Jacobian of its transform" if is_transformed else ""
+        return f"{term.name!r}: a prior{entries}{jacobian}."
+    if n_rows in term.shape:
+        return (
+            f"{term.name!r}: {_KINDS[term.kind]} with one entry per row; name it with "
+            f"likelihood=[..., {term.name!r}] to have it on mini-batches as well."
+        )
+    return f"{term.name!r}: {_KINDS[term.kind]} of shape {term.shape}, without these rows."
+
+
+_KINDS = {"potential": "a potential", "observed": "an observed variable"}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names)

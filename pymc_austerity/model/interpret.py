@@ -1,0 +1,90 @@
+"""Functions that run operation by operation in NumPy, as they are: nothing is compiled."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import (
+    Add,
+    Blockwise,
+    Cast,
+    Elemwise,
+    Log1mexp,
+    Mode,
+    Mul,
+    RewriteDatabaseQuery,
+    Scan,
+    Softplus,
+    node_rewriter,
+    out2in,
+)
+from pymc_austerity.model.special import expand_trigamma
+
+__all__ = ["interpreted"]
+
+_LAST = 100
+"""Position of a rewrite after all of PyTensor's own."""
+
+
+def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callable | None:
+    """Function of the graph that NumPy evaluates, or None where that would be slow.
+
+    Numba takes seconds to compile what set-up calls some dozen times. NumPy is a few times slower
+    on arrays of ten thousand entries and needs no time before. It is slow where PyTensor would go
+    through Python for every entry or row: scans, and functions that neither NumPy nor SciPy has.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Its ``check_bounds`` is honoured.
+    inputs, outputs : variables
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = pt.vector("x", dtype="float64")
+    >>> interpreted(pm.Model(), [x], [pt.softplus(x)])(np.zeros(2))
+    [array([0.69314718, 0.69314718])]
+    """
+    query = RewriteDatabaseQuery(
+        include=["fast_run", "py_only"],
+        exclude=["fusion", "inplace", "local_pow_to_nested_squaring"],
+    )
+    mode = Mode(linker="py", optimizer=query)
+    mode = mode.register((out2in(_in_terms_of_numpy, name="in_terms_of_numpy"), _LAST))
+    with model:
+        function = pm.compile(inputs, expand_trigamma(outputs), mode=mode, on_unused_input="ignore")
+    if any(_is_slow(node) for node in function.maker.fgraph.apply_nodes):
+        return None
+    function.trust_input = True
+    return function
+
+
+@node_rewriter([Elemwise])
+def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
+    """Sums and products of two, casts as sums, and stable functions that NumPy does not have."""
+    kind, (first, *others) = node.op.scalar_op, node.inputs
+    if isinstance(kind, Add | Mul) and len(others) > 1:
+        return [reduce(Elemwise(kind), others, first)]
+    if isinstance(kind, Cast):
+        kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=kind.o_type.dtype))
+        return [kept] if kept.dtype == kind.o_type.dtype else None
+    if isinstance(kind, Softplus):
+        return [pt.maximum(first, 0) + pt.log1p(pt.exp(-abs(first)))]
+    if isinstance(kind, Log1mexp):  # log(1 - exp(x)), by Maechler (2012)
+        near = pt.log(-pt.expm1(first))
+        return [pt.switch(first > -0.6931471805599453, near, pt.log1p(-pt.exp(first)))]
+    return None
+
+
+def _is_slow(node: Any) -> bool:
+    if isinstance(node.op, Scan | Blockwise):
+        return True
+    if not isinstance(node.op, Elemwise) or all(node.outputs[0].type.broadcastable):
+        return False
+    known = node.op.nfunc_spec
+    return known is None or known[1] != len(node.inputs)

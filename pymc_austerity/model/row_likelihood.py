@@ -1,0 +1,141 @@
+"""What a log-density consists of once it has been split into an exact part and rows."""
+
+import weakref
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_austerity._pymc import SharedVariable, Variable, ancestors
+from pymc_austerity.model.cut import RowLeaf
+
+__all__ = ["DataSource", "EvaluatedInFull", "RowLeaf", "RowLikelihood", "data_sources_of"]
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Shared data that rows were read from.
+
+    Attributes
+    ----------
+    name : str
+        Name of the ``pm.Data``.
+    variable : SharedVariable
+        What holds it.
+    read : weakref.ref
+        The array it held when it was read; no data are kept alive by it.
+    """
+
+    name: str
+    variable: Any
+    read: "weakref.ref[np.ndarray]"
+
+    def is_stale(self) -> bool:
+        """Tell whether the array has been replaced."""
+        return self.variable.get_value(borrow=True) is not self.read()
+
+
+@dataclass(frozen=True)
+class EvaluatedInFull:
+    """A term of the exact part.
+
+    Attributes
+    ----------
+    name : str
+        Name of the variable or potential.
+    kind : {"prior", "potential", "observed"}
+        What it is in the model.
+    shape : tuple of int
+        Shape of its log-density.
+    """
+
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class RowLikelihood:
+    r"""A log-density, split into an exact part and a sum over rows.
+
+    .. math:: \log p(\theta, y) = \text{exact}(\theta) + \sum_{i=1}^{N} \log p(y_i | \theta)
+
+    All log-densities are in nats. Graphs are in terms of `value_vars` and, for `rows`, of the
+    placeholders of `leaves`.
+
+    Attributes
+    ----------
+    model : pymc.Model
+        The model as the user gave it.
+    value_vars : tuple of variables
+        Its value variables.
+    exact : scalar variable
+        Priors with Jacobians, potentials, and observed variables that are not subsampled.
+    rows : variable, shape (m,)
+        Log-likelihoods of the m rows whose data are given for the placeholders.
+    full : variable, shape (n_rows,)
+        Log-likelihoods of all rows, as the model writes them.
+    leaves : tuple of RowLeaf
+        Data of the rows.
+    n_rows : int
+        Number of rows, N.
+    subsampled : tuple of str
+        Names of the observed variables and potentials that were cut to rows.
+    evaluated_in_full : tuple of EvaluatedInFull
+        Terms of the exact part.
+    local_variables : frozenset of variables
+        Value variables with one entry per row.
+    data_sources : tuple of DataSource
+        Shared data that the leaves were read from.
+    """
+
+    model: pm.Model
+    value_vars: tuple[Variable, ...]
+    exact: Variable
+    rows: Variable
+    full: Variable
+    leaves: tuple[RowLeaf, ...]
+    n_rows: int
+    subsampled: tuple[str, ...]
+    evaluated_in_full: tuple[EvaluatedInFull, ...]
+    local_variables: frozenset[Variable]
+    data_sources: tuple[DataSource, ...] = field(repr=False)
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """Data of the rows, in the user's order: one array per leaf, rows on axis 0."""
+        return [leaf.array for leaf in self.leaves]
+
+    def stale(self) -> list[str]:
+        """Names of the ``pm.Data`` that were changed since the leaves were read.
+
+        Returns
+        -------
+        list of str
+            Empty as long as the leaves are the data of the model.
+        """
+        return [source.name for source in self.data_sources if source.is_stale()]
+
+
+def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSource, ...]:
+    """Return the shared data that graphs read, as the user's model knows them.
+
+    Parameters
+    ----------
+    graphs : iterable of variables
+        Graphs of the model or of a copy of it.
+    model : pymc.Model
+        The user's model: data of a copy are traced back to it by name.
+    """
+    sources = {}
+    for variable in ancestors(list(graphs)):
+        if isinstance(variable, SharedVariable):
+            own = model.named_vars.get(variable.name, variable)
+            own = own if isinstance(own, SharedVariable) else variable
+            array = own.get_value(borrow=True)
+            if isinstance(array, np.ndarray):
+                name = own.name or "a shared variable without a name"
+                sources[own] = DataSource(name, own, weakref.ref(array))
+    return tuple(sources.values())

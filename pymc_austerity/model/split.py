@@ -1,0 +1,133 @@
+"""A model's log-density, split into an exact part and a sum over rows."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import Variable, clone_replace
+from pymc_austerity.errors import NotRowwiseError
+from pymc_austerity.model.cut import CannotCut, Cut, Known, refuse_work_on_all_rows
+from pymc_austerity.model.full_data import counterpart, in_terms_of, on_full_data
+from pymc_austerity.model.row_likelihood import (
+    EvaluatedInFull,
+    RowLikelihood,
+    data_sources_of,
+)
+from pymc_austerity.model.terms import Term, checked_axis, choose, terms_of
+
+__all__ = ["split_log_density"]
+
+
+def split_log_density(
+    model: pm.Model,
+    *,
+    likelihood: Sequence[str] | None = None,
+    axis: int = 0,
+    point: Mapping[str, NDArray] | None = None,
+) -> RowLikelihood:
+    """Split the log-density of a model into an exact part and a sum over rows.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        Any model; ``pm.Minibatch`` is undone.
+    likelihood : sequence of str, optional
+        Names of the observed variables or potentials to cut to rows. By default the observed
+        variables with the most rows.
+    axis : int
+        Axis of the rows in their log-likelihood.
+    point : dict of str to array, optional
+        Values of the model's value variables, at which shapes are read. By default the initial
+        point.
+
+    Returns
+    -------
+    RowLikelihood
+        Exact part, row part, and the data that the row part reads.
+
+    Raises
+    ------
+    NotRowwiseError
+        The likelihood of one row needs other rows, or an operation has no rule.
+    DataError
+        The model has no observed data.
+    SettingError, SettingTypeError
+        `likelihood` names something unknown, or `axis` is not an axis.
+
+    Notes
+    -----
+    Rows are pushed from the log-likelihood down to the data, one operation at a time, each by an
+    identity ``f(x)[i] == f'(x[i])``. Parameter-free parts of the graph are evaluated once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import split_log_density
+    >>> x = np.linspace(-1.0, 1.0, 1_000)
+    >>> with pm.Model() as model:
+    ...     slope = pm.Normal("slope")
+    ...     _ = pm.Normal("y", slope * x, 1.0, observed=2.0 * x)
+    >>> split = split_log_density(model)
+    >>> split.n_rows, split.subsampled
+    (1000, ('y',))
+    >>> [leaf.array.shape for leaf in split.leaves]
+    [(1000,), (1000,)]
+    """
+    axis = checked_axis(axis)
+    whole = on_full_data(model)
+    known = Known(whole.value_vars, model.initial_point() if point is None else point)
+    terms = terms_of(whole, known)
+    chosen = choose(terms, likelihood, axis)
+    known.learn_values(term.plain for term in chosen)
+    n_rows = chosen[0].shape[axis]
+    cut = Cut(known, n_rows)
+    rows = _sum([_cut(term, cut, axis) for term in chosen])
+    if not cut.leaves:  # all rows are alike, and only their number is left to be told
+        cut.leaf(np.zeros(n_rows, dtype=np.int8), "number", "number")
+    length = cut.leaves[0].placeholder.shape[0]
+    rows = clone_replace(rows, {cut.batch_length: length}, rebuild_strict=False)
+    rest = [term for term in terms if term not in chosen]
+    full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
+    exact = _sum([term.graph.sum() for term in rest] or [pt.constant(0.0)])
+    rows, full, exact = in_terms_of(model, whole, [rows, full, exact])
+    return RowLikelihood(
+        model=model,
+        value_vars=tuple(model.value_vars),
+        exact=exact,
+        rows=rows,
+        full=full,
+        leaves=tuple(cut.leaves),
+        n_rows=n_rows,
+        subsampled=tuple(term.name for term in chosen),
+        evaluated_in_full=tuple(EvaluatedInFull(t.name, t.kind, t.shape) for t in rest),
+        local_variables=frozenset(counterpart(v, model) for v in cut.local),
+        data_sources=data_sources_of([term.graph for term in chosen], model),
+    )
+
+
+def _cut(term: Term, cut: Cut, axis: int) -> Variable:
+    """Log-likelihoods of the rows of the batch, shape (m,)."""
+    try:
+        rows = cut.take(term.plain, axis)
+        refuse_work_on_all_rows(cut)
+    except CannotCut as refusal:
+        what = "potential" if term.kind == "potential" else "observed variable"
+        raise NotRowwiseError(
+            f"the log-likelihood of {what} {term.name!r} cannot be evaluated on a mini-batch "
+            f"because {refusal.reason}: use NUTS for this model, or rewrite it so that each row "
+            "needs no more than its own data and the parameters."
+        ) from None
+    return _sum_over_others(rows, axis)
+
+
+def _sum_over_others(log_density: Variable, axis: int) -> Variable:
+    others = [k for k in range(log_density.type.ndim) if k != axis]
+    return log_density.sum(axis=others) if others else log_density
+
+
+def _sum(graphs: Sequence[Variable]) -> Variable:
+    return pt.add(*graphs) if len(graphs) > 1 else graphs[0]

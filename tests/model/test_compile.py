@@ -1,0 +1,101 @@
+"""Compiled differences are differences of the model's own log-density."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity._pymc import make_shared_replacements
+from pymc_austerity.model import compile_differences, split_log_density
+from tests.zoo.all_shapes import SHAPES
+
+N_ROWS = 53
+
+
+def compiled(model: pm.Model, names: list[str] | None = None, **settings):
+    point = model.initial_point()
+    split = split_log_density(model, point=point)
+    values = [model.rvs_to_values[model[n]] for n in names] if names else list(model.value_vars)
+    shared = make_shared_replacements(point, values, model)
+    return split, values, compile_differences(split, values, shared, point, **settings)
+
+
+def log_density_of(model: pm.Model, variables: list):
+    """The model's own log-density as a function of a raveled vector of all value variables."""
+    function = model.compile_logp(mode="FAST_COMPILE")
+    point = model.initial_point()
+
+    def evaluate(vector):
+        parts, first = dict(point), 0
+        for variable in variables:
+            value = np.asarray(point[variable.name])
+            parts[variable.name] = vector[first : first + value.size].reshape(value.shape)
+            first += value.size
+        return function({k: v.astype(point[k].dtype) for k, v in parts.items()})
+
+    return evaluate
+
+
+@pytest.mark.parametrize(
+    "name", ["linear_with_data", "item_response", "switchpoint", "poisson_exposure", "labelled"]
+)
+def test_rows_and_exact_part_add_up_to_the_models_difference(name, rng):
+    model = SHAPES[name].build(N_ROWS)
+    split, values, differences = compiled(model)
+    start = np.concatenate([np.ravel(model.initial_point()[v.name]) for v in values])
+    moves = np.concatenate(
+        [
+            np.full(size, 3.0) if np.dtype(dtype).kind == "i" else 0.1 * rng.normal(size=size)
+            for _, _, size, dtype in differences.point_map_info
+        ]
+    )
+    current, proposed = start.astype(float), (start + moves).astype(float)
+    rows = differences.rows(proposed, current, *[leaf.array for leaf in split.leaves])
+    exact = differences.exact(proposed, current)
+    assert rows.dtype == exact.dtype == np.float64
+    assert rows.shape == (split.n_rows,) and exact.shape == ()
+    log_density = log_density_of(model, values)
+    expected = log_density(proposed) - log_density(current)
+    assert rows.sum() + float(exact) == pytest.approx(float(expected), rel=1e-8, abs=1e-8)
+    chosen = np.array([5, 5, 0])
+    some = differences.rows(proposed, current, *[leaf.array[chosen] for leaf in split.leaves])
+    np.testing.assert_allclose(some, rows[chosen], rtol=1e-10)
+
+
+FAST = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
+
+
+def test_other_variables_are_read_from_shared_ones():
+    model = SHAPES["linear"].build(N_ROWS)
+    point = model.initial_point()
+    split = split_log_density(model, point=point)
+    beta, s = model.value_vars
+    shared = make_shared_replacements(point, [beta], model)
+    differences = compile_differences(split, [beta], shared, point, **FAST)
+    leaves = [leaf.array for leaf in split.leaves]
+    narrow = differences.rows(np.ones(3), np.zeros(3), *leaves)
+    shared[s].set_value(point[s.name] + np.log(2.0))
+    wide = differences.rows(np.ones(3), np.zeros(3), *leaves)
+    np.testing.assert_allclose(narrow, 4.0 * wide)
+
+
+class TestFailedChecks:
+    def model(self, **settings) -> pm.Model:
+        with pm.Model(**settings) as model:
+            sigma = pm.Normal("sigma", initval=1.0)
+            pm.Normal("y", 0.0, sigma + np.linspace(0.0, 0.1, N_ROWS), observed=np.ones(N_ROWS))
+        return model
+
+    def test_give_minus_infinity(self):
+        split, _, differences = compiled(self.model(), **FAST)
+        leaves = [leaf.array[:5] for leaf in split.leaves]
+        assert (differences.rows(np.array([-1.0]), np.array([1.0]), *leaves) == -np.inf).all()
+
+    def test_concern_the_rows_at_hand(self):
+        split, _, differences = compiled(self.model(), **FAST)
+        leaves = [leaf.array[-5:] for leaf in split.leaves]
+        assert np.isfinite(differences.rows(np.array([-0.05]), np.array([1.0]), *leaves)).all()
+
+    def test_are_left_out_where_the_model_says_so(self):
+        split, _, differences = compiled(self.model(check_bounds=False), **FAST)
+        leaves = [leaf.array[:5] for leaf in split.leaves]
+        assert not (differences.rows(np.array([-1.0]), np.array([1.0]), *leaves) == -np.inf).any()

@@ -1,0 +1,65 @@
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy.special import log_expit, polygamma
+
+from pymc_austerity.model.interpret import interpreted
+
+X = np.concatenate([[-1e300, -800.0, 0.0, 800.0, 1e300], np.linspace(-40.0, 40.0, 101)])
+
+
+def run(graph, x, values):
+    function = interpreted(pm.Model(), [x], [graph])
+    assert function is not None
+    return function(values)[0]
+
+
+def test_softplus_has_no_overflow():
+    x = pt.vector("x", dtype="float64")
+    np.testing.assert_allclose(run(pt.softplus(x), x, X), -log_expit(-X), rtol=1e-14)
+
+
+def test_log1mexp_keeps_its_digits_on_both_sides():
+    x = pt.vector("x", dtype="float64")
+    values = -np.geomspace(1e-12, 700.0, 60)
+    big = np.array(
+        [float(np.log1p(-np.exp(v))) if v < -1 else np.log(-np.expm1(v)) for v in values]
+    )
+    np.testing.assert_allclose(run(pt.log1mexp(x), x, values), big, rtol=1e-14)
+
+
+def test_sums_and_products_of_many(rng):
+    x = pt.vector("x", dtype="float64")
+    values = rng.normal(size=50)
+    graph = (x * pt.exp(x) * pt.sin(x)) + pt.cos(x) + x**2 + 1.0
+    expected = values * np.exp(values) * np.sin(values) + np.cos(values) + values**2 + 1.0
+    np.testing.assert_allclose(run(graph, x, values), expected, rtol=1e-13)
+
+
+def test_derivatives_of_gamma_functions():
+    x = pt.vector("x", dtype="float64")
+    values = np.linspace(0.1, 30.0, 40)
+    second = pt.grad(pt.grad(pt.gammaln(x).sum(), x).sum(), x)
+    np.testing.assert_allclose(run(second, x, values), polygamma(1, values), rtol=1e-10)
+
+
+def test_what_python_would_do_entry_by_entry_is_refused():
+    x = pt.vector("x", dtype="float64")
+
+    def step(entry, last):
+        return pt.sin(last) + entry
+
+    scan = pytensor.scan(step, sequences=[x], outputs_info=[np.float64(0.0)], return_updates=False)
+    assert interpreted(pm.Model(), [x], [scan]) is None
+
+
+@pytest.mark.parametrize("check", [True, False])
+def test_checks_of_parameters_are_those_of_the_model(check):
+    sigma = pt.scalar("sigma", dtype="float64")
+    graph = pm.logp(pm.Normal.dist(0.0, sigma), 0.0)
+    function = interpreted(pm.Model(check_bounds=check), [sigma], [graph])
+    with np.errstate(invalid="ignore"):
+        value = function(np.float64(-1.0))[0]
+    assert np.isneginf(value) if check else np.isnan(value)

@@ -1,0 +1,165 @@
+"""What is split how, and what a user is told about models that cannot be split."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
+from pymc_austerity.model import explain, row_length_deterministics, split_log_density
+from tests.zoo.all_shapes import SHAPES
+
+N_ROWS = 53
+
+
+def model_of(name: str) -> pm.Model:
+    return SHAPES[name].build(N_ROWS)
+
+
+def term_names(split) -> list[str]:
+    return [term.name for term in split.evaluated_in_full]
+
+
+class TestChoice:
+    def test_all_observed_variables_with_the_most_rows(self):
+        split = split_log_density(model_of("two_likelihoods"))
+        assert split.subsampled == ("y1", "y2")
+
+    def test_smaller_ones_are_evaluated_in_full(self):
+        split = split_log_density(model_of("a_smaller_likelihood"))
+        assert split.subsampled == ("y1",)
+        assert term_names(split) == ["b", "s", "y2"]
+
+    def test_a_name_picks_one(self):
+        split = split_log_density(model_of("two_likelihoods"), likelihood=["y2"])
+        assert split.subsampled == ("y2",)
+        assert "y1" in term_names(split)
+
+    def test_the_observed_part_of_missing_values_may_be_called_by_the_whole(self):
+        split = split_log_density(model_of("missing_observations"), likelihood=["y"])
+        assert split.subsampled == ("y_observed",)
+
+    def test_the_axis_of_the_rows(self):
+        split = split_log_density(model_of("rows_on_the_second_axis"), axis=1)
+        assert split.n_rows == N_ROWS
+
+    def test_variables_by_row_are_the_users_own(self):
+        model = model_of("random_effects_by_row")
+        split = split_log_density(model)
+        assert split.local_variables == {model.rvs_to_values[model["effect"]]}
+
+    def test_rows_that_are_all_alike(self):
+        with pm.Model() as model:
+            pm.Bernoulli("y", pm.Beta("p", 1, 1), observed=np.ones(9, dtype=int))
+        split = split_log_density(model)
+        assert [leaf.array.shape for leaf in split.leaves] == [(9,)]
+
+    def test_a_minibatch_is_undone_in_terms_of_the_users_variables(self):
+        model = model_of("minibatch")
+        split = split_log_density(model)
+        assert split.n_rows == N_ROWS
+        assert split.value_vars == tuple(model.value_vars)
+        value = split.exact.eval({model.value_vars[0]: np.zeros(3)}, mode="FAST_COMPILE")
+        assert value == pytest.approx(-1.5 * np.log(2 * np.pi))
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("settings", "error", "words"),
+        [
+            ({"likelihood": ["yy1"]}, SettingError, "'yy1'.*'y1' may be meant"),
+            ({"likelihood": ["b"]}, SettingError, "'b'.*choose from 'y1', 'y2'"),
+            ({"likelihood": []}, SettingError, "choose from 'y1', 'y2'"),
+            ({"likelihood": 3}, SettingTypeError, "give the names"),
+            ({"likelihood": [3]}, SettingTypeError, "give the names"),
+            ({"axis": -1}, SettingError, "count .* from the front"),
+            ({"axis": 0.5}, SettingTypeError, "give 0"),
+            ({"axis": True}, SettingTypeError, "give 0"),
+            ({"axis": 1}, NotRowwiseError, "'y1'.*axis="),
+        ],
+    )
+    def test_is_refused_with_a_remedy(self, settings, error, words):
+        with pytest.raises(error, match=words):
+            split_log_density(model_of("two_likelihoods"), **settings)
+
+    def test_different_numbers_of_rows(self):
+        model = model_of("a_smaller_likelihood")
+        with pytest.raises(SettingError, match="'y1' has 53, 'y2' has 11"):
+            split_log_density(model, likelihood=["y1", "y2"])
+
+    def test_nothing_observed(self):
+        with pm.Model() as model:
+            pm.Normal("mu")
+        with pytest.raises(DataError, match="observed="):
+            split_log_density(model)
+
+    def test_a_likelihood_as_a_potential_must_be_named(self):
+        with pytest.raises(DataError, match=r"likelihood=\['lik'\]"):
+            split_log_density(model_of("likelihood_as_a_potential"))
+
+    def test_a_potential_that_was_summed(self):
+        model = model_of("prior_as_a_potential")
+        with pytest.raises(NotRowwiseError, match=r"potential 'ridge'.*leave out a sum"):
+            split_log_density(model, likelihood=["ridge"])
+
+
+class TestStaleData:
+    def test_nothing_is_stale_at_first(self):
+        assert split_log_density(model_of("linear_with_data")).stale() == []
+
+    def test_data_that_were_set_are_named(self):
+        model = model_of("linear_with_data")
+        split = split_log_density(model)
+        with model:
+            pm.set_data({"X": np.zeros((N_ROWS, 3))})
+        assert split.stale() == ["X"]
+
+    def test_data_of_the_prior_are_read_anew_and_never_stale(self):
+        with pm.Model() as model:
+            scale = pm.Data("scale", 2.0)
+            pm.Normal("y", pm.Normal("mu", 0, scale), 1.0, observed=np.arange(5.0))
+        split = split_log_density(model)
+        with model:
+            pm.set_data({"scale": 3.0})
+        assert split.stale() == []
+        assert split.exact.eval({model.value_vars[0]: 0.0}, mode="FAST_COMPILE") == pytest.approx(
+            -np.log(3.0) - 0.5 * np.log(2 * np.pi)
+        )
+
+
+class TestWords:
+    def test_say_what_is_read_and_what_is_evaluated_in_full(self):
+        model = model_of("survival_with_a_potential")
+        split = split_log_density(model)
+        text = explain(split, [model.rvs_to_values[model["b"]]])
+        assert "Split into rows: 'y'" in text
+        assert "'cens': a potential" in text
+        assert "Left to other step methods: 'a'" in text
+
+    def test_computed_data_and_jacobians_are_told(self):
+        with pm.Model() as model:
+            x = pm.Data("x", np.arange(9.0))
+            sigma = pm.HalfNormal("sigma")
+            pm.Normal("y", pm.math.exp(x) * pm.Normal("b"), sigma, observed=np.arange(9.0))
+        lines = explain(split_log_density(model)).splitlines()
+        assert any("(computed from the data once, at the start): 9 of float64" in x for x in lines)
+        assert "  reads y: 9 of float64, 0.0 MB." in lines
+        assert "  'sigma': a prior, with the Jacobian of its transform." in lines
+        assert "  'b': a prior." in lines
+
+    def test_name_a_potential_that_could_be_subsampled(self):
+        with pm.Model() as model:
+            mu = pm.Normal("mu")
+            pm.Normal("y", mu, 1.0, observed=np.arange(9.0))
+            pm.Potential("more", -((mu - np.arange(9.0)) ** 2))
+        assert "likelihood=[..., 'more']" in explain(split_log_density(model))
+
+    def test_name_variables_by_row(self):
+        text = explain(split_log_density(model_of("random_effects_by_row")))
+        assert "One entry per row: 'effect'" in text
+
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [("dims_and_coords", ["mu"]), ("non_centred_two_levels", ["mu"]), ("linear", [])],
+    )
+    def test_deterministics_by_row_are_named(self, name, expected):
+        assert row_length_deterministics(split_log_density(model_of(name))) == expected

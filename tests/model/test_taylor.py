@@ -1,0 +1,257 @@
+"""Taylor terms taken from the graph against finite differences of the rows."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+from scipy.special import expit, log_expit
+
+from pymc_austerity._pymc import underivable
+from pymc_austerity.control_variates import ResidualFunction
+from pymc_austerity.model import (
+    compile_derivatives,
+    compile_differences,
+    compile_residuals,
+    split_log_density,
+    taylor,
+)
+from tests.control_variates.brute_force import gradients, hessians, taylor_differences
+from tests.zoo.all_shapes import SHAPES
+
+NO_C = {"mode": "FAST_COMPILE"}
+N_ROWS, N_TAKEN = 53, 6
+DISCRETE = {"switchpoint"}
+FEW = {"logistic", "poisson_exposure", "slopes_by_group", "two_likelihoods", "hurdle"}
+
+
+def shapes():
+    """All continuous ones that can be cut; few in the fast tier."""
+    return [
+        pytest.param(
+            shape, id=shape.name, marks=[] if shape.name in FEW else pytest.mark.exhaustive
+        )
+        for shape in SHAPES.values()
+        if shape.expect == "works" and shape.name not in DISCRETE
+    ]
+
+
+class Compiled:
+    """Some rows of a model, three points in general position, and all functions of them."""
+
+    def __init__(self, model, rng, settings=None, spread=0.2):
+        start = model.initial_point()
+        split = split_log_density(model, point=start, **(settings or {}))
+        self.split, self.model, self.variables = split, model, list(model.value_vars)
+        self.arguments = (split, self.variables, {}, start)
+        self.info = [(v.name, np.shape(start[v.name])) for v in self.variables]
+        centre = np.concatenate([np.ravel(start[name]) for name, _ in self.info]).astype(float)
+        self.anchor, self.proposed, self.current = (
+            centre + spread * rng.standard_normal(centre.size) for _ in range(3)
+        )
+        self.indices = np.sort(rng.choice(split.n_rows, min(N_TAKEN, split.n_rows), replace=False))
+        self.block = self.block_of(self.indices)
+        self.differences = compile_differences(*self.arguments, compile_kwargs=NO_C).rows
+
+    def block_of(self, indices):
+        return [np.ascontiguousarray(leaf.array[indices]) for leaf in self.split.leaves]
+
+    def values(self, point):
+        """Log-likelihoods of the rows up to constants."""
+        return self.differences(point, self.anchor, *self.block)
+
+    def residuals(self, order):
+        return compile_residuals(*self.arguments, order=order, compile_kwargs=NO_C)
+
+    def derivatives(self):
+        return compile_derivatives(*self.arguments, compile_kwargs=NO_C)
+
+    def point(self, vector):
+        sizes = np.cumsum([int(np.prod(shape)) for _, shape in self.info])[:-1]
+        pieces = np.split(vector, sizes)
+        return {
+            name: piece.reshape(shape)
+            for (name, shape), piece in zip(self.info, pieces, strict=True)
+        }
+
+
+def assert_close(actual, expected, tolerance=1e-6):
+    """Relative to the largest entry: central differences of fourth order leave less than 1e-8."""
+    scale = 1.0 + np.abs(expected).max()
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("shape", shapes())
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_taylor_terms_of_every_shape(shape, rng):
+    if shape.needs and find_spec(shape.needs) is None:
+        pytest.skip(f"{shape.needs} is not installed")
+    compiled = Compiled(shape.build(N_ROWS), rng, shape.settings)
+    anchor, block = compiled.anchor, compiled.block
+    g, H = gradients(compiled.values, anchor), hessians(compiled.values, anchor)
+    proposed, current = compiled.proposed, compiled.current
+    differences = compiled.differences(proposed, current, *block)
+    for order in (1, 2) if shape.name in FEW else (2,):
+        terms = taylor_differences(g, H, anchor, proposed, current, order)
+        residuals = compiled.residuals(order)(proposed, current, anchor, *block)
+        assert residuals.dtype == np.float64
+        assert_close(residuals, differences - terms)
+    rows, exact = compiled.derivatives()
+    value, gradient = rows.gradient(anchor, *block)
+    assert_close(gradient, g.sum(axis=0))
+    assert_close(rows.hessian(anchor, *block), H.sum(axis=0))
+    assert np.shape(value) == () and value.dtype == np.float64
+    assert exact.gradient(anchor)[1].shape == anchor.shape
+    assert exact.hessian(anchor).shape == (anchor.size, anchor.size)
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+@pytest.mark.parametrize("name", ["logistic", "student_t", "slopes_by_group"])
+def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monkeypatch):
+    """With a number of rows in a block that is not known to the graph."""
+    if not at_once:
+        monkeypatch.setattr(taylor, "interpreted", lambda *arguments: None)
+    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    rows, exact = compiled.derivatives()
+    anchor = compiled.anchor
+    H = hessians(compiled.values, anchor)
+    for n in (1, 3, N_TAKEN):
+        block = [leaf[:n] for leaf in compiled.block]
+        assert_close(rows.hessian(anchor, *block), H[:n].sum(axis=0))
+
+    def exact_density(vector):
+        return np.atleast_1d(exact.gradient(vector)[0])
+
+    assert_close(exact.gradient(anchor)[1], gradients(exact_density, anchor)[0])
+    assert_close(exact.hessian(anchor), hessians(exact_density, anchor)[0])
+
+
+@pytest.mark.parametrize("name", ["logistic", "student_t"])
+def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
+    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    log_density = compiled.model.compile_logp(**NO_C)
+    every, anchor = compiled.block_of(np.arange(compiled.split.n_rows)), compiled.anchor
+    rows, exact = compiled.derivatives()
+    value, gradient = rows.gradient(anchor, *every)
+    exact_value, exact_gradient = exact.gradient(anchor)
+
+    def whole(vector):
+        return np.atleast_1d(log_density(compiled.point(vector)))
+
+    assert value + exact_value == pytest.approx(whole(anchor)[0], rel=1e-12)
+    assert_close(gradient + exact_gradient, gradients(whole, anchor)[0])
+    both = rows.hessian(anchor, *every) + exact.hessian(anchor)
+    assert_close(both, hessians(whole, anchor)[0])
+
+
+@pytest.mark.parametrize("name", ["logistic", "hurdle"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_residuals_vanish_at_the_rate_that_theory_predicts(name, order, rng):
+    """At distance h from the anchor: h**(order + 1)."""
+    compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
+    residuals, anchor = compiled.residuals(order), compiled.anchor
+    a, b = rng.standard_normal((2, anchor.size))
+    distances = np.geomspace(1e-3, 1e-1, 5)
+    sizes = [
+        np.abs(residuals(anchor + h * a, anchor + h * b, anchor, *compiled.block))
+        for h in distances
+    ]
+    slopes = np.polyfit(np.log(distances), np.log(sizes), 1)[0]
+    np.testing.assert_allclose(np.median(slopes), order + 1, atol=0.1)
+    assert (slopes > order + 0.6).all()
+
+
+def test_residuals_at_the_anchor_are_nothing(rng):
+    compiled = Compiled(SHAPES["logistic"].build(N_ROWS), rng)
+    residuals, anchor, other = compiled.residuals(2), compiled.anchor, compiled.proposed
+    np.testing.assert_array_equal(residuals(anchor, anchor, anchor, *compiled.block), 0.0)
+    there = residuals(other, anchor, anchor, *compiled.block)
+    back = residuals(anchor, other, anchor, *compiled.block)
+    np.testing.assert_allclose(there, -back, rtol=1e-12, atol=1e-15)
+    assert np.abs(there).max() > 1e-6
+
+
+def test_a_linear_predictor_with_known_scale_has_no_residuals_of_second_order(rng):
+    compiled = Compiled(SHAPES["linear_row_vector"].build(N_ROWS), rng, spread=30.0)
+    residuals = compiled.residuals(2)(
+        compiled.proposed, compiled.current, compiled.anchor, *compiled.block
+    )
+    size = np.abs(compiled.differences(compiled.proposed, compiled.current, *compiled.block)).max()
+    assert size > 10.0
+    np.testing.assert_allclose(residuals, 0.0, atol=1e-12 * size)
+
+
+# ------------------------------------------------------------------ far out
+
+
+def logistic_model(form, x, y):
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 100.0)
+        if form == "logit_p":
+            pm.Bernoulli("y", logit_p=beta * x, observed=y)
+        elif form == "sigmoid":
+            pm.Bernoulli("y", p=pm.math.sigmoid(beta * x), observed=y)
+        else:
+            pm.Binomial("y", n=1, logit_p=beta * x, observed=y)
+    return model
+
+
+ETAS = np.array(
+    [-800.0, -750.0, -40.0, -37.0, -30.0, -5.0, 0.5, 5.0, 30.0, 37.0, 40.0, 750.0, 800.0]
+)
+
+
+@pytest.mark.parametrize("form", ["logit_p", "sigmoid", "binomial"])
+@pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+def test_extreme_logits(form, mode, rng):
+    """Closed form: l' = (y - p) x and l'' = -p (1 - p) x^2, which underflow and are never NaN."""
+    # PyMC 5's own binomial log-density is -inf where the probability rounds to 1
+    etas = ETAS if form != "binomial" else ETAS[np.abs(ETAS) < 36]
+    x = np.repeat(etas, 2)
+    y = np.tile([0, 1], etas.size)
+    model = logistic_model(form, x, y)
+    split = split_log_density(model)
+    arguments = (split, list(model.value_vars), {}, model.initial_point())
+    rows, _ = compile_derivatives(*arguments, compile_kwargs={"mode": mode})
+    residuals = compile_residuals(*arguments, compile_kwargs={"mode": mode})
+    one = np.ones(1)
+    p, q = expit(x), expit(-x)
+    for k in range(x.size):
+        block = [np.ascontiguousarray(leaf.array[[k]]) for leaf in split.leaves]
+        value, gradient = rows.gradient(one, *block)
+        curvature = rows.hessian(one, *block)[0, 0]
+        slope = q[k] if y[k] else -p[k]
+        assert value == pytest.approx(log_expit(x[k] if y[k] else -x[k]), rel=1e-9, abs=1e-15)
+        assert gradient[0] == pytest.approx(slope * x[k], rel=1e-9, abs=1e-12)
+        assert curvature == pytest.approx(-p[k] * q[k] * x[k] ** 2, rel=1e-9, abs=1e-10)
+        # l(1.01) - l(0.99) less its expansion
+        sign = 1.0 if y[k] else -1.0
+        difference = log_expit(sign * 1.01 * x[k]) - log_expit(sign * 0.99 * x[k])
+        expected = difference - 0.02 * slope * x[k]
+        result = residuals(1.01 * one, 0.99 * one, one, *block)
+        np.testing.assert_allclose(result, expected, rtol=1e-6, atol=1e-12)
+
+
+# ------------------------------------------------------------------ what it is wrapped in
+
+
+def test_an_operation_without_derivative_is_told():
+    """The order of a Bessel function."""
+    with pm.Model() as model:
+        order = pm.HalfNormal("order")
+        pm.CustomDist("y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30))
+    arguments = (split_log_density(model), list(model.value_vars), {}, model.initial_point())
+    with pytest.raises(underivable):
+        compile_derivatives(*arguments, compile_kwargs=NO_C)
+    with pytest.raises(underivable):
+        compile_residuals(*arguments, compile_kwargs=NO_C)
+
+
+def test_the_residual_function_knows_its_anchor(rng):
+    compiled = Compiled(SHAPES["logistic"].build(N_ROWS), rng)
+    residuals = compiled.residuals(2)
+    function = ResidualFunction(residuals, compiled.anchor)
+    points = compiled.proposed, compiled.current
+    expected = residuals(*points, compiled.anchor, *compiled.block)
+    np.testing.assert_array_equal(function(*points, *compiled.block), expected)
