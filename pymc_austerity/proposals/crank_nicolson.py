@@ -50,9 +50,9 @@ class CrankNicolsonProposal:
         """The approximation itself, which does not change."""
         if approximation is None:
             raise SettingError(
-                "CrankNicolsonProposal moves, of which ProposalMixture() has some, need the normal approximation "
-                "of the posterior that comes with control variates, and there are none here: use "
-                "RandomWalkProposal(), or let AusterityMH have control variates."
+                "CrankNicolsonProposal, of which ProposalMixture() has some, needs the normal "
+                "approximation of the posterior that comes with control variates, and there are "
+                "none here: use RandomWalkProposal(), or let AusterityMH have control variates."
             )
         return approximation
 

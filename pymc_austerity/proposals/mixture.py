@@ -71,7 +71,8 @@ class ProposalMixture:
     Parameters
     ----------
     components : sequence of proposals or functions
-        By default Crank-Nicolson moves of sizes 1, 0.7, 0.4, 0.2 and 0.1, and a `RandomWalkProposal`.
+        By default Crank-Nicolson moves of sizes 1, 0.7, 0.4, 0.2 and 0.1, and a
+        `RandomWalkProposal`.
     smallest_share : float
         Share of the last component after tuning.
 
@@ -96,7 +97,8 @@ class ProposalMixture:
         if isinstance(self.components, str) or not isinstance(self.components, Sequence):
             raise SettingTypeError(
                 f"components of type {type(self.components).__name__} is not a list: give the "
-                "proposals to choose from, as in ProposalMixture([CrankNicolsonProposal(0.5), RandomWalkProposal()])."
+                "proposals to choose from, as in "
+                "ProposalMixture([CrankNicolsonProposal(0.5), RandomWalkProposal()])."
             )
         if not self.components:
             raise SettingError("components=[] has nothing to choose from: give some proposals.")

@@ -50,7 +50,7 @@ def find_selection(
     others = np.flatnonzero(is_other)
     if kinds[others].any() or any(block.orthonormal for block in layout.blocks):
         raise SettingError(
-            "ReversibleJumpProposal moves coefficients, indicators and real variables only: give the other "
-            "variables to another step method in pm.sample(step=[...])."
+            "ReversibleJumpProposal moves coefficients, indicators and real variables only: give "
+            "the other variables to another step method in pm.sample(step=[...])."
         )
     return values.entries, indicators.entries, others

@@ -122,8 +122,8 @@ class StiefelProposal:
         others = [block.name for block in layout.blocks if not block.orthonormal]
         if others or not layout.blocks:
             raise SettingError(
-                f"StiefelProposal cannot move {', '.join(map(repr, others)) or 'this point'}: give it "
-                "only variables with a UniformStiefel prior, with vars=[...], and the others to "
+                f"StiefelProposal cannot move {', '.join(map(repr, others)) or 'this point'}: give "
+                "it only variables with a UniformStiefel prior, with vars=[...], and the others to "
                 "another step method in pm.sample(step=[...])."
             )
         n_dimensions = sum(map(_dimension, layout.blocks))

@@ -82,8 +82,8 @@ def as_proposal(value: Any) -> Proposal[Any]:
         return UserProposal(value)
     lacks = "" if missing == list(_METHODS) else f", as it lacks {', '.join(missing)}"
     raise SettingTypeError(
-        f"proposal of type {type(value).__name__} cannot propose{lacks}: give a RandomWalkProposal() or a "
-        "function (point, rng) -> (new point, log-ratio)."
+        f"proposal of type {type(value).__name__} cannot propose{lacks}: give a "
+        "RandomWalkProposal() or a function (point, rng) -> (new point, log-ratio)."
     )
 
 

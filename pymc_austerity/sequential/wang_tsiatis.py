@@ -59,10 +59,10 @@ class WangTsiatisTest:
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import Evidence, StudentT, WangTsiatisTest
+    >>> from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest
     >>> evidence = Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
-    >>> StudentTTest(epsilon=0.05).stops(evidence), WangTsiatisTest(0.05, alpha=0.25).stops(evidence)
-    (True, False)
+    >>> [test.stops(evidence) for test in (StudentTTest(0.05), WangTsiatisTest(0.05, alpha=0.25))]
+    [True, False]
     """
 
     epsilon: float

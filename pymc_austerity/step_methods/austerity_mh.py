@@ -121,9 +121,10 @@ class AusterityMH(SubsamplingStep):
     anchor : dict or InferenceData, optional
         Where to expand, instead of at the mode: values of the free variables, or draws of an
         earlier run whose mean is taken.
-    proposal : ProposalMixture, CrankNicolsonProposal, RandomWalkProposal, LangevinProposal or callable, optional
-        Where to go next; by default ``ProposalMixture()`` with control variates and ``RandomWalkProposal()``
-        without. A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
+    proposal : Proposal or callable, optional
+        Where to go next, such as a `CrankNicolsonProposal` or a `LangevinProposal`; by default
+        ``ProposalMixture()`` with control variates and ``RandomWalkProposal()`` without.
+        A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
         Which decisions are checked on all rows after they were taken, for the statistics only: as
