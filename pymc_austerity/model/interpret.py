@@ -24,7 +24,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.special import expand_trigamma
 
-__all__ = ["interpreted"]
+__all__ = ["NUMPY_MODE", "interpreted"]
 
 _LAST = 100
 """Position of a rewrite after all of PyTensor's own."""
@@ -50,14 +50,10 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
     >>> interpreted(pm.Model(), [x], [pt.softplus(x)])(np.zeros(2))
     [array([0.69314718, 0.69314718])]
     """
-    query = RewriteDatabaseQuery(
-        include=["fast_run", "py_only"],
-        exclude=["fusion", "inplace", "local_pow_to_nested_squaring"],
-    )
-    mode = Mode(linker="py", optimizer=query)
-    mode = mode.register((out2in(_in_terms_of_numpy, name="in_terms_of_numpy"), _LAST))
     with model:
-        function = pm.compile(inputs, expand_trigamma(outputs), mode=mode, on_unused_input="ignore")
+        function = pm.compile(
+            inputs, expand_trigamma(outputs), mode=NUMPY_MODE, on_unused_input="ignore"
+        )
     if any(_is_slow(node) for node in function.maker.fgraph.apply_nodes):
         return None
     function.trust_input = True
@@ -79,6 +75,16 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
         near = pt.log(-pt.expm1(first))
         return [pt.switch(first > -0.6931471805599453, near, pt.log1p(-pt.exp(first)))]
     return None
+
+
+_QUERY = RewriteDatabaseQuery(
+    include=["fast_run", "py_only"], exclude=["fusion", "inplace", "local_pow_to_nested_squaring"]
+)
+
+NUMPY_MODE = Mode(linker="py", optimizer=_QUERY).register(
+    (out2in(_in_terms_of_numpy, name="in_terms_of_numpy"), _LAST)
+)
+"""Mode of PyTensor in which every operation is one call of NumPy or SciPy, where it can be."""
 
 
 def _is_slow(node: Any) -> bool:

@@ -10,18 +10,16 @@ import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Mode
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model.full_data import log_density_on_full_data
+from pymc_austerity.model.interpret import NUMPY_MODE
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.start import refuse_infinite_start
 
 __all__ = ["verify"]
 
-# Rewritten, so that a failed check of parameters gives -inf and slices are moved towards the data,
-# but not fused: every operation stays one call of NumPy, and nothing has to be compiled.
-_MODE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
-_WITHOUT_CHECKS = _MODE.including("local_remove_check_parameter")
+# A failed check of parameters gives -inf, and slices are moved towards the data.
+_WITHOUT_CHECKS = NUMPY_MODE.including("local_remove_check_parameter")
 
 _N_WINDOWS = 4
 _ADD_UP_TO = 100_000
@@ -91,8 +89,8 @@ class _Functions:
         placeholders = [leaf.placeholder for leaf in split.leaves]
         first, last = pt.lscalar("first"), pt.lscalar("last")
         self._window = _compiled(split, [first, last], split.full[first:last], _WITHOUT_CHECKS)
-        self._rows = _compiled(split, placeholders, split.rows, _MODE)
-        self.exact = _compiled(split, [], split.exact, _MODE)
+        self._rows = _compiled(split, placeholders, split.rows, NUMPY_MODE)
+        self.exact = _compiled(split, [], split.exact, NUMPY_MODE)
 
     def window(self, point: list[NDArray], first: int, last: int) -> NDArray:
         """Log-likelihoods of consecutive rows by the untouched graph."""
@@ -182,7 +180,7 @@ def _refuse_wrong_sum(functions: _Functions, point: list[NDArray]) -> None:
     split = functions.split
     terms = functions.rows(point, np.arange(split.n_rows)).astype(np.float64)
     parts = float(functions.exact(*point)) + terms.sum()
-    total = _compiled(split, [], log_density_on_full_data(split.model), _MODE)(*point)
+    total = _compiled(split, [], log_density_on_full_data(split.model), NUMPY_MODE)(*point)
     if abs(parts - float(total)) > _tolerance(total) * (1.0 + abs(parts) + np.abs(terms).sum()):
         raise NotRowwiseError(
             f"the rows of {_names(functions)} and the other terms do not add up to the log-density "
