@@ -9,6 +9,7 @@ from pymc_austerity.errors import (
     SettingTypeError,
     StaleDataError,
 )
+from pymc_austerity.gibbs import AusterityGibbs
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     LangevinProposal,
@@ -24,7 +25,7 @@ from pymc_austerity.sequential import (
     StudentTTest,
     WangTsiatisTest,
 )
-from pymc_austerity.step_methods import AusterityGibbs, AusterityMH
+from pymc_austerity.step_methods import AusterityMH
 
 __all__ = [
     "AusterityGibbs",

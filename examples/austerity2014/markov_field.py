@@ -11,8 +11,8 @@ from examples.austerity2014.experiment import Experiment, PaperFigure, Results, 
 from examples.austerity2014.timed import sample_for
 from examples.austerity2014.triple_field import TripleField, log_odds
 from pymc_austerity import AusterityGibbs
+from pymc_austerity.gibbs import Plan
 from pymc_austerity.plots import plot_risk
-from pymc_austerity.step_methods.gibbs import Plan
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

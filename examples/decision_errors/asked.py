@@ -8,9 +8,9 @@ from scipy.stats import binomtest, sem, t
 
 from examples.digits import BATCH_SIZE
 from examples.triples import Question
+from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
 from pymc_austerity.sequential import Decision, StudentTTest, decide
-from pymc_austerity.step_methods.sampling import UniformSampling
 
 __all__ = ["N_ORDERS", "Outcome", "answer", "judge", "measure", "on_fresh_rows", "on_windows"]
 

@@ -1,9 +1,9 @@
 """Where the Taylor expansion of the likelihood stands, and which rows it fits badly."""
 
+from pymc_austerity.control_variates.allocation import first_look_sizes
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import differences_of_all, influence_scores
 from pymc_austerity.control_variates.residuals import ResidualFunction
-from pymc_austerity.control_variates.sizes import first_look_sizes
 
 __all__ = [
     "Anchor",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pymc_austerity.diagnostics.audits import contradicts, needed_audits
 from pymc_austerity.diagnostics.facts import Facts
-from pymc_austerity.diagnostics.kind import Kind
+from pymc_austerity.diagnostics.run_info import Kind
 
 __all__ = ["advice_on"]
 

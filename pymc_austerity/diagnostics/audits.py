@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_austerity.diagnostics.binomial import exact_interval
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.kind import Kind
+from pymc_austerity.diagnostics.run_info import Kind
 from pymc_austerity.diagnostics.tables import by_chain
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 

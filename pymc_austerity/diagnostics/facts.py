@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_austerity.diagnostics.audits import audit_table
 from pymc_austerity.diagnostics.errors_of_decisions import decision_errors
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.kind import Kind
+from pymc_austerity.diagnostics.run_info import Kind
 from pymc_austerity.diagnostics.usage import data_usage
 
 __all__ = ["Facts", "facts_of"]

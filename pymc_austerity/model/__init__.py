@@ -2,10 +2,6 @@
 
 from pymc_austerity.model.compile import CompiledDifferences, compile_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
-from pymc_austerity.model.gathered import (
-    GatheredDifferences,
-    compile_gathered_differences,
-)
 from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
@@ -14,26 +10,19 @@ from pymc_austerity.model.taylor import (
     compile_derivatives,
     compile_residuals,
 )
-from pymc_austerity.model.touching import Touches, touching_rows
 from pymc_austerity.model.verify import verify
-from pymc_austerity.model.verify_touching import verify_touching
 
 __all__ = [
     "CompiledDifferences",
     "Derivatives",
-    "GatheredDifferences",
     "RowLeaf",
     "RowLikelihood",
-    "Touches",
     "compile_derivatives",
     "compile_differences",
-    "compile_gathered_differences",
     "compile_gradient",
     "compile_residuals",
     "explain",
     "row_length_deterministics",
     "split_log_density",
-    "touching_rows",
     "verify",
-    "verify_touching",
 ]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
-from pymc_austerity.diagnostics.kind import Kind
+from pymc_austerity.diagnostics.run_info import Kind
 from pymc_austerity.errors import SettingError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, percent
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.diagnostics import statistics_of
-from pymc_austerity.diagnostics.kind import Kind
+from pymc_austerity.diagnostics.run_info import Kind
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.proposals.efficiency import Score
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.protocols import Outcome
-from pymc_austerity.proposals.score import Score
 
 __all__ = ["Center"]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
+from pymc_austerity.proposals.efficiency import Score
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
 from pymc_austerity.proposals.random_walk import RandomWalkProposal
-from pymc_austerity.proposals.score import Score
 from pymc_austerity.proposals.user import as_proposal
 
 __all__ = ["MixtureState", "ProposalMixture"]

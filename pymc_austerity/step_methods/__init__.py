@@ -1,10 +1,9 @@
 """The step methods: everything else, assembled behind PyMC's contract."""
 
 from pymc_austerity._pymc import annotate_conversion
-from pymc_austerity.step_methods.austerity_gibbs import AusterityGibbs
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
-from pymc_austerity.step_methods.run_constants import merged_constants
+from pymc_austerity.step_methods.run_info import merged_constants
 
-__all__ = ["AusterityGibbs", "AusterityMH"]
+__all__ = ["AusterityMH"]
 
 annotate_conversion(merged_constants)

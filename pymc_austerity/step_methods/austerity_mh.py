@@ -18,6 +18,16 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.checks import checked_choice, checked_proposal
+from pymc_austerity.deciding.decider import Decisions, DecisionState
+from pymc_austerity.deciding.promise import (
+    name_of_test,
+    promise_of,
+    proposal_in_words,
+    verdict_of,
+)
+from pymc_austerity.deciding.settings import USUAL_EPSILON, Settings, refuse_contradictions
+from pymc_austerity.deciding.trial import trial_plan
 from pymc_austerity.model import explain
 from pymc_austerity.proposals import (
     Outcome,
@@ -28,32 +38,22 @@ from pymc_austerity.proposals import (
     try_proposal,
 )
 from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
-from pymc_austerity.step_methods.assembly import PreparedModel, assemble, prepare
-from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.checks import checked_choice, checked_proposal
-from pymc_austerity.step_methods.decisions import Decisions, DecisionState
-from pymc_austerity.step_methods.gradients import with_gradients
-from pymc_austerity.step_methods.normality import check_normality
-from pymc_austerity.step_methods.pilot import about_mean
-from pymc_austerity.step_methods.promise import (
-    name_of_test,
-    promise_of,
-    proposal_in_words,
-    verdict_of,
-)
-from pymc_austerity.step_methods.settings import USUAL_EPSILON, Settings, refuse_contradictions
-from pymc_austerity.step_methods.stages import stages
-from pymc_austerity.step_methods.starting import anchor_point, layout_of, start_of_chain
-from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
-from pymc_austerity.step_methods.surroundings import (
+from pymc_austerity.setup.gradients import with_gradients
+from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
     checked_variables,
     raveled,
     refuse_positional,
 )
-from pymc_austerity.step_methods.trial import trial_plan
+from pymc_austerity.setup.normality import check_normality
+from pymc_austerity.setup.posterior_mean import about_mean
+from pymc_austerity.setup.setup_progress import stages
+from pymc_austerity.setup.starts import anchor_point, layout_of, start_of_chain
+from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
+from pymc_austerity.setup.target import PreparedModel, assemble, prepare
+from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.statistics import of_decision, of_draw
 
 __all__ = ["AusterityMH"]
 

@@ -13,7 +13,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.model import RowLikelihood
 from pymc_austerity.step_methods import progress
-from pymc_austerity.step_methods.run_constants import StatisticsTypes
+from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["SubsamplingStep"]

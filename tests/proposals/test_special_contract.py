@@ -9,8 +9,8 @@ import pytest
 from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import ReversibleJumpProposal, StiefelProposal, UserProposal
-from pymc_austerity.step_methods.starting import start_of_chain
-from pymc_austerity.step_methods.support import is_unconstrained, refuse_unsuitable
+from pymc_austerity.setup.starts import start_of_chain
+from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
 from tests.proposals.special_models import QUIET, regression, rotated_rows
 
 

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.sequential import (
     StratifiedDesign,
     StratifiedSurvey,
@@ -10,8 +11,7 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     decide,
 )
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.stratification import stratify
+from pymc_austerity.setup.strata import stratify
 
 
 class Stream:

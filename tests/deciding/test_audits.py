@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.step_methods.audits import BudgetedAudits, RandomAudits
+from pymc_austerity.deciding.audits import BudgetedAudits, RandomAudits
 
 
 class Clock:

@@ -3,14 +3,14 @@
 import math
 from typing import Any
 
+from pymc_austerity.deciding.decider import Decisions, rule_of
+from pymc_austerity.deciding.sampling import Sampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.trial import TrialPlan
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatisTest
-from pymc_austerity.step_methods.decisions import Decisions, rule_of
-from pymc_austerity.step_methods.sampling import Sampling
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.trial import TrialPlan
 
 __all__ = ["name_of_test", "promise_of", "proposal_in_words", "verdict_of"]
 

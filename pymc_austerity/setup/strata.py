@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import first_look_sizes
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import Strata, strata_by_score
 from pymc_austerity.sequential import StratifiedDesign
-from pymc_austerity.step_methods.settings import Settings
 
 __all__ = ["Stratification", "has_room_for_strata", "stratify"]
 

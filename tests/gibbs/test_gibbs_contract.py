@@ -19,17 +19,17 @@ from pymc_austerity import (
     StaleDataError,
     diagnostics,
 )
-from pymc_austerity.sequential import Decision
-from pymc_austerity.step_methods.gibbs import (
+from pymc_austerity.gibbs import (
     CompiledSweep,
     Outcomes,
     ReferenceSweep,
-    flipped_at_random,
     statistics_of_sweep,
 )
+from pymc_austerity.gibbs.starts import flipped_at_random
+from pymc_austerity.sequential import Decision
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
+from tests.gibbs.fields import chain_of, pairs_grid, regression, triples_field
 from tests.references import sequential_t_test
-from tests.step_methods.fields import chain_of, pairs_grid, regression, triples_field
 
 QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 FAST = {"compile_kwargs": {"mode": "FAST_COMPILE"}}

@@ -7,14 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import (
-    GatheredDifferences,
-    compile_gathered_differences,
-    touching_rows,
-    verify_touching,
-)
+from pymc_austerity.gibbs.gathered import GatheredDifferences, compile_gathered_differences
+from pymc_austerity.gibbs.touching import touching_rows
+from pymc_austerity.gibbs.verify_touching import verify_touching
 from pymc_austerity.rows import SharedRows
-from pymc_austerity.step_methods.assembly import PreparedModel
+from pymc_austerity.setup.target import PreparedModel
 
 __all__ = ["Factors", "find_factors"]
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from numpy.typing import NDArray
 
+from pymc_austerity.gibbs.factors import Factors
+from pymc_austerity.gibbs.sweep import Outcomes, Plan
 from pymc_austerity.sequential import Decision, StoppingRule, UniformSurvey, decide
-from pymc_austerity.step_methods.gibbs.factors import Factors
-from pymc_austerity.step_methods.gibbs.sweep import Outcomes, Plan
 
 __all__ = ["ReferenceSweep"]
 

@@ -6,7 +6,7 @@ import pymc as pm
 
 from pymc_austerity._pymc import BernoulliRV
 from pymc_austerity.errors import SettingError
-from pymc_austerity.step_methods.surroundings import checked_variables
+from pymc_austerity.setup.model_inputs import checked_variables
 
 __all__ = ["checked_binary_variables"]
 

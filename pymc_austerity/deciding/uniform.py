@@ -1,8 +1,8 @@
 """Samples in which every row is as likely as any other."""
 
+from pymc_austerity.deciding.sampling import RowFunction, UniformSampling
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
-from pymc_austerity.step_methods.sampling import RowFunction, UniformSampling
-from pymc_austerity.step_methods.settings import Settings
 
 __all__ = ["always_exact", "row_draw", "uniform_sampling"]
 

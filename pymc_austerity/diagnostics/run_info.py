@@ -25,7 +25,7 @@ class Kind:
     --------
     >>> import xarray as xr
     >>> from pymc_austerity.diagnostics import statistics_of
-    >>> from pymc_austerity.diagnostics.kind import Kind
+    >>> from pymc_austerity.diagnostics.run_info import Kind
     >>> used = {"n_rows_used": (("chain", "draw"), [[100, 300]])}
     >>> kind = Kind(statistics_of(xr.Dataset(used, attrs={"test": "BarkerTest"})))
     >>> kind.sampler, kind.rows, kind.has_verdicts

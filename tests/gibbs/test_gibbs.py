@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity import AusterityGibbs, AusterityMH, RandomWalkProposal
-from tests.step_methods.fields import (
+from tests.gibbs.fields import (
     CONFIGURATIONS,
     N_ENTRIES,
     batch_error,

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import differences_of_all
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.sequential import StratifiedDesign
-from pymc_austerity.step_methods.assembly import Machinery
-from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.setup.target import Machinery
 
 __all__ = ["check_normality"]
 

@@ -6,6 +6,15 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.checks import (
+    checked_audit,
+    checked_batch_size,
+    checked_choice,
+    checked_count,
+    checked_max_error,
+    checked_schedule,
+    checked_test,
+)
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.sequential import (
@@ -16,15 +25,6 @@ from pymc_austerity.sequential import (
     StudentTTest,
     Tightening,
     WangTsiatisTest,
-)
-from pymc_austerity.step_methods.checks import (
-    checked_audit,
-    checked_batch_size,
-    checked_choice,
-    checked_count,
-    checked_max_error,
-    checked_schedule,
-    checked_test,
 )
 
 __all__ = ["USUAL_EPSILON", "Settings", "refuse_contradictions"]

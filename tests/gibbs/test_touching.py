@@ -8,13 +8,12 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity import NotRowwiseError
-from pymc_austerity.model import (
-    compile_differences,
+from pymc_austerity.gibbs import (
     compile_gathered_differences,
-    split_log_density,
     touching_rows,
     verify_touching,
 )
+from pymc_austerity.model import compile_differences, split_log_density
 
 FAST = {"mode": "FAST_COMPILE"}
 

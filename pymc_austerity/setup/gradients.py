@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.sampling import StratifiedSampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.uniform import row_draw
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import compile_gradient
 from pymc_austerity.proposals import GradientProposal, Proposal
@@ -20,11 +23,8 @@ from pymc_austerity.rows import (
     RowSource,
 )
 from pymc_austerity.sequential import BarkerTest
-from pymc_austerity.step_methods.assembly import Machinery, PreparedModel
-from pymc_austerity.step_methods.sampling import StratifiedSampling
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.surroundings import raveled
-from pymc_austerity.step_methods.uniform import row_draw
+from pymc_austerity.setup.model_inputs import raveled
+from pymc_austerity.setup.target import Machinery, PreparedModel
 
 __all__ = ["RowGradients", "with_gradients"]
 

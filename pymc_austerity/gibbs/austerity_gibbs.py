@@ -16,29 +16,25 @@ from pymc_austerity._pymc import (
     make_shared_replacements,
 )
 from pymc_austerity.arguments import checked_fraction, checked_tail
+from pymc_austerity.deciding.checks import checked_batch_size, checked_choice
+from pymc_austerity.gibbs.checks import checked_binary_variables
+from pymc_austerity.gibbs.compiled import CompiledSweep
+from pymc_austerity.gibbs.factors import find_factors
+from pymc_austerity.gibbs.reference import ReferenceSweep
+from pymc_austerity.gibbs.starts import flipped_at_random
+from pymc_austerity.gibbs.sweep import Plan, Sweep, statistics_of_sweep
 from pymc_austerity.model import explain
 from pymc_austerity.sequential import StudentTTest
-from pymc_austerity.step_methods.assembly import prepare
-from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.checks import checked_batch_size, checked_choice
-from pymc_austerity.step_methods.gibbs import (
-    CompiledSweep,
-    Plan,
-    ReferenceSweep,
-    Sweep,
-    checked_binary_variables,
-    find_factors,
-    flipped_at_random,
-    statistics_of_sweep,
-)
-from pymc_austerity.step_methods.stages import stages
-from pymc_austerity.step_methods.statistics import STATISTICS
-from pymc_austerity.step_methods.surroundings import (
+from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
     raveled,
     refuse_positional,
 )
+from pymc_austerity.setup.setup_progress import stages
+from pymc_austerity.setup.target import prepare
+from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityGibbs"]
 

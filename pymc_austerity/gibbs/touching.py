@@ -88,7 +88,8 @@ def touching_rows(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import split_log_density, touching_rows
+    >>> from pymc_austerity.gibbs import touching_rows
+    >>> from pymc_austerity.model import split_log_density
     >>> with pm.Model() as model:
     ...     x = pm.Bernoulli("x", 0.5, shape=3)
     ...     _ = pm.Potential("pairs", 0.7 * x[np.array([0, 1])] * x[np.array([1, 2])])

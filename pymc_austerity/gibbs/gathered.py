@@ -86,7 +86,8 @@ def compile_gathered_differences(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import compile_gathered_differences, split_log_density
+    >>> from pymc_austerity.gibbs import compile_gathered_differences
+    >>> from pymc_austerity.model import split_log_density
     >>> with pm.Model() as model:
     ...     mu = pm.Normal("mu")
     ...     _ = pm.Normal("y", mu, 1.0, observed=np.arange(10.0))

@@ -16,8 +16,8 @@ from pymc_austerity._pymc import (
 from pymc_austerity.distributions import on_manifold
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Block, GaussianApproximation, Layout, Proposal
-from pymc_austerity.step_methods.assembly import Machinery
-from pymc_austerity.step_methods.surroundings import raveled
+from pymc_austerity.setup.model_inputs import raveled
+from pymc_austerity.setup.target import Machinery
 
 __all__ = ["anchor_point", "disperse", "disperse_about", "layout_of", "start_of_chain"]
 

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from pymc_austerity.gibbs.factors import Factors
+from pymc_austerity.gibbs.sweep import Outcomes, Plan
 from pymc_austerity.rows import LARGEST_BLOCK
 from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.sequential.moments import ROUNDING
 from pymc_austerity.sequential.student_t import upper_quantile
-from pymc_austerity.step_methods.gibbs.factors import Factors
-from pymc_austerity.step_methods.gibbs.sweep import Outcomes, Plan
 
 __all__ = ["CompiledSweep"]
 

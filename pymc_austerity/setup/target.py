@@ -11,6 +11,10 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.decider import Decisions
+from pymc_austerity.deciding.sampling import RowFunction, Sampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.model import (
     RowLikelihood,
@@ -22,13 +26,9 @@ from pymc_austerity.model import (
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, SharedRows, blocks_of
 from pymc_austerity.sequential import Decision
-from pymc_austerity.step_methods.decisions import Decisions
-from pymc_austerity.step_methods.default_plan import PlanRequest, control_variate_plan
-from pymc_austerity.step_methods.sampling import RowFunction, Sampling
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.stages import Say
-from pymc_austerity.step_methods.surroundings import checked_generator, checked_point, raveled
-from pymc_austerity.step_methods.uniform import always_exact, uniform_sampling
+from pymc_austerity.setup.control_variates import PlanRequest, control_variate_plan
+from pymc_austerity.setup.model_inputs import checked_generator, checked_point, raveled
+from pymc_austerity.setup.setup_progress import Say
 
 __all__ = ["Machinery", "PreparedModel", "assemble", "prepare"]
 

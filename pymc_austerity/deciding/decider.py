@@ -8,6 +8,10 @@ from typing import TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.audits import Audits, BudgetedAudits, RandomAudits
+from pymc_austerity.deciding.sampling import Sampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.trial import TrialDecision, TrialPlan
 from pymc_austerity.design import TestDesign
 from pymc_austerity.sequential import (
     BarkerTest,
@@ -19,10 +23,6 @@ from pymc_austerity.sequential import (
     WangTsiatisTest,
     decide,
 )
-from pymc_austerity.step_methods.audits import Audits, BudgetedAudits, RandomAudits
-from pymc_austerity.step_methods.sampling import Sampling
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.trial import TrialDecision, TrialPlan
 
 __all__ = ["DecisionState", "Decisions", "rule_of"]
 

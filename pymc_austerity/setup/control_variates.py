@@ -16,21 +16,21 @@ from pymc_austerity.control_variates import (
     find_anchor,
     influence_scores,
 )
+from pymc_austerity.deciding.sampling import (
+    RowFunction,
+    Sampling,
+    StratifiedSampling,
+)
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.model import RowLikelihood, compile_derivatives, compile_residuals
 from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
     StratifiedWindows,
 )
-from pymc_austerity.step_methods.sampling import (
-    RowFunction,
-    Sampling,
-    StratifiedSampling,
-)
-from pymc_austerity.step_methods.settings import Settings
-from pymc_austerity.step_methods.stages import Say
-from pymc_austerity.step_methods.stratification import has_room_for_strata, stratify
-from pymc_austerity.step_methods.uniform import uniform_sampling
+from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.strata import has_room_for_strata, stratify
 
 __all__ = ["Plan", "PlanRequest", "control_variate_plan"]
 

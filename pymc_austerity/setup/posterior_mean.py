@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.decider import Decisions
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.proposals import Center, Layout, Outcome, ProposalMixture
-from pymc_austerity.step_methods.assembly import Machinery
-from pymc_austerity.step_methods.decisions import Decisions
-from pymc_austerity.step_methods.settings import Settings
+from pymc_austerity.setup.target import Machinery
 
 __all__ = ["about_mean"]
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import (
     TestDesign,
     TrialRun,
@@ -17,8 +19,6 @@ from pymc_austerity.design import (
     worst_case_design,
 )
 from pymc_austerity.sequential import StratifiedDesign
-from pymc_austerity.step_methods.sampling import Sampling, StratifiedSampling
-from pymc_austerity.step_methods.settings import Settings
 
 __all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
 
