@@ -31,7 +31,7 @@ def autoregression(d: Data) -> None:
     pm.AR("y", rho=rho, sigma=1.0, init_dist=start, observed=d.eta)
 
 
-@refused("one draw of RandomWalkProposal")
+@refused("one draw of RandomWalk")
 def random_walk(d: Data) -> None:
     """A random walk."""
     start = pm.Normal.dist(0, 1)
