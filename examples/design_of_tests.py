@@ -18,7 +18,7 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
-from examples.random_orders import OrderedRows, ask_test, quantiles
+from examples.shared.random_orders import OrderedRows, ask_test, quantiles
 from pymc_austerity.design import (
     Boundary,
     TestDesign,

@@ -27,6 +27,7 @@ from examples.austerity2014.registry import NAMES, experiment  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 README = Path(__file__).parent / "README.md"
+RESULTS = ROOT / "results" / "austerity2014"
 SITE = ROOT / "docs" / "_generated" / "austerity2014"
 QUICK = ROOT / "examples" / "output" / "austerity2014"
 
@@ -37,8 +38,10 @@ PACKAGES = ("pymc", "pytensor", "numba", "numpy")
 def main(arguments: list[str] | None = None) -> None:
     """Command line."""
     options = parsed(arguments)
-    folder = options.output or (QUICK if options.quick else SITE)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = options.output or (QUICK if options.quick else RESULTS)
+    pictures = SITE if folder == RESULTS else folder
+    for each in (folder, pictures):
+        each.mkdir(parents=True, exist_ok=True)
     names = options.names or NAMES
     for name in () if options.report else names:
         print(f"{name} ...", flush=True)
@@ -46,10 +49,10 @@ def main(arguments: list[str] | None = None) -> None:
         (folder / f"{name}.json").write_text(json.dumps(results) + "\n")
     for e, results in report.saved(folder):
         if e.name in names:
-            draw(e, results, folder)
-    if folder == SITE:
-        README.write_text(report.readme(SITE, "../../docs/_generated/austerity2014"))
-        (SITE / "page.md").write_text(report.page(SITE, "_generated/austerity2014"))
+            draw(e, results, pictures)
+    if folder == RESULTS:
+        README.write_text(report.readme(RESULTS, "../../docs/_generated/austerity2014"))
+        (SITE / "page.md").write_text(report.page(RESULTS, "_generated/austerity2014"))
     else:
         (folder / "README.md").write_text(report.readme(folder, "."))
 

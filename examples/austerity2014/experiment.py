@@ -70,7 +70,7 @@ class Run(Protocol):
         quick : bool
             Only see that everything works: a few seconds, whatever the results are worth.
         data : str or None
-            Folder with data sets, for `examples.datasets.load`.
+            Folder with data sets, for `examples.shared.datasets.load`.
         rng : numpy.random.Generator
             Source of all randomness.
         """

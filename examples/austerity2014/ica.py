@@ -14,7 +14,7 @@ from examples.austerity2014.experiment import Experiment, PaperFigure, Results, 
 from examples.austerity2014.rotations import MovesAbout, rotation
 from examples.austerity2014.sources import four_signals
 from examples.austerity2014.timed import TimedRun, sample_for
-from examples.mixed_signals import whitened
+from examples.shared.mixed_signals import whitened
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import UniformStiefel
 from pymc_austerity.proposals import StiefelProposal

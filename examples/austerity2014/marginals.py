@@ -11,8 +11,8 @@ from examples.austerity2014.experiment import Experiment, PaperFigure, Results, 
 from examples.austerity2014.random_walk import exact_run, papers_run
 from examples.austerity2014.risk_figure import label
 from examples.austerity2014.timed import TimedRun, sample_for
-from examples.datasets import load
-from examples.digits import Digits, logistic_regression
+from examples.shared.datasets import load
+from examples.shared.digits import Digits, logistic_regression
 from pymc_austerity import AusterityMH
 
 if TYPE_CHECKING:

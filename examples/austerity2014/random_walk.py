@@ -11,8 +11,8 @@ from examples.austerity2014 import risk, risk_figure
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
 from examples.austerity2014.risk_figure import label
 from examples.austerity2014.timed import TimedRun, sample_for
-from examples.datasets import load
-from examples.digits import Digits, logistic_regression, papers_walk, posterior_mode
+from examples.shared.datasets import load
+from examples.shared.digits import Digits, logistic_regression, papers_walk, posterior_mode
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation

@@ -10,8 +10,8 @@ from scipy.stats import wasserstein_distance
 from examples.austerity2014 import intrusions_figure
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
 from examples.austerity2014.timed import TimedRun, sample_for
-from examples.datasets import Arrays, load
-from examples.digits import logistic_regression, with_intercept
+from examples.shared.datasets import Arrays, load
+from examples.shared.digits import logistic_regression, with_intercept
 from pymc_austerity import AusterityMH, LangevinProposal
 
 __all__ = ["EXPERIMENT", "connections", "describe", "distance"]

@@ -13,7 +13,7 @@ from examples.austerity2014 import inclusion_figure, risk, risk_figure
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
 from examples.austerity2014.model_moves import ModelMoves
 from examples.austerity2014.timed import TimedRun, sample_for
-from examples.datasets import Arrays, NoData, load
+from examples.shared.datasets import Arrays, NoData, load
 from pymc_austerity import AusterityMH
 from pymc_austerity.distributions import InclusionIndicators, SpikeAndSlab
 from pymc_austerity.proposals import ReversibleJumpProposal

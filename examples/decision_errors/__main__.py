@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import examples.decision_errors as example
-from examples.datasets import load
 from examples.decision_errors import shown
 from examples.decision_errors.acceptance import acceptance_errors
 from examples.decision_errors.asked import answer, measure, spread_of_orders
-from examples.digits import Digits, logistic_regression, papers_walk, posterior_mode
-from examples.triples import ask, differences, posterior_points, trial_run
+from examples.shared.datasets import load
+from examples.shared.digits import Digits, logistic_regression, papers_walk, posterior_mode
+from examples.shared.triples import ask, differences, posterior_points, trial_run
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "examples" / "output"

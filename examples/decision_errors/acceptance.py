@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import sem
 
-from examples.digits import BATCH_SIZE
-from examples.random_orders import OrderedRows, acceptance
+from examples.shared.digits import BATCH_SIZE
+from examples.shared.random_orders import OrderedRows, acceptance
 from pymc_austerity.design import Boundary, TrialRun, acceptance_error, constant_looks
 
 __all__ = ["AcceptanceErrors", "acceptance_errors", "theory_of_acceptance"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import binomtest, sem, t
 
-from examples.digits import BATCH_SIZE
-from examples.triples import Question
+from examples.shared.digits import BATCH_SIZE
+from examples.shared.triples import Question
 from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
 from pymc_austerity.sequential import Decision, StudentTTest, decide

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from examples.decision_errors.acceptance import AcceptanceErrors, theory_of_acceptance
 from examples.decision_errors.asked import Outcome
-from examples.digits import BATCH_SIZE
+from examples.shared.digits import BATCH_SIZE
 from pymc_austerity.design import (
     Boundary,
     OperatingCharacteristic,

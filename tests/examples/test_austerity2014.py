@@ -16,7 +16,6 @@ from scipy.stats import ks_2samp
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from examples import datasets, digits  # noqa: E402
 from examples.austerity2014 import __main__ as command  # noqa: E402
 from examples.austerity2014 import (  # noqa: E402
     intrusions_figure,
@@ -31,6 +30,7 @@ from examples.austerity2014 import (  # noqa: E402
 )
 from examples.austerity2014.experiment import Verdict  # noqa: E402
 from examples.austerity2014.timed import Stopwatch, TimedRun  # noqa: E402
+from examples.shared import datasets, digits  # noqa: E402
 
 
 @pytest.fixture
@@ -81,15 +81,15 @@ def test_unknown_names_are_told(capsys):
 
 
 class TestSite:
-    SAVED = list(report.saved(command.SITE))
+    SAVED = list(report.saved(command.RESULTS))
 
     def test_every_experiment_has_results(self):
         assert [e.name for e, _ in self.SAVED] == list(registry.NAMES)
 
     def test_readme_and_page_are_what_the_saved_results_say(self):
         pictures = "docs/_generated/austerity2014"
-        assert command.README.read_text() == report.readme(command.SITE, f"../../{pictures}")
-        page = report.page(command.SITE, "_generated/austerity2014")
+        assert command.README.read_text() == report.readme(command.RESULTS, f"../../{pictures}")
+        page = report.page(command.RESULTS, "_generated/austerity2014")
         assert (command.SITE / "page.md").read_text() == page
 
     @pytest.mark.parametrize(("e", "results"), SAVED, ids=[e.name for e, _ in SAVED])

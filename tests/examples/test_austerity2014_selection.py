@@ -10,10 +10,10 @@ from scipy.special import expit
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from examples import datasets  # noqa: E402
 from examples.austerity2014 import inclusion_figure, variable_selection  # noqa: E402
 from examples.austerity2014.model_moves import ModelMoves  # noqa: E402
 from examples.austerity2014.variable_selection import Regression  # noqa: E402
+from examples.shared import datasets  # noqa: E402
 
 
 @pytest.fixture

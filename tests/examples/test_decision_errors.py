@@ -12,9 +12,9 @@ from scipy.special import expit
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
-from examples import datasets, digits, triples  # noqa: E402
 from examples.decision_errors import __main__ as command  # noqa: E402
 from examples.decision_errors import acceptance, asked, shown  # noqa: E402
+from examples.shared import datasets, digits, triples  # noqa: E402
 from pymc_austerity.design import Boundary, constant_looks, operating_characteristic  # noqa: E402
 
 N_ROWS, BATCH_SIZE, N_ORDERS, N_QUESTIONS = 4_000, 200, 60, 40

@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from examples import design_of_tests as example  # noqa: E402
-from examples import mixed_signals, random_orders  # noqa: E402
-from examples.average_and_worst import decisions, designs, shown  # noqa: E402
+from examples.average_and_worst_case_designs import decisions, designs, shown  # noqa: E402
+from examples.shared import mixed_signals, random_orders  # noqa: E402
 from pymc_austerity.design import Boundary, TestDesign  # noqa: E402
 from pymc_austerity.sequential import (  # noqa: E402
     StudentTTest,

@@ -18,7 +18,8 @@ from examples.benchmarks.peers.problems import FAMILIES, default_sizes
 from examples.benchmarks.peers.samplers import SAMPLERS
 
 ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "docs" / "_generated" / "peers"
+RESULTS = ROOT / "results" / "peers"
+SITE = ROOT / "docs" / "_generated"
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -60,8 +61,9 @@ def main() -> None:
             continue
         run(cell, file, options)
     if not options.quick:
-        tables.write(options.results, options.results.parent / "peers.md")
-        picture.write(options.results, options.results.parent / "peers.png")
+        pages = SITE if options.results == RESULTS else options.results
+        tables.write(options.results, pages / "peers.md")
+        picture.write(options.results, pages / "peers.png")
 
 
 def arguments() -> argparse.Namespace:

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from examples.average_and_worst.designs import HEURISTIC, TARGETS, Measured
+from examples.average_and_worst_case_designs.designs import HEURISTIC, TARGETS, Measured
 
 __all__ = ["picture", "table", "verdict"]
 

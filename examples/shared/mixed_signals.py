@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
 
-from examples.triples import Question
+from examples.shared.triples import Question
 
 __all__ = ["decisions", "log_likelihood", "mix", "rotate", "whitened"]
 

@@ -12,7 +12,7 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from examples.datasets import Arrays
+from examples.shared.datasets import Arrays
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalkProposal
 

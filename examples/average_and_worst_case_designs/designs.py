@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from examples.average_and_worst.decisions import Decisions
-from examples.random_orders import OrderedRows, acceptance
+from examples.average_and_worst_case_designs.decisions import Decisions
+from examples.shared.random_orders import OrderedRows, acceptance
 from pymc_austerity.design import (
     Boundary,
     TestDesign,

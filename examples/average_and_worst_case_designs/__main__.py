@@ -8,9 +8,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-import examples.average_and_worst as example
-from examples.average_and_worst import decisions, shown
-from examples.average_and_worst.designs import designs, measure
+import examples.average_and_worst_case_designs as example
+from examples.average_and_worst_case_designs import decisions, shown
+from examples.average_and_worst_case_designs.designs import designs, measure
 
 ROOT = Path(__file__).parents[2]
 OUTPUT = ROOT / "examples" / "output"
@@ -20,7 +20,7 @@ SITE = ROOT / "docs" / "_generated"
 def main(arguments: Sequence[str] | None = None) -> None:
     """Command line."""
     parser = argparse.ArgumentParser(
-        prog="python -m examples.average_and_worst", description=example.__doc__.splitlines()[0]
+        prog=f"python -m {example.__name__}", description=example.__doc__.splitlines()[0]
     )
     parser.add_argument("--data", metavar="FOLDER", help="folder of data sets")
     parser.add_argument("--quick", action="store_true", help="few decisions; the site stays")
@@ -38,11 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     text = f"{shown.verdict(by_data)}\n{shown.table(by_data)}"
     print(text)
     OUTPUT.mkdir(exist_ok=True)
-    figure, name = shown.picture(by_data), "average_and_worst.png"
+    figure, name = shown.picture(by_data), "average_and_worst_case_designs.png"
     figure.savefig(OUTPUT / name, dpi=80)
     plt.close(figure)
     if not options.quick:
-        (SITE / "average_and_worst.md").write_text(text)
+        (SITE / "average_and_worst_case_designs.md").write_text(text)
         shutil.copy(OUTPUT / name, SITE / name)
 
 

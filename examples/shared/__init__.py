@@ -1,0 +1,1 @@
+"""Data sets, models and decisions that several examples share."""
