@@ -71,10 +71,19 @@ class TestReadme:
         assert run.returncode == 0, run.stderr
         assert re.search(r"rows read per decision: [\d.]+%", run.stdout)
 
-    def test_its_links_lead_somewhere(self):
-        targets = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+    @pytest.mark.parametrize("folder", [".", "examples", "results"])
+    def test_the_links_lead_somewhere(self, folder):
+        page = (ROOT / folder / "README.md").read_text()
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)", page)
         assert targets
-        assert [t for t in targets if not (ROOT / t).exists()] == []
+        assert [t for t in targets if not (ROOT / folder / t).exists()] == []
+
+    def test_the_examples_are_all_listed(self):
+        examples = ROOT / "examples"
+        page = (examples / "README.md").read_text()
+        listed = {target.split("/")[0] for target in re.findall(r"\]\(([\w./]+)\)", page)}
+        names = {p.relative_to(examples).parts[0] for p in tracked_files() if examples in p.parents}
+        assert names - listed == {"README.md"}
 
 
 class TestDocumentation:
@@ -120,6 +129,15 @@ class TestDependencies:
         for requirement in map(Requirement, wanted):
             if requirement.name != "pymc-austerity":
                 assert requirement.specifier.contains(pins[requirement.name.lower()])
+
+    def test_every_one_of_the_package_is_imported_by_it(self):
+        sources = [path.read_text() for path in (ROOT / "pymc_austerity").rglob("*.py")]
+        unused = [
+            name
+            for name in (Requirement(line).name for line in PYPROJECT["project"]["dependencies"])
+            if not any(re.search(rf"^ *(import|from) {name}\b", s, re.M) for s in sources)
+        ]
+        assert unused == []
 
 
 class TestFilesTravel:
