@@ -68,6 +68,12 @@ PYMC_GENERATION = int(pm.__version__.split(".")[0])
 """5 (with PyTensor 2) or 6 (with PyTensor 3)."""
 
 
+SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
+"""The loop over the draws of one chain in the user's process: module and name of the function."""
+
+WORKER_LOOP = frozenset({("pymc.sampling.parallel", "_start_loop")})
+"""The same in a process of a parallel run."""
+
 # ------------------------------------------------------------------ graphs: the two generations
 
 # PyTensor 2 has classes of their own for a single vector of indices; PyTensor 3 has not.
@@ -151,7 +157,9 @@ def is_relabelling(op: Any) -> bool:
 # ------------------------------------------------------------------ what pm.sample returns
 
 
-def annotate_conversion(constants_of: Callable[[list[dict]], dict[str, Any]]) -> None:
+def annotate_conversion(
+    constants_of: Callable[[list[dict]], dict[str, Any]], *, at_end: Callable[[], None]
+) -> None:
     """Write constants of the run to the attributes of ``sample_stats``.
 
     ``pm.sample`` ends by calling ``pm.to_inference_data`` and offers no place for attributes, so
@@ -161,11 +169,14 @@ def annotate_conversion(constants_of: Callable[[list[dict]], dict[str, Any]]) ->
     ----------
     constants_of : callable
         From the types of the statistics of all step methods to names and values.
+    at_end : callable
+        What else is to be done when sampling ends.
     """
     convert = pm.to_inference_data
 
     @functools.wraps(convert)
     def to_inference_data(trace: Any = None, **kwargs: Any) -> Any:
+        at_end()
         idata = convert(trace, **kwargs)
         chains = list(getattr(trace, "_straces", {}).values())
         constants = constants_of(chains[0].sampler_vars or []) if chains else {}

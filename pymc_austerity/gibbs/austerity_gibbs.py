@@ -34,6 +34,7 @@ from pymc_austerity.setup.model_inputs import (
 from pymc_austerity.setup.setup_progress import stages
 from pymc_austerity.setup.target import prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityGibbs"]
@@ -170,12 +171,14 @@ class AusterityGibbs(SubsamplingStep):
     _state_class = GibbsState
     stats_dtypes_shapes = _STATISTICS
 
+    @clean_interrupt
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
 
+    @clean_interrupt
     def __init__(
         self,
         vars: Sequence | None = None,

@@ -2,8 +2,9 @@
 
 from pymc_austerity._pymc import annotate_conversion
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
+from pymc_austerity.step_methods.interrupts import restore_interrupts
 from pymc_austerity.step_methods.run_info import merged_constants
 
 __all__ = ["AusterityMH"]
 
-annotate_conversion(merged_constants)
+annotate_conversion(merged_constants, at_end=restore_interrupts)

@@ -53,6 +53,7 @@ from pymc_austerity.setup.starts import anchor_point, layout_of, start_of_chain
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.setup.target import PreparedModel, assemble, prepare
 from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 
 __all__ = ["AusterityMH"]
@@ -217,6 +218,7 @@ class AusterityMH(SubsamplingStep):
     name = "austerity_mh"
     _state_class = AusterityState
 
+    @clean_interrupt
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does, and share one copy of the rows among blocks."""
         refuse_positional(cls, args)
@@ -230,6 +232,7 @@ class AusterityMH(SubsamplingStep):
             kwargs["_prepared"] = prepare(model, **settings)
         return super().__new__(cls, variables, **kwargs)
 
+    @clean_interrupt
     def __init__(
         self,
         vars: Sequence | None = None,

@@ -13,6 +13,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.model import RowLikelihood
 from pymc_austerity.step_methods import progress
+from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
 
@@ -75,10 +76,16 @@ class SubsamplingStep(ArrayStepShared):
 
     def set_rng(self, rng: Any) -> None:
         """Begin a chain (PyMC 5): workers of parallel runs call nothing else before they step."""
+        defer_interrupts()
         self._refuse_stale_data()
         self.rng = get_random_generator(rng, copy=False)
         self.at_start = True
         self.reset_tuning()
+
+    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Take a step, unless the chain was interrupted since the one before."""
+        stop_if_interrupted()
+        return super().step(point)
 
     def reset_tuning(self) -> None:
         """Forget what was learnt."""

@@ -1,0 +1,120 @@
+"""Ctrl-C takes effect between two steps: inside of compiled code it would cost all the draws.
+
+An exception that a signal handler raises there surfaces as ``SystemError``, for which PyMC's loops
+are not prepared. So the first interrupt of a chain is noted, the draw at hand is recorded, and the
+next step does not begin.
+"""
+
+import functools
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, TypeVar, cast
+
+from pymc_austerity._pymc import SAMPLING_LOOP, WORKER_LOOP
+
+__all__ = ["clean_interrupt", "defer_interrupts", "restore_interrupts", "stop_if_interrupted"]
+
+_Handler = Callable[[int, FrameType | None], Any]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class _Interrupts:
+    """Those of this process: a signal has one handler, and so there is one of these.
+
+    Attributes
+    ----------
+    seen : bool
+        Whether this chain was interrupted before.
+    pending : bool
+        Whether the next step is not to begin.
+    previous : callable
+        The handler that was there.
+    """
+
+    def __init__(self) -> None:
+        self.seen = self.pending = False
+        self.previous: _Handler = signal.default_int_handler
+
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        """Note the first interrupt of a chain; anything else is left to the previous handler.
+
+        Workers of a parallel run are interrupted together with the process that reads their draws,
+        which is the one to stop them.
+        """
+        in_worker = _runs(WORKER_LOOP, frame)
+        if not self.seen and (in_worker or _runs(SAMPLING_LOOP, frame)):
+            self.seen, self.pending = True, not in_worker
+            return
+        restore_interrupts()
+        self.previous(number, frame)
+
+
+_interrupts = _Interrupts()
+
+
+def defer_interrupts() -> None:
+    """Begin a chain: from now on the first interrupt waits for the end of a step.
+
+    Only the main thread can do so, and only where an interrupt calls a Python function.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _interrupts.seen = _interrupts.pending = False
+    current = signal.getsignal(signal.SIGINT)
+    if callable(current) and current != _interrupts.handle:
+        _interrupts.previous = current
+        signal.signal(signal.SIGINT, _interrupts.handle)
+
+
+def restore_interrupts() -> None:
+    """End sampling: interrupts do again what they did before."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    _interrupts.seen = _interrupts.pending = False
+    if signal.getsignal(signal.SIGINT) == _interrupts.handle:
+        signal.signal(signal.SIGINT, _interrupts.previous)
+
+
+def stop_if_interrupted() -> None:
+    """Raise the interrupt that was deferred, if there was one; called before every step.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        As PyMC expects it of a chain that is to end.
+    """
+    if _interrupts.pending:
+        _interrupts.pending = False
+        raise KeyboardInterrupt
+
+
+def clean_interrupt(function: _Function) -> _Function:
+    """Decorate a function that runs compiled code: interrupts leave it as what they are."""
+
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except SystemError as error:
+            if _comes_from_interrupt(error):
+                raise KeyboardInterrupt from None
+            raise
+
+    return cast(_Function, decorated)
+
+
+def _comes_from_interrupt(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _runs(functions: frozenset[tuple[str, str]], frame: FrameType | None) -> bool:
+    """Whether one of some functions, each a module and a name, is being executed."""
+    while frame is not None:
+        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in functions:
+            return True
+        frame = frame.f_back
+    return False

@@ -1,0 +1,147 @@
+"""Ctrl-C keeps what was drawn."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH
+from pymc_austerity.step_methods.interrupts import clean_interrupt, restore_interrupts
+from tests.step_methods.models import normal_mean
+
+REPOSITORY = Path(__file__).parents[2]
+
+few = [("sequential", 10), ("fork", 5)]
+many = [("sequential", 100), ("fork", 100), ("spawn", 100)]
+
+
+@pytest.mark.parametrize(
+    ("context", "n_trials"),
+    few + [pytest.param(*one, marks=pytest.mark.exhaustive) for one in many],
+)
+def test_no_draws_are_lost(context, n_trials):
+    """Signals come from another process at random times, many of them in compiled code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.step_methods.interrupted", context, str(n_trials)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        start_new_session=True,  # the signal is for the whole process group
+    )
+    assert json.loads(done.stdout) == {"kept": n_trials}, done.stderr
+
+
+def sample_and(act, **arguments):
+    """Sample, and do something in the callback of a draw, after which the loop goes on."""
+
+    def callback(trace, draw):
+        if draw.draw_idx == 20:
+            act()
+
+    with normal_mean():
+        return pm.sample(
+            draws=50, tune=0, chains=1, cores=1, step=AusterityMH(batch_size=100),
+            callback=callback, progressbar=False, compute_convergence_checks=False, **arguments,
+        )  # fmt: skip
+
+
+def interrupt():
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_the_draw_at_hand_is_the_last():
+    assert sample_and(interrupt).posterior.sizes["draw"] == 21
+
+
+def test_the_second_interrupt_takes_effect_at_once():
+    after = []
+
+    def twice():
+        interrupt()
+        after.append("first")
+        interrupt()
+        after.append("second")
+
+    sample_and(twice)
+    assert after == ["first"]
+
+
+def test_handlers_are_restored_when_sampling_ends():
+    before = signal.getsignal(signal.SIGINT)
+    sample_and(lambda: None)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_handler_of_the_user_is_called_outside_of_the_loop():
+    calls = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: calls.append(number))
+    try:
+        with normal_mean():
+            step = AusterityMH(batch_size=100)
+        step.set_rng(1)
+        interrupt()
+        assert calls == [signal.SIGINT]
+    finally:
+        restore_interrupts()
+        signal.signal(signal.SIGINT, before)
+
+
+def test_threads_without_signals_sample_all_the_same():
+    before, results = signal.getsignal(signal.SIGINT), []
+    thread = threading.Thread(target=lambda: results.append(sample_and(lambda: None)))
+    thread.start()
+    thread.join()
+    assert results[0].posterior.sizes["draw"] == 50
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_in_compiled_code_leaves_set_up_as_an_interrupt():
+    @clean_interrupt
+    def set_up():
+        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+
+    with pytest.raises(KeyboardInterrupt):
+        set_up()
+
+
+def test_other_errors_of_the_system_pass():
+    @clean_interrupt
+    def set_up():
+        raise SystemError("something else")
+
+    with pytest.raises(SystemError, match="something else"):
+        set_up()
+
+
+@pytest.mark.slow
+def test_set_up_can_be_interrupted():
+    script = """
+        import os, subprocess
+        from pymc_austerity import AusterityMH
+        from tests.step_methods.models import normal_regression
+        outcomes = []
+        for trial in range(6):
+            with normal_regression():
+                command = f"sleep {0.05 + 0.1 * trial}; kill -INT {os.getpid()}"
+                killer = subprocess.Popen(["sh", "-c", command], start_new_session=True)
+                try:
+                    AusterityMH()
+                    killer.wait()
+                except KeyboardInterrupt:
+                    outcomes.append("interrupted")
+        assert len(outcomes) == 6, outcomes
+        """
+    subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(script)],
+        cwd=REPOSITORY,
+        check=True,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+    )
