@@ -31,14 +31,14 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, NullTypeGradError, grad
 from pytensor.graph.basic import Constant, Variable
 from pytensor.graph.op import Op
-from pytensor.graph.replace import clone_replace, vectorize_graph
+from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import node_rewriter, out2in
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
-from pytensor.scalar.basic import Add, Cast, Mul, Neg, Sub, Switch
+from pytensor.scalar.basic import Add, Cast, Identity, Mul, Neg, Second, Sub, Switch, TrueDiv
 from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
@@ -124,6 +124,50 @@ def indices_of(node: Any) -> list[Any]:
     return list(
         indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
     )
+
+
+def rebuilt(output: Variable, rule: Callable[[Any, list], list | None]) -> Variable:
+    """Build a graph anew from its inputs, with other outputs for some nodes.
+
+    Parameters
+    ----------
+    output : variable
+        The graph.
+    rule : callable
+        ``rule(node, new_inputs)``: outputs that take the place of the node's, or None.
+    """
+    new: dict[Variable, Variable] = {}
+    for node in toposort([output]):
+        inputs = [new.get(i, i) for i in node.inputs]
+        outputs = rule(node, inputs)
+        if outputs is None and any(i in new for i in node.inputs):
+            outputs = node.clone_with_new_inputs(inputs, strict=False).outputs
+        if outputs is not None:
+            new.update(zip(node.outputs, outputs, strict=True))
+    return new.get(output, output)
+
+
+def vectorized_node(node: Any, inputs: Sequence[Variable]) -> list[Variable]:
+    """Outputs of a node with more axes in front of those of its inputs."""
+    made = _vectorize_node(node.op, node, *inputs)
+    return list(made.outputs if hasattr(made, "outputs") else made)
+
+
+def run_node(node: Any, inputs: Sequence[Any]) -> list[Any]:
+    """Run one application of an Op in Python, on these values of its inputs."""
+    if isinstance(node.op, OpFromGraph):
+        arguments = dict(zip(node.op.inner_inputs, node.inputs, strict=True))
+        values = dict(zip(node.inputs, inputs, strict=True))
+        outputs = inner_outputs(node.op, arguments)
+        for inner in toposort(outputs, blockers=list(values)):
+            given = [i.data if isinstance(i, Constant) else values[i] for i in inner.inputs]
+            values.update(zip(inner.outputs, run_node(inner, given), strict=True))
+        return [o.data if isinstance(o, Constant) else values[o] for o in outputs]
+    storage = {variable: [value] for variable, value in zip(node.inputs, inputs, strict=True)}
+    storage |= {variable: [None] for variable in node.outputs}
+    computed = {variable: [variable in node.inputs] for variable in storage}
+    node.op.make_thunk(node, storage, computed, [], impl="py")()
+    return [storage[variable][0] for variable in node.outputs]
 
 
 def sorted_axis(node: Any) -> int | None:

@@ -3,6 +3,14 @@
 from pymc_austerity.model.compile import CompiledDifferences, compile_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
+from pymc_austerity.model.predictors import (
+    Dense,
+    Gathered,
+    Predictor,
+    RowStructure,
+    Single,
+    find_predictors,
+)
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.taylor import (
@@ -14,14 +22,20 @@ from pymc_austerity.model.verify import verify
 
 __all__ = [
     "CompiledDifferences",
+    "Dense",
     "Derivatives",
+    "Gathered",
+    "Predictor",
     "RowLeaf",
     "RowLikelihood",
+    "RowStructure",
+    "Single",
     "compile_derivatives",
     "compile_differences",
     "compile_gradient",
     "compile_residuals",
     "explain",
+    "find_predictors",
     "row_length_deterministics",
     "split_log_density",
     "verify",

@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from tests.zoo.registry import N_COLUMNS, Data, works
 
 
-@works()
+@works(predictors=2)
 def censored(d: Data) -> None:
     """An upper bound per row."""
     b, s = pm.Normal("b", shape=N_COLUMNS), pm.HalfNormal("s")
@@ -16,7 +16,7 @@ def censored(d: Data) -> None:
     pm.Censored("y", pm.Normal.dist(d.X @ b, s), lower=None, upper=upper, observed=y)
 
 
-@works()
+@works(predictors=2)
 def truncated(d: Data) -> None:
     """Fixed bounds."""
     b, s = pm.Normal("b", shape=N_COLUMNS), pm.HalfNormal("s")
@@ -24,7 +24,7 @@ def truncated(d: Data) -> None:
     pm.Truncated("y", inner, lower=-5, upper=5, observed=np.clip(d.eta, -4, 4))
 
 
-@works()
+@works(predictors=2)
 def missing_observations(d: Data) -> None:
     """Some observations are parameters."""
     y = d.eta.copy()
@@ -33,7 +33,7 @@ def missing_observations(d: Data) -> None:
     pm.Normal("y", d.X @ b, s, observed=y)
 
 
-@works()
+@works(predictors=3)
 def missing_covariates(d: Data) -> None:
     """Some covariates are parameters."""
     x = d.X[:, 0].copy()
@@ -43,7 +43,7 @@ def missing_covariates(d: Data) -> None:
     pm.Normal("y", b[0] + b[1] * covariate, 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=2)
 def survival_with_a_potential(d: Data) -> None:
     """Masked rows in the likelihood, the censored ones in a potential."""
     t, is_censored = d.rng.weibull(2, d.n), d.binary().astype(bool)
@@ -53,7 +53,7 @@ def survival_with_a_potential(d: Data) -> None:
     pm.Potential("cens", -((t[is_censored] / scale[is_censored]) ** a))
 
 
-@works()
+@works(predictors=1)
 def survival_by_hand(d: Data) -> None:
     """A hand-written likelihood with a condition per row."""
     t, event = d.rng.exponential(1, d.n), d.binary()

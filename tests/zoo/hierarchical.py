@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from tests.zoo.registry import N_CATEGORIES, N_COLUMNS, N_GROUPS, N_TIMES, Data, works
 
 
-@works()
+@works(predictors=1)
 def intercepts_and_slopes(d: Data) -> None:
     """Group effects with dims."""
     pm.modelcontext(None).add_coord("group", range(N_GROUPS))
@@ -16,7 +16,7 @@ def intercepts_and_slopes(d: Data) -> None:
     pm.Normal("y", a[d.group] + b[d.group] * d.X[:, 0], 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=3)
 def non_centred_two_levels(d: Data) -> None:
     """Effects of groups within regions, computed from standard normal ones."""
     region = d.rng.integers(0, 3, N_GROUPS)
@@ -26,21 +26,21 @@ def non_centred_two_levels(d: Data) -> None:
     pm.Bernoulli("y", logit_p=mu, observed=d.binary())
 
 
-@works()
+@works(predictors=1)
 def two_indices(d: Data) -> None:
     """A table of effects read by two indices."""
     table = pm.Normal("table", shape=(N_GROUPS, N_CATEGORIES))
     pm.Normal("y", table[d.group, d.categories()], 1, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def slopes_by_group(d: Data) -> None:
     """A vector of coefficients for every group."""
     B = pm.Normal("B", shape=(N_GROUPS, N_COLUMNS))
     pm.Normal("y", (d.X * B[d.group]).sum(axis=-1), 1, observed=d.eta)
 
 
-@works()
+@works(predictors=5)
 def correlated_effects(d: Data) -> None:
     """Intercepts and slopes with an LKJ prior on their correlation."""
     sd = pm.Exponential.dist(1.0, shape=2)
@@ -49,13 +49,13 @@ def correlated_effects(d: Data) -> None:
     pm.Normal("y", ab[d.group, 0] + ab[d.group, 1] * d.X[:, 0], 1, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def zero_sum_effects(d: Data) -> None:
     """Group effects that sum to zero."""
     pm.Normal("y", pm.ZeroSumNormal("a", shape=N_GROUPS)[d.group], 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=5)
 def binomial_by_group_and_time(d: Data) -> None:
     """Group effects over rows by times."""
     a, t = pm.Normal("a", shape=N_GROUPS), pm.Normal("t", shape=N_TIMES)
@@ -64,7 +64,7 @@ def binomial_by_group_and_time(d: Data) -> None:
     pm.Binomial("y", n=n, logit_p=a[d.group][:, None] + t, observed=y)
 
 
-@works()
+@works(predictors=2)
 def item_response(d: Data) -> None:
     """Two-parameter item response: persons and items, crossed."""
     item = d.categories()

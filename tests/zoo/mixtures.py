@@ -6,14 +6,14 @@ import pymc as pm
 from tests.zoo.registry import N_COLUMNS, Data, works
 
 
-@works()
+@works(predictors=5)
 def normal_mixture(d: Data) -> None:
     """Three normal components."""
     w, mu = pm.Dirichlet("w", np.ones(3)), pm.Normal("mu", shape=3)
     pm.NormalMixture("y", w=w, mu=mu, sigma=1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=2)
 def mixture_of_regressions(d: Data) -> None:
     """A regression and outliers."""
     w, b = pm.Dirichlet("w", np.ones(2)), pm.Normal("b", shape=N_COLUMNS)
@@ -21,14 +21,14 @@ def mixture_of_regressions(d: Data) -> None:
     pm.Mixture("y", w=w, comp_dists=parts, observed=d.eta)
 
 
-@works()
+@works(predictors=2)
 def zero_inflated(d: Data) -> None:
     """Counts with excess zeros."""
     b, psi = pm.Normal("b", shape=N_COLUMNS), pm.Beta("psi", 1, 1)
     pm.ZeroInflatedPoisson("y", psi=psi, mu=pm.math.exp(d.X @ b), observed=d.counts())
 
 
-@works()
+@works(predictors=2)
 def hurdle(d: Data) -> None:
     """Zeros apart from counts."""
     b, psi = pm.Normal("b", shape=N_COLUMNS), pm.Beta("psi", 1, 1)

@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from tests.zoo.registry import N_CATEGORIES, N_COLUMNS, Data, works
 
 
-@works()
+@works(predictors=5)
 def multivariate_normal(d: Data) -> None:
     """One mean and covariance for all rows."""
     mu, sd = pm.Normal("mu", shape=2), pm.Exponential.dist(1.0, shape=2)
@@ -15,14 +15,14 @@ def multivariate_normal(d: Data) -> None:
     pm.MvNormal("y", mu=mu, chol=chol, observed=d.normal(d.n, 2))
 
 
-@works()
+@works(predictors=4)
 def multivariate_regression(d: Data) -> None:
     """A mean per row."""
     B, s = pm.Normal("B", shape=(N_COLUMNS, 2)), pm.HalfNormal("s", shape=2)
     pm.MvNormal("y", mu=d.X @ B, cov=pt.diag(s**2), observed=d.normal(d.n, 2))
 
 
-@works()
+@works(predictors=4)
 def multinomial(d: Data) -> None:
     """Probabilities per row, one total."""
     A = pm.Normal("A", shape=(N_COLUMNS, N_CATEGORIES))
@@ -30,7 +30,7 @@ def multinomial(d: Data) -> None:
     pm.Multinomial("y", n=10, p=pm.math.softmax(d.X @ A, axis=-1), observed=y)
 
 
-@works()
+@works(predictors=3)
 def multinomial_totals(d: Data) -> None:
     """A total per row, one vector of probabilities."""
     n = d.rng.integers(5, 9, d.n)
@@ -38,7 +38,7 @@ def multinomial_totals(d: Data) -> None:
     pm.Multinomial("y", n=n, p=p, observed=d.multinomial(n))
 
 
-@works()
+@works(predictors=4)
 def dirichlet_multinomial(d: Data) -> None:
     """A total and concentrations per row."""
     n = d.rng.integers(5, 9, d.n)
@@ -46,7 +46,7 @@ def dirichlet_multinomial(d: Data) -> None:
     pm.DirichletMultinomial("y", n=n, a=pm.math.exp(d.X @ A), observed=d.multinomial(n))
 
 
-@works()
+@works(predictors=4)
 def dirichlet(d: Data) -> None:
     """Compositions."""
     A = pm.Normal("A", shape=(N_COLUMNS, N_CATEGORIES))

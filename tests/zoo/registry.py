@@ -57,7 +57,7 @@ class Shape:
     """A shape of model and what is expected of it.
 
     `expect` is "works", "refused" (with `because` in the message) or "local" (it has variables
-    with one entry per row).
+    with one entry per row). `predictors` is the number of linear predictors of its rows.
     """
 
     name: str
@@ -66,6 +66,7 @@ class Shape:
     because: str = ""
     settings: dict = field(default_factory=dict)
     needs: str | None = None
+    predictors: int | None = None
 
     def build(self, n_rows: int) -> pm.Model:
         with warnings.catch_warnings(), pm.Model() as model:
@@ -89,9 +90,9 @@ def shape(**expectation) -> Callable:
     return register
 
 
-def works(**settings) -> Callable:
+def works(predictors: int, **settings) -> Callable:
     """Mark a shape that must be cut right; `settings` are those of `split_log_density`."""
-    return shape(settings=settings)
+    return shape(predictors=predictors, settings=settings)
 
 
 def refused(because: str, **more) -> Callable:
@@ -99,6 +100,6 @@ def refused(because: str, **more) -> Callable:
     return shape(expect="refused", because=because, **more)
 
 
-def local() -> Callable:
+def local(predictors: int) -> Callable:
     """Mark a shape that has variables with one entry per row."""
-    return shape(expect="local")
+    return shape(expect="local", predictors=predictors)

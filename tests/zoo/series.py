@@ -8,7 +8,7 @@ import pytensor.tensor as pt
 from tests.zoo.registry import N_COLUMNS, Data, works
 
 
-@works()
+@works(predictors=3)
 def switchpoint(d: Data) -> None:
     """A discrete change point."""
     tau = pm.DiscreteUniform("tau", 0, d.n)
@@ -17,14 +17,14 @@ def switchpoint(d: Data) -> None:
     pm.Poisson("y", rate, observed=d.counts())
 
 
-@works()
+@works(predictors=2)
 def autoregression_on_data(d: Data) -> None:
     """The lag of the observations is data like any other."""
     y = pm.Data("yd", d.eta)
     pm.Normal("y", pm.Uniform("rho", -1, 1) * y[:-1], pm.HalfNormal("s"), observed=d.eta[1:])
 
 
-@works()
+@works(predictors=3)
 def lag_of_an_effect(d: Data) -> None:
     """The linear predictor of the row before, recomputed."""
     b, rho = pm.Normal("b", shape=N_COLUMNS), pm.Normal("rho")
@@ -33,7 +33,7 @@ def lag_of_an_effect(d: Data) -> None:
     pm.Normal("y", effect + rho * lagged, 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def interpolation(d: Data) -> None:
     """A function between fixed knots."""
     knots = np.linspace(-4, 4, 9)
@@ -44,7 +44,7 @@ def interpolation(d: Data) -> None:
     pm.Normal("y", f[j] * (1 - w) + f[j + 1] * w, 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=5)
 def unknown_knots(d: Data) -> None:
     """A step function with unknown steps."""
     ordered = pm.distributions.transforms.ordered
@@ -53,7 +53,7 @@ def unknown_knots(d: Data) -> None:
     pm.Normal("y", f[pt.searchsorted(knots, d.X[:, 0])], 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def loop_without_memory(d: Data) -> None:
     """A scan whose steps do not see each other."""
     b = pm.Normal("b", shape=N_COLUMNS)
@@ -66,7 +66,7 @@ def loop_without_memory(d: Data) -> None:
     pm.Normal("y", mu, 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=10)
 def smooth_function(d: Data) -> None:
     """A Gaussian process by basis functions."""
     scale, s = pm.InverseGamma("scale", 3, 1), pm.HalfNormal("s")

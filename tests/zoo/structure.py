@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 from tests.zoo.registry import N_COLUMNS, Data, works
 
 
-@works()
+@works(predictors=1)
 def two_likelihoods(d: Data) -> None:
     """Two observed variables of the same rows."""
     b = pm.Normal("b", shape=N_COLUMNS)
@@ -15,7 +15,7 @@ def two_likelihoods(d: Data) -> None:
     pm.Poisson("y2", pm.math.exp(d.X @ b), observed=d.counts())
 
 
-@works()
+@works(predictors=2)
 def a_smaller_likelihood(d: Data) -> None:
     """A second observed variable with fewer rows."""
     b, s = pm.Normal("b", shape=N_COLUMNS), pm.HalfNormal("s")
@@ -23,7 +23,7 @@ def a_smaller_likelihood(d: Data) -> None:
     pm.Normal("y2", b.sum(), s, observed=d.normal(11))
 
 
-@works()
+@works(predictors=1)
 def an_observed_scalar(d: Data) -> None:
     """A second observed variable without rows."""
     b = pm.Normal("b", shape=N_COLUMNS)
@@ -31,14 +31,14 @@ def an_observed_scalar(d: Data) -> None:
     pm.Normal("total", b.sum(), 0.1, observed=0.3)
 
 
-@works(likelihood=["lik"])
+@works(predictors=1, likelihood=["lik"])
 def likelihood_as_a_potential(d: Data) -> None:
     """A likelihood that must be named."""
     b = pm.Normal("b", shape=N_COLUMNS)
     pm.Potential("lik", pm.logp(pm.Normal.dist(d.X @ b, 1.0), d.eta))
 
 
-@works()
+@works(predictors=1)
 def prior_as_a_potential(d: Data) -> None:
     """A penalty beside a likelihood."""
     b = pm.Normal("b", shape=N_COLUMNS)
@@ -46,7 +46,7 @@ def prior_as_a_potential(d: Data) -> None:
     pm.Normal("y", d.X @ b, 1.0, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def minibatch(d: Data) -> None:
     """Full data behind pm.Minibatch."""
     X, y = pm.Minibatch(d.X, d.eta, batch_size=16)
@@ -54,7 +54,7 @@ def minibatch(d: Data) -> None:
     pm.Normal("y", X @ b, 1.0, observed=y, total_size=d.n)
 
 
-@works()
+@works(predictors=1)
 def dims_and_coords(d: Data) -> None:
     """Named dimensions and a Deterministic with one entry per row."""
     pm.modelcontext(None).add_coords({"row": np.arange(d.n), "column": list("abc")})
@@ -63,7 +63,7 @@ def dims_and_coords(d: Data) -> None:
     pm.Normal("y", mu, 1.0, observed=d.eta, dims="row")
 
 
-@works()
+@works(predictors=1)
 def labelled(d: Data) -> None:
     """Written with pymc.dims."""
     import pymc.dims as pmd  # not above, because it warns when imported that it is experimental
@@ -73,7 +73,7 @@ def labelled(d: Data) -> None:
     pmd.Normal("y", X.dot(pmd.Normal("b", dims="column")), 1.0, observed=y)
 
 
-@works()
+@works(predictors=1)
 def custom_log_density(d: Data) -> None:
     """A distribution given by its log-density."""
 
@@ -84,7 +84,7 @@ def custom_log_density(d: Data) -> None:
     pm.CustomDist("y", mu, logp=log_density, observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def custom_random_graph(d: Data) -> None:
     """A distribution given by how it is drawn."""
 
@@ -95,7 +95,7 @@ def custom_random_graph(d: Data) -> None:
     pm.CustomDist("y", mu, dist=draw, observed=np.exp(d.eta))
 
 
-@works()
+@works(predictors=2)
 def two_halves(d: Data) -> None:
     """Two computations joined end to end along the rows."""
     half = d.n // 2
@@ -104,7 +104,7 @@ def two_halves(d: Data) -> None:
     pm.Normal("y", mu, s[(np.arange(d.n) >= half).astype(int)], observed=d.eta)
 
 
-@works()
+@works(predictors=1)
 def rows_set_and_added_to(d: Data) -> None:
     """Some rows are set, some are added to."""
     b, c = pm.Normal("b", shape=N_COLUMNS), pm.Normal("c")

@@ -1,0 +1,12 @@
+"""Rows as functions of a few linear predictors."""
+
+from pymc_austerity.model.predictors.find import find_predictors
+from pymc_austerity.model.predictors.structure import (
+    Dense,
+    Gathered,
+    Predictor,
+    RowStructure,
+    Single,
+)
+
+__all__ = ["Dense", "Gathered", "Predictor", "RowStructure", "Single", "find_predictors"]

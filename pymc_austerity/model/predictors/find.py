@@ -1,0 +1,284 @@
+"""Detection of the linear predictors that rows are functions of."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import Variable, clone_replace, rewrite_graph, toposort
+from pymc_austerity.model.inline import inlined
+from pymc_austerity.model.predictors.affine import Affine, parameter
+from pymc_austerity.model.predictors.checks import checked_by_row
+from pymc_austerity.model.predictors.columns import Column, Columns, mapped, singles
+from pymc_austerity.model.predictors.facts import Facts, MixedRowsError
+from pymc_austerity.model.predictors.lifting import CannotLiftError, lifted
+from pymc_austerity.model.predictors.merging import Identity, Multiple, reduced
+from pymc_austerity.model.predictors.naming import Layout, named
+from pymc_austerity.model.predictors.pushing import pushed
+from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Single
+from pymc_austerity.model.predictors.walk import Walk, walk
+from pymc_austerity.model.row_likelihood import RowLikelihood
+
+__all__ = ["MOST_PREDICTORS", "find_predictors"]
+
+MOST_PREDICTORS = 16
+"""Linear predictors beyond which second derivatives by predictors cost more than they save."""
+
+_MOST_PUSHES = 20
+_CHUNK = 65_536
+
+
+def find_predictors(
+    split: RowLikelihood,
+    variables: Sequence[Variable],
+    shared: Mapping[Variable, Variable],
+    point: Mapping[str, NDArray],
+) -> RowStructure | str:
+    r"""Find the linear predictors that the log-likelihoods of rows are functions of.
+
+    .. math:: \log p(x_i | \theta) = f_i(\eta_i), \quad \eta_i = A_i \theta + o_i
+
+    Parameters
+    ----------
+    split : RowLikelihood
+        The split log-density.
+    variables : sequence of variables
+        Value variables of the step, raveled and joined in this order.
+    shared : mapping of variable to shared variable
+        What stands for the other value variables.
+    point : mapping of str to array
+        Values of the value variables, for their shapes.
+
+    Returns
+    -------
+    RowStructure or str
+        The structure; or the reason why there is none, as half a sentence.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import find_predictors, split_log_density
+    >>> X, group = np.ones((100, 2)), np.arange(100) % 5
+    >>> with pm.Model() as model:
+    ...     a, b = pm.Normal("a", shape=5), pm.Normal("b", shape=2)
+    ...     _ = pm.Poisson("y", pm.math.exp(a[group] + X @ b), observed=group)
+    >>> structure = find_predictors(
+    ...     split_log_density(model), model.value_vars, {}, model.initial_point()
+    ... )
+    >>> [predictor.name for predictor in structure.predictors]
+    ['a[data] + data @ b']
+    """
+    if shared:
+        return "other step methods move other variables"
+    variables = list(variables)
+    layout = Layout.of(variables, point)
+    values = {v: np.asarray(point[v.name], dtype=v.dtype) for v in variables}
+    parameters = {
+        v: parameter(start, np.shape(point[v.name]), layout.size)
+        for v, start in zip(variables, layout.starts, strict=True)
+    }
+    try:
+        rows, found = _walked(split, values, parameters, layout.size)
+        return _structure(rows, found, split, layout)
+    except (CannotLiftError, _NoStructureError) as error:
+        return str(error)
+    except MixedRowsError:
+        return "an operation of its log-likelihood has more than one axis of rows"
+
+
+class _NoStructureError(Exception):
+    """There are no predictors, or too many; the message says why, as half a sentence."""
+
+
+def _walked(
+    split: RowLikelihood,
+    values: Mapping[Variable, NDArray],
+    parameters: Mapping[Variable, Affine],
+    size: int,
+) -> tuple[Variable, Walk]:
+    """The graph with all indices pushed down, and what is linear in it."""
+    (rows,) = inlined(clone_replace([split.rows], _copies(split), rebuild_strict=False))
+    rows = rewrite_graph(rows, include=("merge",))
+    facts = Facts(values, split.leaves)
+    facts.learn(rows)
+    rows = checked_by_row(rows, facts)
+    for _ in range(_MOST_PUSHES):
+        facts.learn(rows)
+        found = walk(rows, parameters, facts, size)
+        before, rows = rows, pushed(rows, found)
+        if rows is before:
+            break
+    return rows, found
+
+
+def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: Layout) -> RowStructure:
+    frontier = _frontier(rows, found)
+    identity = Identity()
+    arrays = {variable: _multiples(variable, found, identity) for variable in frontier}
+    families: dict[Any, list[Multiple]] = {}
+    for array in arrays.values():
+        for multiple in array.flat:
+            if multiple.terms:
+                families.setdefault(multiple.key, []).append(multiple)
+    if not families:
+        raise _NoStructureError("its rows do not depend on the parameters")
+    offsets = {key: _common_offset(family, identity) for key, family in families.items()}
+    own = [key for key in families if not _is_combination(families[key][0], offsets, families)]
+    if len(own) > MOST_PREDICTORS:
+        raise _too_many(len(own))
+    dtype = np.dtype(rows.dtype)
+    etas = {key: pt.vector(f"eta_{k}", dtype=dtype) for k, key in enumerate(own)}
+    predictors = [named(Predictor(families[key][0].terms, offsets[key], ""), layout) for key in own]
+    made = etas | {key: _combined(families[key][0], etas) for key in families if key not in etas}
+    by_row, batched = {}, {}
+    length = etas[own[0]].shape[0]
+    for variable, array in arrays.items():
+        vectors = mapped(lambda m: _vector(m, made, offsets), array)
+        axis = found.facts.axis(variable)
+        if axis is None:
+            batched[variable] = _stacked(vectors[None], 0, length, variable.dtype)
+        else:
+            by_row[variable] = _stacked(vectors, axis, length, variable.dtype)
+    function = lifted(rows, by_row, batched, found.facts)
+    return RowStructure(
+        tuple(predictors), tuple(etas.values()), function, split.leaves, layout.size, dtype
+    )
+
+
+def _copies(split: RowLikelihood) -> dict[Variable, Variable]:
+    """Leaves with the same data as an earlier one, which models write where they repeat a term."""
+    found: dict[Variable, Variable] = {}
+    for k, leaf in enumerate(split.leaves):
+        for other in split.leaves[:k]:
+            one, two = leaf.array, other.array
+            if (one.shape, one.dtype) == (two.shape, two.dtype) and _are_equal(one, two):
+                found[leaf.placeholder] = found.get(other.placeholder, other.placeholder)
+                break
+    return found
+
+
+def _are_equal(one: NDArray, two: NDArray) -> bool:
+    starts = range(0, len(one), _CHUNK)
+    return all(np.array_equal(one[k : k + _CHUNK], two[k : k + _CHUNK]) for k in starts)
+
+
+def _is_combination(
+    multiple: Multiple, offsets: Mapping[Any, Variable | None], families: Mapping[Any, Any]
+) -> bool:
+    """Whether all that a predictor combines are parameters that are predictors themselves."""
+    terms = multiple.terms
+    plain = all(isinstance(t, Single) and t.coefficient is None for t in terms)
+    keys = [_key_of_entry(t) for t in terms if isinstance(t, Single)]
+    return (
+        plain
+        and len(terms) > 1
+        and offsets[multiple.key] is None
+        and all(key in families and offsets[key] is None for key in keys)
+    )
+
+
+def _key_of_entry(term: Single) -> Any:
+    return reduced(Column((Single(term.entry),)), Identity()).key
+
+
+def _combined(multiple: Multiple, etas: Mapping[Any, Variable]) -> Variable:
+    parts = [
+        _times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms if isinstance(t, Single)
+    ]
+    return sum(parts[1:], start=parts[0])
+
+
+def _too_many(n: int) -> _NoStructureError:
+    return _NoStructureError(
+        f"it is a function of {n} linear predictors, more than {MOST_PREDICTORS}"
+    )
+
+
+def _frontier(rows: Variable, found: Walk) -> list[Variable]:
+    """Linear variables that are read by something that is not linear."""
+    if rows in found.linear:
+        return [rows]
+    frontier: dict[Variable, None] = {}
+    for node in toposort([rows], blockers=list(found.linear)):
+        if any(found.is_beyond(o) for o in node.outputs) or _is_cut_off(node, found):
+            frontier.update(dict.fromkeys(i for i in node.inputs if i in found.linear))
+    return list(frontier)
+
+
+def _is_cut_off(node: Any, found: Walk) -> bool:
+    return any(found.facts.depends(i) for i in node.inputs) and not any(
+        o in found.linear for o in node.outputs
+    )
+
+
+def _multiples(variable: Variable, found: Walk, identity: Identity) -> NDArray[Any]:
+    """What each entry of a linear variable is a multiple of."""
+    linear = found.linear[variable]
+    if isinstance(linear, Affine):
+        n = np.unique(linear.matrix.indices).size
+        if n > MOST_PREDICTORS:
+            raise _too_many(n)
+        linear = singles(linear, 0)
+    assert isinstance(linear, Columns)
+    return mapped(lambda column: reduced(column, identity), linear.array)
+
+
+def _common_offset(family: Sequence[Multiple], identity: Identity) -> Variable | None:
+    """Offset of the predictor: that of all its multiples, if they have the same."""
+    if len({(identity.of(m.offset), m.scale) for m in family}) > 1:
+        return None
+    offset, scale = family[0].offset, family[0].scale
+    if offset is None or scale == 1.0:
+        return offset
+    return -offset if scale == -1.0 else offset * (1.0 / scale)
+
+
+def _vector(
+    multiple: Multiple,
+    etas: Mapping[Any, Variable],
+    offsets: Mapping[Any, Variable | None],
+) -> Any:
+    """A linear function in terms of its predictor: a vector, or a number without one."""
+    parts: list[Any] = []
+    offset = multiple.offset
+    if multiple.terms:
+        eta = etas[multiple.key]
+        parts.append(_times(eta, multiple.scale))
+        if offsets[multiple.key] is not None:
+            offset = None  # it is in eta
+    if offset is not None:
+        parts.append(offset)
+    if multiple.constant or not parts:
+        parts.append(multiple.constant)
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def _times(eta: Variable, scale: float) -> Variable:
+    if scale == 1.0:
+        return eta
+    return -eta if scale == -1.0 else eta * np.asarray(scale, dtype=eta.dtype)
+
+
+def _stacked(vectors: NDArray[Any], axis: int, length: Any, dtype: str) -> Variable:
+    """Vectors over the rows as an array with the rows on an axis."""
+    whole = mapped(lambda v: _whole(v, length, dtype), vectors)
+    others = tuple(n for k, n in enumerate(vectors.shape) if k != axis)
+    flat = list(whole.ravel())
+    if not others:
+        return flat[0]
+    table = flat[0][:, None] if len(flat) == 1 else pt.stack(flat, axis=1)
+    if len(others) > 1:
+        table = table.reshape((length, *others))
+    return pt.moveaxis(table, 0, axis) if axis else table
+
+
+def _whole(vector: Any, length: Any, dtype: str) -> Variable:
+    if not isinstance(vector, Variable):
+        return pt.alloc(np.asarray(vector, dtype=dtype), length)
+    return vector if vector.dtype == dtype else vector.astype(dtype)

@@ -1,0 +1,154 @@
+"""An index by data of the rows, pushed down to what is linear in the parameters."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    DimShuffle,
+    Dot,
+    Elemwise,
+    Variable,
+    indices_of,
+    rebuilt,
+)
+from pymc_austerity.model.predictors.walk import Walk
+
+__all__ = ["pushed"]
+
+
+def pushed(rows: Variable, walk: Walk) -> Variable:
+    """Let rows pick parameters before they are transformed, not after.
+
+    By identities such as ``exp(x)[index] == exp(x[index])``: a function of a vector with one entry
+    per group then is, for a row, a function of the entry that it picks.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows.
+    walk : Walk
+        What is linear in the graph.
+
+    Returns
+    -------
+    variable
+        The same variable where there is nothing to push.
+    """
+
+    def pick(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if not isinstance(node.op, ADVANCED_SUBTENSOR_OPS) or not _is_pick(node, walk):
+            return None
+        new = _picked(node.inputs[0], indices_of(node), walk)
+        if new is None:
+            return None
+        return [_like(new, node.outputs[0])]
+
+    return rebuilt(rows, pick)
+
+
+def _like(new: Variable, old: Variable) -> Variable:
+    return new.astype(old.dtype) if new.dtype != old.dtype else new
+
+
+def _is_pick(node: Any, walk: Walk) -> bool:
+    """Whether rows pick from something without rows that is beyond linear."""
+    operand, *indices = node.inputs
+    facts = walk.facts
+    return (
+        walk.is_beyond(operand)
+        and facts.axis(operand) is None
+        and not any(facts.depends(i) for i in indices)
+        and any(hasattr(i.type, "ndim") and facts.axis(i) is not None for i in indices)
+    )
+
+
+def _picked(operand: Variable, indices: list[Any], walk: Walk) -> Variable | None:
+    """``operand[indices]`` by way of what the operand is computed from, or None."""
+    node = operand.owner
+    if node is None or not walk.is_beyond(operand):
+        return operand[tuple(indices)]
+    indices = [*indices, *[slice(None)] * (operand.type.ndim - len(indices))]
+    if isinstance(node.op, Elemwise):
+        return _through_elemwise(node, indices, walk)
+    if isinstance(node.op, DimShuffle):
+        return _through_dimshuffle(node, indices, walk)
+    if isinstance(node.op, Dot):
+        return _through_dot(node, indices, walk)
+    if isinstance(node.op, ADVANCED_SUBTENSOR_OPS):
+        return _through_index(node, indices, walk)
+    return None
+
+
+def _through_elemwise(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    shape = walk.facts.shape(node.outputs[0])
+    if any(isinstance(i, slice) and i != slice(None) for i in indices):
+        return None
+    inputs = []
+    for operand in node.inputs:
+        own = [
+            i if n == whole or isinstance(i, slice) else _zeros_like(i)
+            for i, n, whole in zip(indices, walk.facts.shape(operand), shape, strict=True)
+        ]
+        new = _picked(operand, own, walk)
+        if new is None:
+            return None
+        inputs.append(new)
+    return node.op(*inputs)
+
+
+def _zeros_like(index: Any) -> Any:
+    return pt.zeros_like(index) if isinstance(index, Variable) else 0
+
+
+def _through_dimshuffle(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """A transpose under one vector of indices; axes of length one need no index."""
+    order = node.op.new_order
+    rows = [k for k, i in enumerate(indices) if not isinstance(i, slice)]
+    if any(isinstance(i, slice) and i != slice(None) for i in indices):
+        return None
+    if all(isinstance(i, Variable | int | np.integer) for i in indices):
+        inner: list[Any] = [0] * node.inputs[0].type.ndim
+        for k, axis in enumerate(order):
+            if axis != "x":
+                inner[axis] = indices[k]
+        return _picked(node.inputs[0], inner, walk)
+    if len(rows) != 1 or order[rows[0]] == "x" or getattr(indices[rows[0]], "ndim", 0) != 1:
+        return None
+    inner = [slice(None)] * node.inputs[0].type.ndim
+    inner[order[rows[0]]] = indices[rows[0]]
+    new = _picked(node.inputs[0], inner, walk)
+    return None if new is None else new.dimshuffle(order)
+
+
+def _through_dot(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """Rows and columns of a product are products of rows and columns."""
+    left, right = node.inputs
+    if (left.type.ndim, right.type.ndim) != (2, 2) or len(indices) != 2:
+        return None
+    row, column = indices
+    if isinstance(column, slice):
+        if column != slice(None):
+            return None
+        new = _picked(left, [row, slice(None)], walk)
+        return None if new is None else pt.dot(new, right)
+    if isinstance(row, slice):
+        if row != slice(None):
+            return None
+        new = _picked(right, [slice(None), column], walk)
+        return None if new is None else pt.dot(left, new)
+    first = _picked(left, [row, slice(None)], walk)
+    second = _picked(right.T, [column, slice(None)], walk)
+    return None if first is None or second is None else (first * second).sum(axis=-1)
+
+
+def _through_index(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """A vector of indices picked from by another: ``x[a][b] == x[a[b]]``."""
+    operand, *first = node.inputs
+    inner = indices_of(node)
+    is_simple = operand.type.ndim == len(indices) == len(inner) == 1
+    if not is_simple or any(walk.facts.depends(i) for i in first):
+        return None
+    return _picked(operand, [inner[0][indices[0]]], walk)

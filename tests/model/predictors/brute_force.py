@@ -1,0 +1,78 @@
+"""Predictors and rows the slow way: every graph compiled by itself, every term spelled out."""
+
+import numpy as np
+import pytensor
+
+from pymc_austerity._pymc import Mode
+from pymc_austerity.model import Dense, Gathered, find_predictors, split_log_density
+
+PLAIN = Mode(linker="py", optimizer=None)
+STABLE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
+
+
+class Structured:
+    """A model that was split, its structure, and points around its start."""
+
+    def __init__(self, model, rng, settings=None):
+        self.model, self.rng = model, rng
+        self.start = model.initial_point()
+        self.split = split_log_density(model, point=self.start, **(settings or {}))
+        self.variables = list(model.value_vars)
+        self.structure = find_predictors(self.split, self.variables, {}, self.start)
+        self.placeholders = [leaf.placeholder for leaf in self.split.leaves]
+        self._functions = {}
+
+    def block(self, n):
+        indices = self.rng.integers(0, self.split.n_rows, n)
+        return [np.ascontiguousarray(leaf.array[indices]) for leaf in self.split.leaves]
+
+    def point(self, spread=0.2):
+        return {
+            name: (value + spread * self.rng.standard_normal(value.shape)).astype(value.dtype)
+            if value.dtype.kind == "f"
+            else value
+            for name, value in ((n, np.asarray(v)) for n, v in self.start.items())
+        }
+
+    def raveled(self, point):
+        return np.concatenate([np.ravel(point[v.name]) for v in self.variables])
+
+    def rows(self, point, block):
+        """By the cut graph."""
+        values = [point[v.name] for v in self.split.value_vars]
+        return self._evaluated(self.split.rows, self.split.value_vars, values, block, STABLE)
+
+    def etas(self, theta, block):
+        return [self._eta(predictor, theta, block) for predictor in self.structure.predictors]
+
+    def of_etas(self, etas, block):
+        return self._evaluated(self.structure.function, self.structure.etas, etas, block)
+
+    def _eta(self, predictor, theta, block):
+        total = np.zeros(len(block[0]))
+        for term in predictor.terms:
+            total += term.scale * self._term(term, theta, block)
+        if predictor.offset is not None:
+            total += self._evaluated(predictor.offset, [], [], block)
+        return total.astype(self.structure.dtype)
+
+    def _term(self, term, theta, block):
+        if isinstance(term, Dense):
+            return self._evaluated(term.data, [], [], block) @ theta[term.entries]
+        if isinstance(term, Gathered):
+            index = self._evaluated(term.index, [], [], block)
+            assert index.shape == block[0].shape[:1] and index.dtype.kind in "iu"
+            value = theta[term.entries[index]]
+        else:
+            value = theta[term.entry]
+        if term.coefficient is None:
+            return value
+        return self._evaluated(term.coefficient, [], [], block) * value
+
+    def _evaluated(self, graph, inputs, values, block, mode=PLAIN):
+        if graph not in self._functions:
+            every = [*inputs, *self.placeholders]
+            function = pytensor.function(every, graph, mode=mode, on_unused_input="ignore")
+            self._functions[graph] = function
+        with np.errstate(all="ignore"):
+            return self._functions[graph](*values, *block)

@@ -1,0 +1,167 @@
+"""Every shape of the zoo as a function of its linear predictors, and what these consist of."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.model import Dense, Gathered, Single, find_predictors, split_log_density
+from tests.model.predictors.brute_force import Structured
+from tests.zoo.all_shapes import SHAPES
+
+N_ROWS = 53
+
+
+def shapes():
+    return [pytest.param(s, id=s.name) for s in SHAPES.values() if s.expect != "refused"]
+
+
+def structured(write, rng, **settings):
+    with pm.Model() as model:
+        write()
+    return Structured(model, rng, settings)
+
+
+@pytest.fixture(params=["float64", "float32"])
+def precision(request):
+    with pytensor.config.change_flags(floatX=request.param):
+        yield request.param
+
+
+@pytest.mark.parametrize("shape", shapes())
+@pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
+def test_rows_are_the_function_of_the_predictors(shape, precision, rng):
+    if shape.needs and find_spec(shape.needs) is None:
+        pytest.skip(f"{shape.needs} is not installed")
+    found = Structured(shape.build(N_ROWS), rng, shape.settings)
+    structure = found.structure
+    assert not isinstance(structure, str), structure
+    assert len(structure.predictors) == len(structure.etas) == shape.predictors
+    for term in (term for predictor in structure.predictors for term in predictor.terms):
+        if isinstance(term, Dense):
+            assert np.unique(term.entries).size == term.entries.size
+    tolerance = 1e-9 if precision == "float64" else 2e-3
+    for n in (1, 4, 9):
+        point, block = found.point(), found.block(n)
+        theta = found.raveled(point)
+        assert theta.size == structure.size
+        rows = found.of_etas(found.etas(theta, block), block)
+        np.testing.assert_allclose(rows, found.rows(point, block), rtol=tolerance, atol=tolerance)
+
+
+def test_a_regression_reads_its_design_matrix_as_it_is(rng):
+    X = rng.standard_normal((40, 3))
+
+    def write():
+        sigma, beta = pm.HalfNormal("sigma"), pm.Normal("beta", shape=3)
+        pm.Normal("y", 2.0 + X @ beta, sigma, observed=X[:, 0])
+
+    found = structured(write, rng)
+    by_name = {p.name: p for p in found.structure.predictors}
+    (scale,) = by_name["sigma_log__"].terms
+    assert isinstance(scale, Single) and scale.entry == 0 and scale.coefficient is None
+    (dense,) = next(p for name, p in by_name.items() if "beta" in name).terms
+    assert isinstance(dense, Dense) and dense.data in found.placeholders and dense.scale == 1.0
+    assert dense.entries.tolist() == [1, 2, 3]
+
+
+def test_group_effects_are_gathered_also_below_a_function_of_them(rng):
+    group = rng.integers(0, 5, 40)
+
+    def write():
+        log_sigma = pm.Normal("log_sigma", shape=5)
+        mu, tau, z = pm.Normal("mu"), pm.HalfNormal("tau"), pm.Normal("z", shape=5)
+        effect = mu + tau * z
+        pm.Normal("y", effect[group], pt.exp(log_sigma)[group], observed=group.astype(float))
+
+    found = structured(write, rng)
+    terms = [p.terms for p in found.structure.predictors]
+    assert sorted(p.name for p in found.structure.predictors) == [
+        "log_sigma[data]", "mu", "tau_log__", "z[data]",
+    ]  # fmt: skip
+    assert all(len(t) == 1 for t in terms)
+    assert sum(isinstance(t[0], Gathered) for t in terms) == 2
+    point, block = found.point(), found.block(7)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
+def test_many_groups_need_no_dense_map(rng):
+    n_groups = 100_000
+    group = rng.permutation(n_groups)
+
+    def write():
+        a = pm.Normal("a", shape=n_groups)
+        centered = pt.concatenate([[0.0], 2.0 * a[1:] - 1.0]).reshape((n_groups // 10, 10))
+        pm.Bernoulli("y", logit_p=centered.ravel()[group], observed=group % 2)
+
+    found = structured(write, rng)
+    (predictor,) = found.structure.predictors
+    (term,) = predictor.terms
+    assert isinstance(term, Gathered) and term.entries.size == n_groups
+    point, block = found.point(), found.block(7)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
+def test_negative_indices_count_from_the_end(rng):
+    group = rng.integers(-4, 4, 40)
+
+    def write():
+        a = pm.Normal("a", shape=4)
+        pm.Normal("y", a[group], 1.0, observed=np.zeros(40))
+
+    found = structured(write, rng)
+    point, block = found.point(), found.block(20)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
+def test_multiples_and_offsets_of_one_predictor_are_one(rng):
+    X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
+
+    def write():
+        eta = X @ pm.Normal("b", shape=3)
+        pm.Normal("y1", eta, 1.0, observed=y)
+        pm.Normal("y2", 1.0 - 2.0 * eta, 1.0, observed=y)
+        pm.Poisson("y3", pt.exp(eta + y), observed=np.arange(40))
+
+    found = structured(write, rng)
+    assert [p.name for p in found.structure.predictors] == ["data @ b"]
+
+
+def test_a_row_that_fails_a_check_does_not_fail_the_others(rng):
+    x = np.linspace(0.5, 1.5, 40)
+
+    def write():
+        b = pm.Normal("b", initval=1.0)
+        pm.Normal("y", 0.0, b + x, observed=np.zeros(40))
+
+    found = structured(write, rng)
+    at = np.array([-1.0])
+    rows = found.of_etas(found.etas(at, [x]), [x])
+    expected = np.where(x > 1.0, -np.log(np.abs(x - 1.0)) - 0.5 * np.log(2 * np.pi), -np.inf)
+    np.testing.assert_allclose(rows, expected, rtol=1e-10)
+
+
+def test_too_many_predictors_are_a_reason(rng):
+    X = rng.standard_normal((40, 3))
+
+    def write():
+        W = pm.Normal("W", shape=(3, 20))
+        pm.Bernoulli("y", logit_p=pt.tanh(X @ W).sum(axis=1), observed=np.zeros(40))
+
+    reason = structured(write, rng).structure
+    assert reason == "it is a function of 20 linear predictors, more than 16"
+
+
+def test_other_step_methods_are_a_reason(rng):
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.Normal("y", mu, 1.0, observed=np.zeros(10))
+    split = split_log_density(model)
+    shared = {model.value_vars[0]: pytensor.shared(0.0)}
+    assert "other step methods" in find_predictors(split, [], shared, model.initial_point())
