@@ -1,23 +1,36 @@
-"""Sentences about arguments that every part of the package needs."""
+"""Checks of scalars and choices, with one dialect of messages: ``name=value is not X: do Y``."""
 
 import difflib
 import math
-from collections.abc import Callable, Iterable
-from numbers import Real
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral, Real
+from typing import Any, Literal
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
 __all__ = [
+    "checked_audit",
+    "checked_batch_size",
+    "checked_choice",
+    "checked_count",
     "checked_fraction",
+    "checked_max_error",
     "checked_number",
     "checked_positive",
     "checked_rate",
+    "checked_schedule",
     "checked_tail",
     "choice_among",
+    "refuse_positional",
 ]
 
 _MOST_NAMES = 10
+
+_DRAWS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+"""Draws for which a schedule is tried before it is used."""
+
+
+# ------------------------------------------------------------------ numbers
 
 
 def checked_number(
@@ -66,6 +79,83 @@ def checked_rate(name: str, value: Any, what: str = "a rate to aim for") -> floa
     return checked_number(name, value, lambda x: 0.0 < x < 1.0, what, "a number between 0 and 1")
 
 
+def checked_max_error(value: Any) -> float | None:
+    """A share of wrong decisions, or None."""
+    if value is None:
+        return None
+    return checked_number(
+        "max_error",
+        value,
+        lambda error: 0.0 < error < 0.5,
+        "a share of wrong decisions",
+        "a number between 0 and 0.5, or epsilon=0 for decisions that are all exact",
+    )
+
+
+def checked_audit(value: Any) -> float | Literal["auto"]:
+    """A share of decisions, or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    return checked_fraction("audit", value, 1.0, "'auto' or the share of decisions to check")
+
+
+def checked_schedule(value: Any) -> float | Callable[[int], float]:
+    """A tail probability, or a function from the number of a draw to one."""
+    if isinstance(value, type) or not callable(value):
+        return checked_tail("epsilon", value)
+    for draw in _DRAWS_TRIED:
+        try:
+            epsilon = value(draw)
+        except Exception as error:
+            raise SettingError(
+                f"epsilon({draw}) raised {type(error).__name__} ({error}): a schedule takes the "
+                "number of a draw, from 0, and returns a tail probability."
+            ) from error
+        checked_tail(f"epsilon({draw})", epsilon)
+    return value
+
+
+# ------------------------------------------------------------------ counts
+
+
+def checked_count(name: str, value: Any, *, at_least: int = 1, what: str = "a count") -> int:
+    """An integer that is not too small.
+
+    Examples
+    --------
+    >>> checked_count("steps_per_draw", 0)
+    Traceback (most recent call last):
+        ...
+    pymc_austerity.errors.SettingError: steps_per_draw=0 is not a count: give an integer of at
+    least 1.
+    """
+    sentence = f"{name}={value!r} is not {what}: give an integer of at least {at_least}."
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise SettingTypeError(sentence)
+    if value < at_least:
+        raise SettingError(sentence)
+    return int(value)
+
+
+def checked_batch_size(value: Any) -> int | None:
+    """At least two rows, because a spread is estimated from them; None selects the default."""
+    if value is None:
+        return None
+    what = "a number of rows whose spread can be estimated"
+    return checked_count("batch_size", value, at_least=2, what=what)
+
+
+# ------------------------------------------------------------------ choices
+
+
+def checked_choice(name: str, value: Any, choices: Sequence) -> None:
+    """One of some values."""
+    if not any(type(value) is type(choice) and value == choice for choice in choices):
+        raise SettingError(
+            f"{name}={value!r} is not a choice: use {' or '.join(map(repr, choices))}."
+        )
+
+
 def choice_among(name: Any, names: Iterable[str]) -> str:
     """What may have been meant by a name that is not there, for the end of a sentence."""
     names = list(names)
@@ -74,3 +164,12 @@ def choice_among(name: Any, names: Iterable[str]) -> str:
         return f"{close[0]!r} may be meant"
     more = ", ..." if len(names) > _MOST_NAMES else ""
     return f"choose from {', '.join(map(repr, names[:_MOST_NAMES]))}{more}"
+
+
+def refuse_positional(cls: type, arguments: Sequence) -> None:
+    """All arguments but the variables have names."""
+    if arguments:
+        raise SettingTypeError(
+            f"{cls.__name__} takes one argument without a name, the variables, and was given "
+            f"{len(arguments)} more: name them, as in {cls.__name__}(epsilon=0.05)."
+        )

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "model": {"errors", "arguments", "_pymc"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential"},
-    "deciding": {"errors", "arguments", "sequential", "proposals", "rows", "design"},
+    "deciding": {"errors", "arguments", "sequential", "rows", "design"},
     "setup": {
         "errors", "arguments", "_pymc", "sequential", "proposals", "rows", "model",
         "control_variates", "design", "distributions", "deciding",

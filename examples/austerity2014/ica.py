@@ -167,7 +167,7 @@ def papers_run(
         epsilon=epsilon,
         batch_size=BATCH_SIZE,
         control_variates=None,
-        strata=None,
+        sampling="windows",
         proposal=StiefelProposal(scaling=scaling, reflect=0.0),
         tune=False,
         audit=0.0,

@@ -88,7 +88,7 @@ def truth(n_draws: int) -> tuple[Floats, Floats]:
         progressbar=False,
         compute_convergence_checks=False,
     )
-    root = step.machinery.approximation.root
+    root = step.target.approximation.root
     return idata.posterior["beta"].to_numpy()[0], root @ root.T
 
 
@@ -104,7 +104,7 @@ def papers_run(
     step = AusterityMH(
         batch_size=TEST_ROWS,
         control_variates=None,
-        strata=None,
+        sampling="windows",
         proposal=LangevinProposal(step_size, GRADIENT_ROWS, preconditioner=covariance),
         tune=False,
         audit=0.0 if of_test.get("test", "auto") is None else "auto",

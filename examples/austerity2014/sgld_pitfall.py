@@ -92,7 +92,7 @@ def sample(line: Line, n_draws: int, **settings: Any) -> Floats:
         step = AusterityMH(
             batch_size=BATCH_SIZE,
             control_variates=None,
-            strata=None,
+            sampling="windows",
             proposal=LangevinProposal(STEP_SIZE, BATCH_SIZE, preconditioner=None),
             tune=False,
             **settings,

@@ -155,7 +155,7 @@ def papers_run(
         epsilon=epsilon,
         batch_size=BATCH_SIZE,
         control_variates=None,
-        strata=None,
+        sampling="windows",
         proposal=jump,
         tune=False,
         audit=0.0,

@@ -66,14 +66,14 @@ def watched(step: AusterityMH) -> Stopwatch:
 
     step.stop_tuning = start_watch
     step.proposal = TimedProposal(step.proposal, watch)
-    machinery = step.machinery
-    rows = watch.wrap("compiled rows", machinery.sampling.function)
-    step.machinery = replace(
-        machinery,
-        exact_difference=watch.wrap("exact part", machinery.exact_difference),
-        sampling=replace(machinery.sampling, function=rows),
+    target = step.target
+    rows = watch.wrap("compiled rows", target.sampling.function)
+    step.decider.target = replace(
+        target,
+        exact_difference=watch.wrap("exact part", target.exact_difference),
+        sampling=replace(target.sampling, function=rows),
     )
-    step._decide = watch.wrap("decision", step._decide)
+    step.decider.decide = watch.wrap("decision", step.decider.decide)
     step._transition = watch.wrap("transition", step._transition)
     step.step = watch.wrap("step", step.step)
     return watch

@@ -38,16 +38,16 @@ def measure(n_calls: int) -> list[Measurement]:
     x, y = logistic_data(20_000)
     with logistic_regression(x, y):
         step = papers_algorithm()
-    block = step.machinery.sampling.draw.source.window(0, N_ROWS)
+    block = step.target.sampling.draw.source.window(0, N_ROWS)
     rng = np.random.default_rng(1)
     current, proposed = 0.3 * rng.standard_normal((2, 20))
     x, y = block if block[0].ndim == 2 else block[::-1]
     np.testing.assert_allclose(
-        step.machinery.sampling.function(proposed, current, *block),
+        step.target.sampling.function(proposed, current, *block),
         by_hand(proposed, current, x, y),
     )
     functions = {
-        "compiled": lambda: step.machinery.sampling.function(proposed, current, *block),
+        "compiled": lambda: step.target.sampling.function(proposed, current, *block),
         "by hand": lambda: by_hand(proposed, current, x, y),
     }
     time = microseconds_each(functions, [()] * n_calls)

@@ -32,6 +32,6 @@ def papers_algorithm(epsilon: float = 0.05, batch_size: int = 500) -> AusterityM
         epsilon=epsilon,
         batch_size=batch_size,
         control_variates=None,
-        strata=None,
+        sampling="windows",
         proposal=RandomWalkProposal(),
     )

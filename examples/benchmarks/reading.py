@@ -18,7 +18,7 @@ def measure(n_calls: int) -> list[Measurement]:
     x, y = logistic_data(1_000_000)
     with logistic_regression(x, y):
         step = papers_algorithm()
-    function, source = step.machinery.sampling.function, step.machinery.sampling.draw.source
+    function, source = step.target.sampling.function, step.target.sampling.draw.source
     del x, y
     rng = np.random.default_rng(1)
     current, proposed = 0.3 * rng.standard_normal((2, 20))

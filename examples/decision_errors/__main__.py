@@ -57,7 +57,7 @@ def find_errors(
         sampler = papers_walk(mode.size, epsilon=0.0)
         points = posterior_points(sampler, mode, n_triples, thin=thin, burn_in=burn_in)
     rng = np.random.default_rng(1)
-    sampling = sampler.machinery.sampling  # of all rows, at every decision
+    sampling = sampler.target.sampling  # of all rows, at every decision
     questions = [ask(sampler, point, rng) for point in points]
     exact = [answer(sampling, question, epsilon=0.0, rng=rng) for question in questions]
     outcomes = []

@@ -115,7 +115,7 @@ def papers_walk(n_parameters: int, epsilon: float, **settings: object) -> Auster
         epsilon=epsilon,
         batch_size=BATCH_SIZE,
         control_variates=None,
-        strata=None,
+        sampling="windows",
         proposal=walk,
         tune=False,
         **settings,

@@ -55,15 +55,15 @@ def posterior_points(
 def ask(sampler: AusterityMH, current: NDArray, rng: np.random.Generator) -> Question:
     """Draw a proposal and a uniform number at a point."""
     proposed, log_ratio = sampler.proposal.propose(sampler.proposal_state, current, rng)
-    log_exact_ratio = float(sampler.machinery.exact_difference(proposed, current)) + log_ratio
+    log_exact_ratio = float(sampler.target.exact_difference(proposed, current)) + log_ratio
     log_u = np.log1p(-rng.random())
     return Question(current, proposed, log_u - log_exact_ratio, log_u)
 
 
 def differences(sampler: AusterityMH, question: Question) -> NDArray[np.float64]:
     """Log-likelihood differences of all rows, shape (N,), nats."""
-    f, (new, old) = sampler.machinery.row_function, (question.proposed, question.current)
-    return np.concatenate([f(new, old, *block) for block in blocks_of(sampler.machinery.source)])
+    f, (new, old) = sampler.target.row_function, (question.proposed, question.current)
+    return np.concatenate([f(new, old, *block) for block in blocks_of(sampler.target.source)])
 
 
 def trial_run(rows: Iterable[NDArray], questions: Sequence[Question]) -> TrialRun:

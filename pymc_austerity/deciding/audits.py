@@ -1,36 +1,50 @@
-"""Which decisions are checked on all rows, so that checking them stays cheap."""
-
-import time
-from collections.abc import Callable
-from typing import Protocol
+"""Which decisions are checked on all rows: a fixed share of them, picked at random."""
 
 import numpy as np
 
-__all__ = ["Audits", "BudgetedAudits", "RandomAudits"]
+from pymc_austerity.deciding.sampling import Sampling
+
+__all__ = ["RandomAudits", "affordable_share"]
+
+_BUDGET = 0.05
+"""Rows read by audits, as a share of what decisions cost."""
+
+_ROWS_OF_A_STEP = 2_000
+"""Rows that are evaluated in about the time that a step takes besides reading rows."""
+
+_LEAST = 0.001
+"""Four of 4,000 draws: as many passes over the data, of which set-up takes dozens."""
 
 
-class Audits(Protocol):
-    """Chooses decisions of one chain, whatever they will be."""
+def affordable_share(sampling: Sampling) -> float:
+    r"""Share of decisions whose audits cost about 5 % of the run, but at least one in a thousand.
 
-    def begin(self, rng: np.random.Generator) -> None:
-        """Begin a chain; `rng` is not the one that makes the draws."""
-        ...
+    .. math:: \min\left(1,\ \max\left(0.001,\ 0.05\,\frac{m + 2000}{N}\right)\right)
 
-    def restart(self) -> None:
-        """Begin to count anew, where the tuning phase ends."""
-        ...
+    with :math:`m` rows at the first look, which is what a decision reads at least, and :math:`N`
+    rows altogether, which is what an audit reads; the rest of a step takes about as long as 2,000
+    rows.
 
-    def wants(self, tuning: bool) -> bool:
-        """Whether to check the next decision."""
-        ...
+    Parameters
+    ----------
+    sampling : Sampling
+        Where decisions get their rows from.
 
-    def took(self, seconds: float) -> None:
-        """Note what a check has cost."""
-        ...
+    Examples
+    --------
+    >>> from pymc_austerity.deciding.sampling import UniformSampling
+    >>> affordable_share(UniformSampling(None, None, n_rows=50_000, batch_size=500))
+    0.0025
+    >>> affordable_share(UniformSampling(None, None, n_rows=10_000_000, batch_size=500))
+    0.001
+    """
+    design = sampling.design
+    n_first = int(design.first_counts.sum())
+    return min(1.0, max(_LEAST, _BUDGET * (n_first + _ROWS_OF_A_STEP) / design.n_rows))
 
 
 class RandomAudits:
-    """Every decision with the same probability.
+    """Every decision with the same probability, from random numbers of their own.
 
     Parameters
     ----------
@@ -43,64 +57,9 @@ class RandomAudits:
         self.rng = np.random.default_rng(0)
 
     def begin(self, rng: np.random.Generator) -> None:
-        """Begin a chain."""
+        """Begin a chain; `rng` is not the one that makes the draws."""
         self.rng = rng
 
-    def restart(self) -> None:
-        """Nothing is counted."""
-
-    def wants(self, tuning: bool) -> bool:
+    def wants(self) -> bool:
         """Whether to check the next decision."""
         return self.share > 0.0 and self.rng.random() < self.share
-
-    def took(self, seconds: float) -> None:
-        """Cost does not matter."""
-
-
-class BudgetedAudits:
-    """Every decision with a probability such that checks take a share of the sampling time.
-
-    The probability is `share` times the mean time between decisions over the cost of the last
-    check, on a clock that stands still during checks. It does not depend on the decision at hand,
-    nor, for long, on the one before. The first decision of a chain is checked to learn the
-    cost, and no other one while the chain is tuning, because nobody reads what such checks find.
-
-    Parameters
-    ----------
-    share : float
-        Expected time of checks as a share of the time of everything else.
-    clock : callable
-        Seconds.
-    """
-
-    def __init__(self, share: float, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.share = share
-        self.clock = clock
-        self.begin(np.random.default_rng(0))
-
-    def begin(self, rng: np.random.Generator) -> None:
-        """Begin a chain."""
-        self.rng = rng
-        self.cost: float | None = None
-        self.restart()
-
-    def restart(self) -> None:
-        """Begin to count anew, where the tuning phase ends."""
-        self.stood_still = 0.0
-        self.started = self.clock()
-        self.n_decisions = 0
-
-    def wants(self, tuning: bool) -> bool:
-        """Whether to check the next decision."""
-        if self.cost is None:
-            return True
-        self.n_decisions += 1
-        if tuning:
-            return False
-        mean_time = (self.clock() - self.started - self.stood_still) / self.n_decisions
-        return self.rng.random() * self.cost < self.share * mean_time
-
-    def took(self, seconds: float) -> None:
-        """Note what a check has cost."""
-        self.cost = seconds
-        self.stood_still += seconds

@@ -1,17 +1,16 @@
-"""Who takes the decisions of a chain: which test, how strict at which draw, what is checked."""
+"""Decisions about proposals, of one chain after the other."""
 
 import math
-import time
 from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.audits import Audits, BudgetedAudits, RandomAudits
+from pymc_austerity.deciding.audits import RandomAudits, affordable_share
 from pymc_austerity.deciding.sampling import Sampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.trial import TrialDecision, TrialPlan
+from pymc_austerity.deciding.trial import TrialDecision, trial_plan
 from pymc_austerity.design import TestDesign
 from pymc_austerity.sequential import (
     BarkerTest,
@@ -24,15 +23,32 @@ from pymc_austerity.sequential import (
     decide,
 )
 
-__all__ = ["DecisionState", "Decisions", "rule_of"]
+__all__ = ["Decider", "DecisionState", "LogRatio", "rule_of"]
 
 Test: TypeAlias = StoppingRule | BarkerTest
 
 _ACCEPTED = Decision(True, 0, 0, 0.0, math.nan, False)
 """Of a chain that is not corrected."""
 
-_BUDGET = 0.05
-"""Share of the sampling time that is spent on checking decisions, where the user names none."""
+_IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
+"""The exact part alone rules the proposal out."""
+
+
+class LogRatio(Protocol):
+    """Log-ratio of the posterior at two points, in parts: two known ones, and rows to sample."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """Samples of the row differences, or of their residuals about an expansion."""
+        ...
+
+    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the exact part, nats."""
+        ...
+
+    def expansion(self, proposed: NDArray, current: NDArray) -> float:
+        """What the control variates sum up to over all rows, nats; 0 without any."""
+        ...
 
 
 @dataclass
@@ -45,8 +61,6 @@ class DecisionState:
         The test of the present draw.
     n_draws, n_decisions : int
         Draws begun and decisions taken so far.
-    tuning : bool
-        Whether the tuning phase lasts.
     batch_size : int or None
         Rows of the first look, where a design chose them.
     trial : list of TrialDecision
@@ -56,7 +70,6 @@ class DecisionState:
     rule: Test | None
     n_draws: int = 0
     n_decisions: int = 0
-    tuning: bool = True
     batch_size: int | None = None
     trial: list[TrialDecision] = field(default_factory=list)
 
@@ -68,31 +81,44 @@ def rule_of(design: TestDesign) -> StudentTTest | WangTsiatisTest:
     return WangTsiatisTest(design.epsilon, design.alpha)
 
 
-class Decisions:
-    """Takes the decisions of one chain after the other.
+class Decider:
+    """Accepts or rejects proposals.
 
     Parameters
     ----------
     settings : Settings
         Test, schedule and audits.
-    plan : TrialPlan, optional
+    target : LogRatio
+        What decisions are about.
+
+    Attributes
+    ----------
+    rule : StoppingRule, BarkerTest or None
+        The test in the end, or before a better one is designed.
+    plan : TrialPlan or None
         Designs the test, where the user wants an error and names no test.
+    worst_case : TestDesign or None
+        The test of the tuning phase, where there is such a plan.
+    audits : RandomAudits
+        Which decisions are checked.
+    state : DecisionState
+        What changes while a chain runs.
     """
 
-    def __init__(self, settings: Settings, plan: TrialPlan | None = None) -> None:
+    def __init__(self, settings: Settings, target: LogRatio) -> None:
+        self.settings = settings
+        self.target = target
         self.rule = settings.rule
         self.schedule = settings.schedule
-        self.tightens = settings.tightens
-        self.plan = plan
-        self.worst_case = None if plan is None else plan.worst_case()
-        self.audits: Audits = (
-            BudgetedAudits(_BUDGET) if settings.audit == "auto" else RandomAudits(settings.audit)
-        )
+        self.plan = trial_plan(target.sampling, settings)
+        self.worst_case = None if self.plan is None else self.plan.worst_case()
+        share = settings.audit
+        self.audits = RandomAudits(affordable_share(target.sampling) if share == "auto" else share)
         self.reset()
 
     # ------------------------------------------------------------------ a chain
 
-    def begin(self, rng: np.random.Generator) -> None:
+    def begin_chain(self, rng: np.random.Generator) -> None:
         """Begin a chain; what is checked must not change its random numbers."""
         self.audits.begin(rng.spawn(1)[0])
 
@@ -102,10 +128,10 @@ class Decisions:
         if self.worst_case is not None:
             self._take(self.worst_case)
 
-    def next_draw(self) -> None:
+    def begin_draw(self, *, tuning: bool) -> None:
         """Make the test as strict as it is to be at the next draw."""
         state, schedule = self.state, self.schedule
-        if schedule is not None and (state.tuning or not self.tightens):
+        if schedule is not None and (tuning or not self.settings.tightens):
             epsilon = schedule(state.n_draws)
             if epsilon != self.epsilon:
                 state.rule = StudentTTest(epsilon)
@@ -113,11 +139,7 @@ class Decisions:
 
     def stop_tuning(self) -> str:
         """End the tuning phase; what was chosen then, as a sentence."""
-        if not self.state.tuning:
-            return ""
-        self.state.tuning = False
-        self.audits.restart()
-        if self.tightens:
+        if self.settings.tightens:
             self.state.rule = self.rule
         if self.plan is None:
             return ""
@@ -138,55 +160,54 @@ class Decisions:
 
     # ------------------------------------------------------------------ a decision
 
-    def metropolis(
+    def decide(
         self,
-        sampling: Sampling,
         proposed: NDArray,
         current: NDArray,
-        log_known_ratio: float,
+        log_ratio: float,
         rng: np.random.Generator,
+        *,
+        tuning: bool = False,
     ) -> Decision:
         r"""Accept or reject a proposal.
 
         Parameters
         ----------
-        sampling : Sampling
-            Gives samples of the row differences.
         proposed, current : arrays, shape (d,)
             The two points.
-        log_known_ratio : float
-            Log of the Metropolis-Hastings ratio but for what is sampled, nats.
+        log_ratio : float
+            :math:`\log q(\theta | \theta') - \log q(\theta' | \theta)` of the proposal, nats.
         rng : numpy.random.Generator
             Of the chain.
+        tuning : bool
+            Whether the tuning phase lasts, whose decisions a test may be designed on.
         """
-        rule = self.state.rule
+        target, rule = self.target, self.state.rule
+        log_known = log_ratio + target.exact_part(proposed, current)
+        if not math.isfinite(log_known):
+            return _IMPOSSIBLE
         if rule is None:
             return _ACCEPTED
+        log_known += target.expansion(proposed, current)
         if isinstance(rule, BarkerTest):
-            survey = sampling.begin(proposed, current, rng, self.state.batch_size)
-            return rule.decide(survey, -log_known_ratio, rng=rng)
+            survey = target.sampling.begin(proposed, current, rng, self.state.batch_size)
+            return rule.decide(survey, -log_known, rng=rng)
         uniform = rng.random()
         log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
-        survey = sampling.begin(proposed, current, rng, self.state.batch_size)
+        survey = target.sampling.begin(proposed, current, rng, self.state.batch_size)
         if isinstance(rule, Concentration):
             rule = rule.between(proposed, current)
-        return self.exceeds(survey, log_uniform - log_known_ratio, rule)
+        return self._tested(survey, log_uniform - log_known, rule, tuning)
 
-    def exceeds(
-        self, survey: Survey, log_threshold: float, rule: StoppingRule | None = None
+    def _tested(
+        self, survey: Survey, log_threshold: float, rule: StoppingRule, tuning: bool
     ) -> Decision:
-        """Decide whether a sum exceeds a threshold, and check some of the decisions."""
         state = self.state
-        rule = rule or cast(StoppingRule, state.rule)
         state.n_decisions += 1
-        if state.tuning and self.plan is not None and self.plan.wants(state.n_decisions):
-            decision = decide(survey, log_threshold, rule=rule, audit=True)
+        on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
+        audit = on_trial or self.audits.wants()
+        decision = decide(survey, log_threshold, rule=rule, audit=audit)
+        if on_trial:
             distance = survey.total - log_threshold
             state.trial.append(TrialDecision(distance, survey.deviations))
-            return decision
-        if not self.audits.wants(state.tuning):
-            return decide(survey, log_threshold, rule=rule)
-        started = time.perf_counter()
-        decision = decide(survey, log_threshold, rule=rule, audit=True)
-        self.audits.took(time.perf_counter() - started)
         return decision

@@ -1,37 +1,29 @@
-"""What a test promises, and who proposes, in words, before anything was decided."""
+"""What a test promises, in words, before anything was decided."""
 
 import math
-from typing import Any
 
-from pymc_austerity.deciding.decider import Decisions, rule_of
+from pymc_austerity.deciding.decider import Decider, rule_of
 from pymc_austerity.deciding.sampling import Sampling
-from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.trial import TrialPlan
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatisTest
 
-__all__ = ["name_of_test", "promise_of", "proposal_in_words", "verdict_of"]
+__all__ = ["name_of_test", "promise_of", "verdict_of"]
 
 _NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
 
 
-def promise_of(
-    decisions: Decisions, sampling: Sampling, normality: NormalityCheck | None = None
-) -> str:
+def promise_of(decider: Decider, normality: NormalityCheck | None = None) -> str:
     """Name of the test, and how often it errs.
 
     Parameters
     ----------
-    decisions : Decisions
-        Whatever they have learnt since, the words are those for the first chain.
-    sampling : Sampling
-        What they are taken on.
+    decider : Decider
+        Whatever it has learnt since, the words are those for the first chain.
     normality : NormalityCheck, optional
         Whether the error of the test can be computed.
     """
-    rule = decisions.rule
+    rule, sampling = decider.rule, decider.target.sampling
     if rule is None:
         return "no test, every proposal is accepted"
     if isinstance(rule, BarkerTest):
@@ -43,13 +35,13 @@ def promise_of(
             f"{_named(rule)} (wrong decisions: {rule.epsilon:.2g} at most, if the bound is right)"
         )
     unknown = "" if normality is None or normality.passes else _NOT_NORMAL
-    if decisions.plan is not None and decisions.worst_case is not None:
+    if decider.plan is not None and decider.worst_case is not None:
         return (
-            f"{_named(rule_of(decisions.worst_case))} while tuning, chosen so that no "
-            f"decision errs more often than {decisions.plan.max_error:g} in the worst case, then a "
+            f"{_named(rule_of(decider.worst_case))} while tuning, chosen so that no "
+            f"decision errs more often than {decider.plan.max_error:g} in the worst case, then a "
             f"cheaper one whose decisions err so often on average{unknown}"
         )
-    if decisions.schedule is not None and not decisions.tightens:
+    if decider.schedule is not None and not decider.settings.tightens:
         return f"{type(rule).__name__} test with an epsilon for every draw{unknown}"
     return _named(rule) + (unknown or _errors(rule, sampling))
 
@@ -73,19 +65,11 @@ def _errors(rule: StoppingRule, sampling: Sampling) -> str:
     return f" ({expected}a decision right on the border is wrong with probability {worst:.2g})"
 
 
-def proposal_in_words(proposal: Proposal[Any], n_rows: int) -> str:
-    """Name of the proposal, and how many of the rows its gradients read."""
-    name, n_read = type(proposal).__name__, getattr(proposal, "n_rows_read", 0)
-    if n_read == 0:
-        return f"{name} proposal"
-    return f"{name} proposal with gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"
-
-
-def name_of_test(settings: Settings, plan: TrialPlan | None) -> str:
+def name_of_test(decider: Decider) -> str:
     """Class of the test that decides in the end."""
-    if plan is not None:
+    if decider.plan is not None:
         return "designed"
-    return "None" if settings.rule is None else type(settings.rule).__name__
+    return "None" if decider.rule is None else type(decider.rule).__name__
 
 
 def verdict_of(check: NormalityCheck | None) -> str:

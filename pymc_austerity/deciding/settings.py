@@ -1,22 +1,21 @@
 """The settings of a step method, checked when they are given."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.checks import (
+from pymc_austerity.arguments import (
     checked_audit,
     checked_batch_size,
     checked_choice,
     checked_count,
     checked_max_error,
     checked_schedule,
-    checked_test,
 )
-from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Proposal, UserProposal
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.sequential import (
     BarkerTest,
     Concentration,
@@ -49,9 +48,8 @@ class Settings:
     max_error: float | None = None
     test: StoppingRule | BarkerTest | Literal["auto"] | None = "auto"
     batch_size: int | None = None
-    rows: Literal["windows", "fresh"] = "windows"
+    sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
     control_variates: Literal["auto", 1, 2] | None = "auto"
-    strata: Literal["auto"] | None = "auto"
     audit: float | Literal["auto"] = "auto"
     steps_per_draw: int = 1
 
@@ -59,34 +57,37 @@ class Settings:
         checked = {
             "epsilon": checked_schedule(self.epsilon),
             "max_error": checked_max_error(self.max_error),
-            "test": checked_test(self.test),
+            "test": _checked_test(self.test),
             "batch_size": checked_batch_size(self.batch_size),
             "audit": checked_audit(self.audit),
             "steps_per_draw": checked_count("steps_per_draw", self.steps_per_draw),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        checked_choice("rows", self.rows, ("windows", "fresh"))
+        checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
-        checked_choice("strata", self.strata, ("auto", None))
         if self.audit != "auto" and self.audit > 0.0 and not self.is_sequential:
             raise SettingError(
-                f"audit={self.audit} cannot be had with test={self.test!r}, whose decisions are "
+                f"audit={self.audit} is not possible with test={self.test!r}, whose decisions are "
                 "not right or wrong: leave audit out."
             )
+        self._refuse_strata_without_control_variates()
 
-    def refuse_uncorrected(self, proposal: Proposal[Any] | None) -> None:
-        """Refuse to accept everything from a proposal that does not follow gradients."""
-        if self.test is None and not hasattr(proposal, "with_gradients"):
-            names = {type(None): "the default proposal", UserProposal: "a function"}
-            name = names.get(type(proposal), type(proposal).__name__)
+    def _refuse_strata_without_control_variates(self) -> None:
+        if self.sampling == "strata" and self.order == 0:
+            reason = (
+                f"test={self.test!r} needs uniform samples"
+                if self.is_bounded
+                else (
+                    "with control_variates=None no row is known to have more influence than another"
+                )
+            )
             raise SettingError(
-                f"test=None accepts every proposal, and {name} does not follow the posterior by "
-                "itself: give proposal=LangevinProposal(step_size=...), or leave test out."
+                f"sampling='strata' is not possible, because {reason}: leave one of them out."
             )
 
     def try_bound(self, point: NDArray) -> None:
-        """Hear of a user's bound that is none before a chain does."""
+        """Raise the error of an invalid bound now, before a chain begins."""
         if isinstance(self.test, Concentration):
             self.test.between(point, point)
 
@@ -124,6 +125,12 @@ class Settings:
         return self.epsilon(_SETTLED) if callable(self.epsilon) else self.epsilon
 
     @property
+    def final_epsilon(self) -> float:
+        """Tail probability at which the test stops in the end; NaN if there is not one for all."""
+        varies = self.max_error is not None or callable(self.epsilon)
+        return self.tail if self.is_sequential and not varies else math.nan
+
+    @property
     def is_exact(self) -> bool:
         """Whether all rows are wanted at every decision."""
         return self.test == "auto" and self.max_error is None and self.epsilon == 0.0
@@ -142,7 +149,7 @@ class Settings:
 
     @property
     def is_t_test(self) -> bool:
-        """Whether the test takes means of rows for normal."""
+        """Whether the test assumes that means of rows are normal."""
         return self.test == "auto" or isinstance(self.test, StudentTTest | WangTsiatisTest)
 
     @property
@@ -153,7 +160,7 @@ class Settings:
     @property
     def by_influence(self) -> bool:
         """Whether rows are sampled by influence where there are control variates."""
-        return self.strata == "auto" and self.rows == "windows" and not self.is_bounded
+        return self.sampling in ("auto", "strata") and not self.is_bounded
 
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
@@ -169,7 +176,7 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
     SettingError
         Names the two settings.
     """
-    test, no_variates = given.get("test", "auto"), given.get("control_variates", "auto") is None
+    test = given.get("test", "auto")
     how_strict = {
         "epsilon": "epsilon" in given,
         "max_error": given.get("max_error") is not None,
@@ -180,18 +187,26 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         raise SettingError(
             f"{' and '.join(names)} each say how strict the test is: give one of them."
         )
-    if no_variates and given.get("anchor") is not None:
+    if given.get("control_variates", "auto") is None and given.get("anchor") is not None:
         raise SettingError(
             "anchor has no effect with control_variates=None, as nothing is expanded about it: "
             "leave one of them out."
         )
-    reasons = {
-        "control_variates=None": no_variates,
-        "rows='fresh'": given.get("rows") == "fresh",
-        f"{type(test).__name__}, whose bound holds for uniform samples": isinstance(
-            test, Concentration
-        ),
-    }
-    for reason in [reason for reason, holds in reasons.items() if holds]:
-        if given.get("strata") == "auto":
-            raise SettingError(f"strata='auto' has no effect with {reason}: leave one of them out.")
+
+
+def _checked_test(value: Any) -> StoppingRule | BarkerTest | Literal["auto"] | None:
+    """A stopping rule, a Barker test, "auto" or None."""
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "auto":
+        return "auto"
+    if isinstance(value, type):
+        raise SettingTypeError(
+            f"test={value.__name__} is not a test but its class: give an instance of it."
+        )
+    if isinstance(value, BarkerTest) or all(hasattr(value, name) for name in ("stops", "error")):
+        return value
+    raise SettingTypeError(
+        f"test={value!r} is not a test: give a StudentTTest(epsilon), another rule of "
+        "pymc_austerity.sequential, 'auto' or None."
+    )

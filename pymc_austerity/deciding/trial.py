@@ -151,11 +151,12 @@ class TrialPlan:
         return None if self.batch_size is None else [self.batch_size]
 
 
-def trial_plan(sampling: Sampling, settings: Settings, n_rows: int) -> TrialPlan | None:
+def trial_plan(sampling: Sampling, settings: Settings) -> TrialPlan | None:
     """How the test is chosen, where the user wants an error and decisions can be wrong."""
     if settings.max_error is None or sampling.is_exact:
         return None
+    design = sampling.design
     if isinstance(sampling, StratifiedSampling):
-        design, deviations = sampling.design, sampling.deviations
-        return TrialPlan(settings.max_error, n_rows, strata=design, deviations=deviations)
-    return TrialPlan(settings.max_error, n_rows, batch_size=settings.batch_size)
+        deviations = sampling.deviations
+        return TrialPlan(settings.max_error, design.n_rows, strata=design, deviations=deviations)
+    return TrialPlan(settings.max_error, design.n_rows, batch_size=settings.batch_size)

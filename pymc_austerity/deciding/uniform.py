@@ -17,7 +17,7 @@ def always_exact(settings: Settings, n_rows: int) -> bool:
 
 def row_draw(source: RowSource, settings: Settings) -> RowDraw:
     """The user's way of drawing rows."""
-    return (FreshRows if settings.rows == "fresh" else Windows)(source)
+    return (FreshRows if settings.sampling == "fresh" else Windows)(source)
 
 
 def uniform_sampling(
@@ -31,6 +31,6 @@ def uniform_sampling(
         return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
     growth, draw = settings.growth, row_draw(source, settings)
     sampling = UniformSampling(function, draw, n_rows, batch, growth, of_residuals)
-    fresh = " drawn anew" if settings.rows == "fresh" else ""
+    fresh = " drawn anew" if settings.sampling == "fresh" else ""
     look = "a look" if growth == 1.0 else "the first look"
     return sampling, f"uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"

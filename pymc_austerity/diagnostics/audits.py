@@ -9,7 +9,7 @@ import xarray as xr
 
 from pymc_austerity.diagnostics.binomial import exact_interval
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.run_info import Kind
+from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.diagnostics.tables import by_chain
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 
@@ -93,12 +93,12 @@ def audit(
     table = audit_table(idata, promised, probability, step_method)
     overall = table.loc["all"]
     if contradicts(overall):
-        kind = Kind(statistics_of(idata, step_method=step_method))
-        by_epsilon = promised is None and not kind.is_designed and not kind.is_bounded
+        info = RunInfo(statistics_of(idata, step_method=step_method))
+        by_epsilon = promised is None and not info.is_designed and not info.is_bounded
         source = " by epsilon, which bounds one look only" if by_epsilon else ""
         warnings.warn(
             f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
-            f"more than the {overall['promised']:.2%} promised{source}: {kind.fewer_errors}.",
+            f"more than the {overall['promised']:.2%} promised{source}: {info.fewer_errors}.",
             AusterityWarning,
             stacklevel=2,
         )
@@ -133,9 +133,9 @@ def audit_table(
 
 def _promised(statistics: xr.Dataset) -> float:
     """The largest error that was asked for, else the largest epsilon of a draw, else of the run."""
-    kind = Kind(statistics)
-    if kind.is_designed:
-        return kind.max_error
+    info = RunInfo(statistics)
+    if info.is_designed:
+        return info.max_error
     if "test_epsilon" in statistics:
         return float(statistics["test_epsilon"].max())
     return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())

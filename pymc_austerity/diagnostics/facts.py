@@ -9,7 +9,7 @@ import xarray as xr
 from pymc_austerity.diagnostics.audits import audit_table
 from pymc_austerity.diagnostics.errors_of_decisions import decision_errors
 from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.run_info import Kind
+from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.diagnostics.usage import data_usage
 
 __all__ = ["Facts", "facts_of"]
@@ -23,7 +23,7 @@ class Facts:
     ----------
     statistics : xarray.Dataset
         Statistics and constants.
-    kind : Kind
+    info : RunInfo
         What the run was made with.
     usage, errors, audit : pandas.DataFrame
         As `data_usage`, `decision_errors` and `audit` return them.
@@ -32,7 +32,7 @@ class Facts:
     """
 
     statistics: xr.Dataset
-    kind: Kind
+    info: RunInfo
     usage: pd.DataFrame
     errors: pd.DataFrame
     audit: pd.DataFrame
@@ -44,12 +44,12 @@ def facts_of(
 ) -> Facts:
     """Read all that is known of a run."""
     statistics = statistics_of(idata, step_method=step_method)
-    kind = Kind(statistics)
+    info = RunInfo(statistics)
     return Facts(
         statistics,
-        kind,
+        info,
         data_usage(statistics),
         decision_errors(statistics),
         audit_table(statistics, promised, probability, None),
-        "promised" if promised is not None or kind.is_designed else "allowed by epsilon",
+        "promised" if promised is not None or info.is_designed else "allowed by epsilon",
     )

@@ -108,7 +108,7 @@ def _item(text: str) -> str:
 def _heading(facts: Facts) -> str:
     n_chains, n_methods = (facts.statistics.sizes[name] for name in ("chain", "step_method"))
     return (
-        f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.kind.decision}s in {n_chains} "
+        f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.info.decision}s in {n_chains} "
         + ("chain" if n_chains == 1 else "chains")
         + (f" by {n_methods} step methods" if n_methods > 1 else "")
         + _size_of_data(facts)
@@ -116,10 +116,10 @@ def _heading(facts: Facts) -> str:
 
 
 def _size_of_data(facts: Facts) -> str:
-    n_rows, n_factors = facts.kind.constant("n_rows"), facts.kind.constant("n_factors")
+    n_rows, n_factors = facts.info.constant("n_rows"), facts.info.constant("n_factors")
     if n_rows is None:
         return ""
-    if facts.kind.is_gibbs and n_factors is not None:
+    if facts.info.is_gibbs and n_factors is not None:
         return f", each on {n_rows:,} of {n_factors:,} factors at most"
     return f" on {n_rows:,} rows"
 
@@ -128,19 +128,19 @@ def _size_of_data(facts: Facts) -> str:
 
 
 def _exactness(facts: Facts, probability: float) -> list[str]:
-    kind = facts.kind
-    if kind.is_exact:
-        kernel = "Gibbs sampling" if kind.is_gibbs else "Metropolis-Hastings"
-        read = f"all {kind.rows} were read, or none was needed. This is plain {kernel}."
-        return [f"Every {kind.decision} is exact: {read}", "Audit: there is nothing to audit."]
-    if not kind.has_verdicts:
-        return [_without_verdicts(facts), f"Audit: {kind.nothing_to_audit}"]
-    tail = _tail(facts) if kind.is_normal else _not_normal(facts)
+    info = facts.info
+    if info.is_exact:
+        kernel = "Gibbs sampling" if info.is_gibbs else "Metropolis-Hastings"
+        read = f"all {info.rows} were read, or none was needed. This is plain {kernel}."
+        return [f"Every {info.decision} is exact: {read}", "Audit: there is nothing to audit."]
+    if not info.has_verdicts:
+        return [_without_verdicts(facts), f"Audit: {info.nothing_to_audit}"]
+    tail = _tail(facts) if info.is_normal else _not_normal(facts)
     return [tail, _exact(facts), _audited(facts, probability)]
 
 
 def _without_verdicts(facts: Facts) -> str:
-    if facts.kind.tests == {"None"}:
+    if facts.info.tests == {"None"}:
         return (
             "No test decided, and every proposal was accepted: how far the draws are from the "
             "posterior depends on the proposals alone."
@@ -152,15 +152,15 @@ def _without_verdicts(facts: Facts) -> str:
 
 
 def _tail(facts: Facts) -> str:
-    row, kind = facts.errors.loc["all"], facts.kind
+    row, info = facts.errors.loc["all"], facts.info
     epsilon, n_wrong = _epsilons(facts), row["expected_wrong"]
-    at_most = "at most" if kind.unit != "draws" else "in the worst draw"
+    at_most = "at most" if info.unit != "draws" else "in the worst draw"
     values = f"{row['error_mean']:.2g} on average and {row['error_max']:.2g} {at_most}" + (
         f" (epsilon {epsilon})" if epsilon else ""
     )
     wrong = f"{n_wrong:,.0f}" if n_wrong >= 10.0 else f"{n_wrong:.2g}"
-    wrong += f" wrong {kind.decision}s ({percentage(row['error_mean'])})"
-    if kind.is_bounded:
+    wrong += f" wrong {info.decision}s ({percentage(row['error_mean'])})"
+    if info.is_bounded:
         return f"The inequality bounded the error by {values}, which allows for {wrong} at most."
     return (
         f"The test stopped at a tail probability of {values}; it expects {wrong}, as if it had "
@@ -177,7 +177,7 @@ def _not_normal(facts: Facts) -> str:
 
 def _epsilons(facts: Facts) -> str:
     """The tail probabilities at which the test stopped, at most three or their range."""
-    values = facts.kind.constants("epsilon")
+    values = facts.info.constants("epsilon")
     if "test_epsilon" in facts.statistics:
         values = np.unique(facts.statistics["test_epsilon"].values).tolist()
     texts = list(dict.fromkeys(f"{value:.3g}" for value in values if np.isfinite(value)))
@@ -185,20 +185,20 @@ def _epsilons(facts: Facts) -> str:
 
 
 def _exact(facts: Facts) -> str:
-    share, kind = facts.usage.loc["all", "exact_fraction"], facts.kind
-    if kind.unit == "draws":
-        return f"In {share:.1%} of the draws all {kind.decision}s are exact."
-    return f"{share:.1%} of the decisions are exact: they saw all {kind.rows}, or needed none."
+    share, info = facts.usage.loc["all", "exact_fraction"], facts.info
+    if info.unit == "draws":
+        return f"In {share:.1%} of the draws all {info.decision}s are exact."
+    return f"{share:.1%} of the decisions are exact: they saw all {info.rows}, or needed none."
 
 
 def _audited(facts: Facts, probability: float) -> str:
-    row, kind = facts.audit.loc["all"], facts.kind
+    row, info = facts.audit.loc["all"], facts.info
     n_audited, promised = row["n_audited"], row["promised"]
-    checked = f"{row['n_decisions']:,.0f} {kind.decision}s"
+    checked = f"{row['n_decisions']:,.0f} {info.decision}s"
     if not n_audited:
-        return f"Audit: none of the {checked} was checked on all {kind.rows}."
+        return f"Audit: none of the {checked} was checked on all {info.rows}."
     return (
-        f"Audit: {n_audited:,.0f} of {checked} checked on all {kind.rows}, "
+        f"Audit: {n_audited:,.0f} of {checked} checked on all {info.rows}, "
         f"{row['n_wrong']:,.0f} of these wrong: {row['wrong_rate']:.2%}, with "
         f"{probability:.0%} interval {row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}."
         + ("" if np.isnan(promised) else f" {_verdict(row)} the {promised:.2%} {facts.promise}.")
@@ -219,14 +219,14 @@ def _verdict(row: pd.Series) -> str:
 
 
 def _rows_and_looks(facts: Facts) -> list[str]:
-    row, kind = facts.usage.loc["all"], facts.kind
-    if kind.tests == {"None"}:
+    row, info = facts.usage.loc["all"], facts.info
+    if info.tests == {"None"}:
         return []
     return [
-        f"{kind.a_decision.capitalize()} read {row['data_fraction']:.2%} of "
-        f"{'its' if kind.is_gibbs else 'the'} {kind.rows} on average: mean "
+        f"{info.a_decision.capitalize()} read {row['data_fraction']:.2%} of "
+        f"{'its' if info.is_gibbs else 'the'} {info.rows} on average: mean "
         f"{row['rows_mean']:,.0f}, median {row['rows_median']:,.0f}, 95% quantile "
-        f"{row['rows_q95']:,.0f} {kind.rows}.",
+        f"{row['rows_q95']:,.0f} {info.rows}.",
         f"It took {row['looks_mean']:.1f} looks on average.",
     ]
 
@@ -240,11 +240,11 @@ def _accepted(facts: Facts) -> str:
     acceptance = facts.usage.loc["all", "acceptance"]
     if acceptance != acceptance:
         return "Acceptance is not known: step methods of other kinds record it as well."
-    if facts.kind.is_gibbs:
+    if facts.info.is_gibbs:
         return f"{acceptance:.0%} of the updates changed their entry."
     return f"{acceptance:.0%} of the proposals were accepted."
 
 
 def _set_up(facts: Facts) -> str:
-    seconds = facts.kind.constants("setup_seconds")
+    seconds = facts.info.constants("setup_seconds")
     return f"Setting up took {sum(seconds):.1f} s." if seconds else ""

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-__all__ = ["Kind"]
+__all__ = ["RunInfo"]
 
 _WITHOUT_VERDICT = {"None", "BarkerTest"}
 _BOUNDED = {"HoeffdingTest", "EmpiricalBernsteinTest"}
 
 
 @dataclass(frozen=True)
-class Kind:
+class RunInfo:
     """Who decided about what, and by which test.
 
     Parameters
@@ -25,10 +25,10 @@ class Kind:
     --------
     >>> import xarray as xr
     >>> from pymc_austerity.diagnostics import statistics_of
-    >>> from pymc_austerity.diagnostics.run_info import Kind
+    >>> from pymc_austerity.diagnostics.run_info import RunInfo
     >>> used = {"n_rows_used": (("chain", "draw"), [[100, 300]])}
-    >>> kind = Kind(statistics_of(xr.Dataset(used, attrs={"test": "BarkerTest"})))
-    >>> kind.sampler, kind.rows, kind.has_verdicts
+    >>> info = RunInfo(statistics_of(xr.Dataset(used, attrs={"test": "BarkerTest"})))
+    >>> info.sampler, info.rows, info.has_verdicts
     ('AusterityMH', 'rows', False)
     """
 
@@ -157,6 +157,6 @@ class Kind:
         if self.is_stratified:
             return remedy
         return (
-            f"{remedy}, sample by influence (control_variates='auto', strata='auto'), or take a "
+            f"{remedy}, sample by influence (control_variates='auto', sampling='auto'), or take a "
             "test that needs no normal means (test=EmpiricalBernsteinTest(...))"
         )

@@ -73,7 +73,7 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     if "stratum_sizes" in statistics.attrs:
         raise SettingError(
             "The run sampled rows by influence, where distances have another unit at every "
-            "decision: make the trial run with strata=None, or use AusterityMH(max_error=...)."
+            "decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
         )
     exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
     if exact < _MOSTLY:

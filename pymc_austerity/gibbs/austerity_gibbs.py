@@ -9,32 +9,28 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import (
-    RaveledVars,
-    StepMethodState,
-    dataclass_state,
-    make_shared_replacements,
+from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity.arguments import (
+    checked_batch_size,
+    checked_choice,
+    checked_fraction,
+    checked_tail,
+    refuse_positional,
 )
-from pymc_austerity.arguments import checked_fraction, checked_tail
-from pymc_austerity.deciding.checks import checked_batch_size, checked_choice
 from pymc_austerity.gibbs.checks import checked_binary_variables
 from pymc_austerity.gibbs.compiled import CompiledSweep
 from pymc_austerity.gibbs.factors import find_factors
 from pymc_austerity.gibbs.reference import ReferenceSweep
 from pymc_austerity.gibbs.starts import flipped_at_random
 from pymc_austerity.gibbs.sweep import Plan, Sweep, statistics_of_sweep
-from pymc_austerity.model import explain
 from pymc_austerity.sequential import StudentTTest
-from pymc_austerity.setup.model_inputs import (
-    checked_compile_kwargs,
-    checked_model,
-    raveled,
-    refuse_positional,
-)
-from pymc_austerity.setup.setup_progress import stages
-from pymc_austerity.setup.target import prepare
+from pymc_austerity.setup.model_inputs import checked_compile_kwargs, checked_model
+from pymc_austerity.setup.prepared import prepare
+from pymc_austerity.setup.problem import pose
+from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.interrupts import clean_interrupt
+from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
 
 __all__ = ["AusterityGibbs"]
@@ -50,10 +46,9 @@ _STATISTICS = {name: kind for name, kind in STATISTICS.items() if name != "scali
 
 @dataclass_state
 class GibbsState(StepMethodState):
-    """All that changes while a chain runs, and what must not have changed when it goes on."""
+    """All that changes while a chain runs, and fields that must match on resume."""
 
-    tune: bool
-    at_start: bool
+    phase: Phase
     epsilon: float = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
 
@@ -200,13 +195,12 @@ class AusterityGibbs(SubsamplingStep):
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
         self.rule = StudentTTest(self.epsilon)
-        self.tune = True
         self.audit_rng = np.random.default_rng(0)
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_binary_variables(vars, model)
         started = time.perf_counter()
-        with stages("AusterityGibbs") as say:
+        with setup_progress(type(self).__name__) as say:
             prepared = prepare(
                 model,
                 likelihood=likelihood,
@@ -215,20 +209,14 @@ class AusterityGibbs(SubsamplingStep):
                 initial_point=initial_point,
                 say=say,
             )
-            self.start = raveled(prepared.point, variables)
-            shared = make_shared_replacements(prepared.point, variables, model)
+            problem = pose(prepared, variables, compile_kwargs)
+            self.start = problem.start
             say("finding the factors of every entry")
-            self.factors = find_factors(
-                prepared,
-                variables,
-                shared,
-                shuffle=self.epsilon > 0.0,
-                compile_kwargs=compile_kwargs,
-            )
-        self._begin(variables, shared, prepared.likelihood, blocked=True, rng=rng)
+            self.factors = find_factors(problem, shuffle=self.epsilon > 0.0)
+        self._begin(problem, blocked=True, rng=rng)
         self.batch_size = int(self.factors.sizes.max()) if self.epsilon == 0.0 else batch
         self.sweep = self._built_sweep()
-        self._finish(started, explain(prepared.likelihood, variables))
+        self._finish(started, problem)
 
     def _built_sweep(self) -> Sweep:
         if not CompiledSweep.is_possible(self.factors):
@@ -241,7 +229,7 @@ class AusterityGibbs(SubsamplingStep):
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
         return {
-            "sampler": type(self).__name__,
+            **self._common_constants,
             "n_rows": int(self.factors.sizes.max()),
             "n_factors": self.n_rows,
             "epsilon": self.epsilon,
@@ -249,8 +237,6 @@ class AusterityGibbs(SubsamplingStep):
             "proposal": f"{self.scan} scan",
             "audit": self.audit,
             "steps_per_draw": self.start.size,
-            "subsampled": ", ".join(self.subsampled),
-            "setup_seconds": round(self.setup_seconds, 3),
             "control_variates": 0,
             "sampling": "Windows",
             "batch_size": self.batch_size,
@@ -261,8 +247,8 @@ class AusterityGibbs(SubsamplingStep):
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Update every entry, and record what it took."""
         state = np.array(apoint.data)
-        if self.at_start:
-            self.at_start = False
+        if self.phase.is_start:
+            self.phase = self.phase.begun()
             state = self._dispersed(state)
         plan = self._plan(self.rng, n_updates=state.size)
         outcomes = self.sweep(state, plan)
@@ -322,8 +308,7 @@ class AusterityGibbs(SubsamplingStep):
         if self.epsilon > 0.0:
             looks = f"{self.batch_size:,} at a look"
             test = f"{type(self.rule).__name__} test with epsilon={self.epsilon}"
-        return (
-            f"AusterityGibbs on {', '.join(self.subsampled)}: {sizes.size:,} binary entries, each "
-            f"with {each} of {self.n_rows:,} factors ({how}), {looks}; {self.scan} scan; "
-            f"{test} (set up in {self.setup_seconds:.1f} s)."
+        return self._summary_of(
+            f"{sizes.size:,} binary entries, each with {each} of {self.n_rows:,} factors ({how}), "
+            f"{looks}; {self.scan} scan; {test}"
         )

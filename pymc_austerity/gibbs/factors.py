@@ -1,6 +1,6 @@
 """The factors of every binary entry, in random order, stored once for all chains."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from pymc_austerity.gibbs.gathered import GatheredDifferences, compile_gathered_
 from pymc_austerity.gibbs.touching import touching_rows
 from pymc_austerity.gibbs.verify_touching import verify_touching
 from pymc_austerity.rows import SharedRows
-from pymc_austerity.setup.target import PreparedModel
+from pymc_austerity.setup.problem import Problem
 
 __all__ = ["Factors", "find_factors"]
 
@@ -64,14 +64,7 @@ class Factors:
         return bool(np.isfinite(changes).all())
 
 
-def find_factors(
-    prepared: PreparedModel,
-    variables: Sequence,
-    shared: Mapping,
-    *,
-    shuffle: bool,
-    compile_kwargs: dict | None,
-) -> Factors:
+def find_factors(problem: Problem, *, shuffle: bool) -> Factors:
     """Find out which factors touch which entry, verify it, and store them.
 
     With `shuffle` the factors of every entry are in random order, else in the user's order, in
@@ -84,10 +77,11 @@ def find_factors(
     NotRowwiseError
         The numbers do not agree with the model's graph.
     """
+    prepared, variables = problem.prepared, problem.variables
     split, point = prepared.likelihood, prepared.point
     dtype = np.int32 if split.n_rows < np.iinfo(np.int32).max else np.int64
     functions = compile_gathered_differences(
-        split, variables, shared, point, positions_dtype=dtype, compile_kwargs=compile_kwargs
+        *problem.parts, positions_dtype=dtype, compile_kwargs=problem.compile_kwargs
     )
     n_rows, rng = split.n_rows, prepared.rng if shuffle else None
     rows = SharedRows(
@@ -112,8 +106,7 @@ def find_factors(
         values = functions.values()
         return functions.rows(proposed, current, chosen.astype(dtype), *factors.data, *values)
 
-    start = np.concatenate([np.ravel(point[variable.name]) for variable in variables])
-    verify_touching(touching, differences, n_rows, rng=prepared.rng, dtype=start.dtype)
+    verify_touching(touching, differences, n_rows, rng=prepared.rng, dtype=problem.start.dtype)
     return factors
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
-from pymc_austerity.diagnostics.run_info import Kind
+from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, percent
 
@@ -105,12 +105,12 @@ def plot_audit(
 
 def _why_not(idata: Any, step_method: int | None) -> str:
     runs = idata.values() if isinstance(idata, dict) else [idata]
-    kinds = [Kind(statistics_of(run, step_method=step_method)) for run in runs]
-    reasons = [kind.nothing_to_audit for kind in kinds]
+    infos = [RunInfo(statistics_of(run, step_method=step_method)) for run in runs]
+    reasons = [info.nothing_to_audit for info in infos]
     return (
         reasons[0]
         if all(reasons)
-        else f"No decision was audited: pass audit=0.1 to {kinds[0].sampler}."
+        else f"No decision was audited: pass audit=0.1 to {infos[0].sampler}."
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.diagnostics import statistics_of
-from pymc_austerity.diagnostics.run_info import Kind
+from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, colour, finished, percent, pyplot
 
@@ -92,7 +92,7 @@ def plot_data_usage(
         _scale(axes, scale, (bins[0], bins[-1]))
     draw = "draw" + (f" (lines: mean of {window} draws)" if window > 1 else "")
     finished(left, shares="y", xlabel=draw, ylabel=read)
-    finished(right, shares="xy", xlabel=f"share of the {Kind(statistics).unit}", ylabel=read)
+    finished(right, shares="xy", xlabel=f"share of the {RunInfo(statistics).unit}", ylabel=read)
     return np.array([left, right], dtype=object)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.diagnostics import statistics_of
-from pymc_austerity.diagnostics.run_info import Kind
+from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
 
@@ -88,7 +88,7 @@ def plot_decision_errors(
     low, high = _range(distances, curve)
     inside = distances[(distances >= low) & (distances <= high)]
     beyond = 1.0 - inside.size / distances.size
-    unit = Kind(statistics).unit
+    unit = RunInfo(statistics).unit
     label = f"{unit} of the run" + (f" ({beyond:.1%} lie beyond)" if beyond > 0.0 else "")
     weights = np.full(inside.size, 1.0 / distances.size)
     bins = np.linspace(low, high, 41)

@@ -1,6 +1,6 @@
 """Gradients for the proposals that follow them, from the rows of a step method."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, cast
 
@@ -23,8 +23,8 @@ from pymc_austerity.rows import (
     RowSource,
 )
 from pymc_austerity.sequential import BarkerTest
-from pymc_austerity.setup.model_inputs import raveled
-from pymc_austerity.setup.target import Machinery, PreparedModel
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.ratio import PosteriorRatio
 
 __all__ = ["RowGradients", "with_gradients"]
 
@@ -130,13 +130,7 @@ class IndependentRows:
 
 
 def with_gradients(
-    proposal: Proposal[Any],
-    prepared: PreparedModel,
-    machinery: Machinery,
-    variables: Sequence,
-    shared: Mapping,
-    settings: Settings,
-    compile_kwargs: dict[str, Any] | None = None,
+    proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio, settings: Settings
 ) -> Proposal[Any]:
     """Give a proposal the gradients that it asks for, if it does.
 
@@ -149,28 +143,25 @@ def with_gradients(
     if not hasattr(proposal, "with_gradients"):
         return proposal
     asking = cast(GradientProposal[Any], proposal)
-    name, n_rows = type(proposal).__name__, prepared.likelihood.n_rows
-    _refuse_discrete(name, prepared, variables)
+    name, n_rows = type(proposal).__name__, problem.likelihood.n_rows
+    _refuse_discrete(name, problem)
     batch_size = min(asking.batch_size or n_rows, n_rows)
-    anchor = None if batch_size == n_rows else _anchor(name, asking, machinery)
+    anchor = None if batch_size == n_rows else _anchor(name, asking, ratio)
     try:
         function = compile_gradient(
-            prepared.likelihood,
-            variables,
-            shared,
-            prepared.point,
+            *problem.parts,
             order=0 if anchor is None else anchor.order,
-            compile_kwargs=compile_kwargs,
+            compile_kwargs=problem.compile_kwargs,
         )
     except underivable as error:
         raise SettingError(
             f"{name} cannot be used because an operation of the model has no gradient: use "
             "RandomWalkProposal() instead."
         ) from error
-    start = raveled(prepared.point, variables)
+    start = problem.start
     gradients = RowGradients(
         function,
-        _draw(machinery, settings, everything=batch_size == n_rows),
+        _draw(ratio, settings, everything=batch_size == n_rows),
         anchor,
         n_rows,
         batch_size,
@@ -181,9 +172,9 @@ def with_gradients(
     return asking.with_gradients(gradients)
 
 
-def _refuse_discrete(name: str, prepared: PreparedModel, variables: Sequence) -> None:
-    model = prepared.likelihood.model
-    discrete = [model.values_to_rvs[v].name for v in variables if v.dtype in discrete_types]
+def _refuse_discrete(name: str, problem: Problem) -> None:
+    names = problem.model.values_to_rvs
+    discrete = [names[v].name for v in problem.variables if v.dtype in discrete_types]
     if discrete:
         raise SettingError(
             f"{name} follows gradients, and {', '.join(map(repr, discrete))} is discrete: leave it "
@@ -191,21 +182,21 @@ def _refuse_discrete(name: str, prepared: PreparedModel, variables: Sequence) ->
         )
 
 
-def _anchor(name: str, proposal: GradientProposal[Any], machinery: Machinery) -> Anchor | None:
-    if proposal.control_variates is True and machinery.anchor is None:
+def _anchor(name: str, proposal: GradientProposal[Any], ratio: PosteriorRatio) -> Anchor | None:
+    if proposal.control_variates is True and ratio.anchor is None:
         raise SettingError(
             f"{name}(control_variates=True) needs the control variates of the step method, which "
             "has none: let AusterityMH have them, or use control_variates='auto'."
         )
-    return machinery.anchor if proposal.control_variates else None
+    return ratio.anchor if proposal.control_variates else None
 
 
-def _draw(machinery: Machinery, settings: Settings, *, everything: bool) -> RowDraw:
+def _draw(ratio: PosteriorRatio, settings: Settings, *, everything: bool) -> RowDraw:
     if everything:
-        return AllRows(machinery.source)
-    if isinstance(machinery.sampling, StratifiedSampling):
-        return IndependentRows(machinery.source)
-    return row_draw(machinery.source, settings)
+        return AllRows(ratio.source)
+    if isinstance(ratio.sampling, StratifiedSampling):
+        return IndependentRows(ratio.source)
+    return row_draw(ratio.source, settings)
 
 
 def _decisions(settings: Settings) -> Literal["metropolis", "barker", "none"]:

@@ -21,7 +21,6 @@ __all__ = [
     "checked_point",
     "checked_variables",
     "raveled",
-    "refuse_positional",
 ]
 
 
@@ -97,15 +96,6 @@ def checked_point(value: Any, model: pm.Model) -> dict[str, NDArray]:
                 f"{np.shape(array)}: change values of what model.initial_point() returns."
             )
     return dict(value)
-
-
-def refuse_positional(cls: type, arguments: Sequence) -> None:
-    """All arguments but the variables have names."""
-    if arguments:
-        raise SettingTypeError(
-            f"{cls.__name__} takes one argument without a name, the variables, and was given "
-            f"{len(arguments)} more: name them, as in {cls.__name__}(epsilon=0.05)."
-        )
 
 
 def checked_variables(variables: Any, model: pm.Model) -> list:

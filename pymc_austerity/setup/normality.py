@@ -11,9 +11,9 @@ from pymc_austerity.control_variates import differences_of_all
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
-from pymc_austerity.proposals import Layout, Proposal
+from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import StratifiedDesign
-from pymc_austerity.setup.target import Machinery
+from pymc_austerity.setup.target import Target
 
 __all__ = ["check_normality"]
 
@@ -26,22 +26,16 @@ _USUAL_SPREAD = 2.38
 
 
 def check_normality(
-    machinery: Machinery,
-    proposal: Proposal,
-    layout: Layout,
-    start: NDArray,
-    settings: Settings,
-    *,
-    rng: np.random.Generator,
+    target: Target, proposal: Proposal, settings: Settings, *, rng: np.random.Generator
 ) -> NormalityCheck | None:
     """Compare the t statistic of first looks at real differences with Student's t.
 
     Parameters
     ----------
-    machinery : Machinery
+    target : Target
         Differences, and how they are sampled.
-    proposal, layout, start
-        What makes pairs of points where there is no approximation of the posterior.
+    proposal : Proposal
+        Makes pairs of points where there is no approximation of the posterior.
     settings : Settings
         Which test decides, and how strictly.
     rng : numpy.random.Generator
@@ -50,7 +44,7 @@ def check_normality(
     Returns
     -------
     NormalityCheck or None
-        None where the test takes nothing for normal, no differences could be had, or all of them
+        None where the test does not assume normality, no differences are finite, or all of them
         are the same.
 
     Warns
@@ -58,13 +52,11 @@ def check_normality(
     AusterityWarning
         The t statistic has tails that are too heavy.
     """
-    if not settings.is_t_test or machinery.sampling.is_exact:
+    if not settings.is_t_test or target.sampling.is_exact:
         return None
-    design = machinery.sampling.design
-    pairs = _pairs(machinery, proposal, layout, start, rng)
-    differences = [
-        differences_of_all(machinery.row_function, *pair, machinery.source) for pair in pairs
-    ]
+    design = target.sampling.design
+    pairs = _pairs(target, proposal, rng)
+    differences = [differences_of_all(target.row_function, *pair, target.source) for pair in pairs]
     _warn_of_hard_supports(differences)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
@@ -81,13 +73,9 @@ def check_normality(
 
 
 def _pairs(
-    machinery: Machinery,
-    proposal: Proposal,
-    layout: Layout,
-    start: NDArray,
-    rng: np.random.Generator,
+    target: Target, proposal: Proposal, rng: np.random.Generator
 ) -> Iterator[tuple[NDArray, NDArray]]:
-    approximation = machinery.approximation
+    approximation, layout, start = target.approximation, target.layout, target.start
     scalable = bool((layout.n_categories == 0).all()) and getattr(proposal, "unconstrained", True)
     for _ in range(_PAIRS):
         if approximation is not None:
@@ -96,14 +84,14 @@ def _pairs(
             yield proposed, current
             continue
         proposed, _ = proposal.propose(proposal.init(layout, None), start, rng)
-        yield (_shortened(machinery, proposed, start) if scalable else proposed), start
+        yield (_shortened(target, proposed) if scalable else proposed), start
 
 
-def _shortened(machinery: Machinery, proposed: NDArray, start: NDArray) -> NDArray:
+def _shortened(target: Target, proposed: NDArray) -> NDArray:
     """A step of the length that a tuned random walk will take: see `expected_error`."""
-    length = _A_LITTLE
+    start, length = target.start, _A_LITTLE
     near = (start + length * (proposed - start)).astype(start.dtype)
-    differences = differences_of_all(machinery.row_function, near, start, machinery.source)
+    differences = differences_of_all(target.row_function, near, start, target.source)
     spread = math.sqrt(differences.size) * float(np.std(differences))
     if not 0.0 < spread < math.inf:
         return proposed
@@ -127,8 +115,8 @@ def _remedy(check: NormalityCheck, design: StratifiedDesign) -> str:
     if design.sizes.size == 1:
         return (
             "A few rows weigh too much for uniform samples of this size: sample by influence "
-            "(control_variates='auto', strata='auto'), choose a larger batch_size, or a test that "
-            "does not need normal means (pymc_austerity.EmpiricalBernsteinTest)."
+            "(control_variates='auto', sampling='auto'), choose a larger batch_size, or a test "
+            "that does not need normal means (pymc_austerity.EmpiricalBernsteinTest)."
         )
     return (
         f"Stratum {check.worst_stratum} is the least normal: choose a larger batch_size, which "

@@ -1,19 +1,15 @@
 """A short run before the chains, to find the mean of the posterior."""
 
-from dataclasses import replace
-
-import numpy as np
-from numpy.typing import NDArray
-
-from pymc_austerity.deciding.decider import Decisions
+from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.proposals import Center, Layout, Outcome, ProposalMixture
-from pymc_austerity.setup.target import Machinery
+from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.ratio import PosteriorRatio
 
 __all__ = ["about_mean"]
 
 _ROUNDS = (250, 500, 1_000, 2_000)
-"""Steps about each of the centres found so far."""
+"""Steps about each of the centers found so far."""
 
 _CLOSE = 0.01
 """Squared distance from the mean, in standard deviations, that is not worth more steps. Chains that
@@ -24,12 +20,11 @@ _EFFICIENT = 0.4
 
 
 def about_mean(
-    machinery: Machinery,
+    ratio: PosteriorRatio,
+    approximation: GaussianApproximation,
     mixture: ProposalMixture,
-    layout: Layout,
-    start: NDArray,
-    rng: np.random.Generator,
-) -> Machinery:
+    problem: Problem,
+) -> GaussianApproximation:
     """Move the normal approximation from the mode of the posterior to its mean.
 
     Where the posterior is skewed, proposals from a normal distribution about its mode are hardly
@@ -38,26 +33,24 @@ def about_mean(
 
     Parameters
     ----------
-    machinery : Machinery
-        What decisions need; with an anchor.
+    ratio : PosteriorRatio
+        What decisions are about; with an anchor.
+    approximation : GaussianApproximation
+        About the mode.
     mixture : ProposalMixture
         Proposals.
-    layout, start
-        Layout of the variables, and an array of the type of their points.
-    rng : numpy.random.Generator
-        Source of randomness.
+    problem : Problem
+        Layout of the variables, type of their points, and source of randomness.
     """
-    approximation = machinery.approximation
-    if approximation is None:
-        return machinery
-    decisions, center = Decisions(Settings(audit=0.0)), Center(approximation)
-    current = approximation.mean.astype(start.dtype)
+    decider, center = Decider(Settings(audit=0.0), ratio), Center(approximation)
+    rng, layout = problem.prepared.rng, problem.layout
+    current = approximation.mean.astype(problem.start.dtype)
     for n_steps in _ROUNDS:
         state = mixture.init(layout, approximation)
         center.discount()
         for _ in range(n_steps):
             proposed, log_ratio = mixture.propose(state, current, rng)
-            decision = machinery.decide(decisions, proposed, current, log_ratio, rng)
+            decision = decider.decide(proposed, current, log_ratio, rng)
             following = proposed if decision.accept else current
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             state, current = mixture.tune(state, outcome), following
@@ -67,4 +60,4 @@ def about_mean(
         approximation = center.estimate()
         if center.uncertainty < _CLOSE:
             break
-    return replace(machinery, approximation=approximation)
+    return approximation

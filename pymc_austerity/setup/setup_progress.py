@@ -6,19 +6,19 @@ from typing import TypeAlias
 
 from rich.console import Console
 
-__all__ = ["Say", "stages"]
+__all__ = ["Say", "setup_progress"]
 
 Say: TypeAlias = Callable[[str], object]
 """Tell the user which stage begins."""
 
 
 @contextmanager
-def stages(name: str = "AusterityMH") -> Iterator[Say]:
+def setup_progress(name: str) -> Iterator[Say]:
     """Show a spinner with the current stage on terminals and in notebooks, nothing elsewhere.
 
     Examples
     --------
-    >>> with stages() as say:
+    >>> with setup_progress("AusterityMH") as say:
     ...     _ = say("finding the posterior mode")
     """
     console = Console(stderr=True)

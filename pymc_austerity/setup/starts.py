@@ -1,79 +1,29 @@
-"""What is known of the variables before the first step: their kinds and where chains start."""
+"""Where chains start."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import (
-    BernoulliRV,
-    CategoricalRV,
-    discrete_types,
-    make_initial_point_fn,
-)
-from pymc_austerity.distributions import on_manifold
-from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals import Block, GaussianApproximation, Layout, Proposal
-from pymc_austerity.setup.model_inputs import raveled
-from pymc_austerity.setup.target import Machinery
+from pymc_austerity.proposals import GaussianApproximation, Layout, Proposal
+from pymc_austerity.setup.target import Target
 
-__all__ = ["anchor_point", "disperse", "disperse_about", "layout_of", "start_of_chain"]
+__all__ = ["disperse", "disperse_about", "start_of_chain"]
 
 _RETRIES = 10
 
 
-def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]) -> Layout:
-    """Kinds of the entries of the raveled variables."""
-    kinds = [
-        np.full(np.size(point[variable.name]), _n_categories(variable, model, point))
-        for variable in variables
-    ]
-    firsts = np.cumsum([0, *map(len, kinds)])
-    blocks = tuple(
-        Block(
-            variable.name,
-            np.shape(point[variable.name]),
-            int(first),
-            orthonormal=on_manifold(model.values_to_rvs[variable]),
-        )
-        for variable, first in zip(variables, firsts[:-1], strict=True)
-    )
-    return Layout(np.concatenate(kinds).astype(np.int64), blocks)
-
-
-def _n_categories(variable: pm.Model, model: pm.Model, point: Mapping[str, NDArray]) -> int:
-    if variable.dtype not in discrete_types:
-        return 0
-    random_variable = model.values_to_rvs[variable]
-    distribution = random_variable.owner.op
-    if isinstance(distribution, BernoulliRV):
-        return 2
-    if isinstance(distribution, CategoricalRV):
-        # the last input of a categorical variable is its vector of probabilities
-        (length,) = model.replace_rvs_by_values([random_variable.owner.inputs[-1].shape[-1]])
-        evaluate = model.compile_fn(length, inputs=model.value_vars, on_unused_input="ignore")
-        return int(evaluate(point))
-    return 1
-
-
-def start_of_chain(
-    machinery: Machinery,
-    layout: Layout,
-    point: NDArray,
-    rng: np.random.Generator,
-    *,
-    proposal: Proposal[Any],
-) -> NDArray:
+def start_of_chain(target: Target, rng: np.random.Generator, *, proposal: Proposal[Any]) -> NDArray:
     """Overdispersed start about a normal approximation of the posterior, or about the point."""
+    point = target.start
 
     def is_possible(candidate: NDArray) -> bool:
-        return machinery.is_possible(candidate, point)
+        return target.is_possible(candidate, point)
 
-    if machinery.approximation is not None:
-        return disperse_about(machinery.approximation, point, is_possible, rng)
-    return disperse(point, layout, is_possible, rng, proposal=proposal)
+    if target.approximation is not None:
+        return disperse_about(target.approximation, point, is_possible, rng)
+    return disperse(point, target.layout, is_possible, rng, proposal=proposal)
 
 
 def disperse(
@@ -151,55 +101,4 @@ def disperse_about(
         if is_possible(candidate):
             return candidate
         width /= 2.0
-    return point
-
-
-def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:
-    """The raveled point, in unconstrained space, that a user gives in one of several forms.
-
-    Parameters
-    ----------
-    anchor : None, dict, InferenceData or DataTree
-        Values of the free variables by name, or draws of them, whose mean is taken.
-    variables : sequence
-        Value variables of the step method.
-    model : pymc.Model
-        The model they belong to.
-    """
-    if anchor is None:
-        return None
-    if hasattr(anchor, "posterior"):
-        draws = anchor.posterior
-        anchor = {
-            rv.name: draws[rv.name].mean(("chain", "draw")).values
-            for rv in model.free_RVs
-            if rv.name in draws
-        }
-    names = [rv.name for rv in model.free_RVs]
-    if not isinstance(anchor, Mapping):
-        raise SettingTypeError(
-            f"anchor of type {type(anchor).__name__} is not a point: give a dictionary with values "
-            "of the free variables, or what pm.sample returned."
-        )
-    missing = sorted(set(names) - set(anchor))
-    if missing:
-        raise SettingError(
-            f"anchor lacks {', '.join(map(repr, missing))}: give a value for every free variable."
-        )
-    shapes = model.eval_rv_shapes()
-    for name in names:
-        shape, found = tuple(map(int, shapes[name])), np.shape(anchor[name])
-        if found != shape:
-            raise SettingError(
-                f"anchor has a value of shape {found} for {name!r}: give one of shape {shape}."
-            )
-    overrides = {model[name]: np.asarray(anchor[name]) for name in names}
-    point = raveled(
-        make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0), variables
-    )
-    if not np.isfinite(point).all():
-        raise SettingError(
-            "anchor is not finite in unconstrained space: give finite values inside of the support "
-            "of every free variable."
-        )
     return point

@@ -1,15 +1,17 @@
-"""Variables that only one kind of proposal can move."""
+"""Proposals that cannot move the variables at hand, or cannot go without a test."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pymc as pm
 
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ReversibleJumpProposal, UserProposal
+from pymc_austerity.setup.problem import Problem
 
-__all__ = ["is_unconstrained", "refuse_unsuitable"]
+__all__ = ["is_unconstrained", "refuse_local", "refuse_uncorrected", "refuse_unsuitable"]
 
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
@@ -46,6 +48,33 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
                 "would not keep: move it together with its indicators, with "
                 f"AusterityMH(proposal=ReversibleJumpProposal({name!r}, ...))."
             )
+
+
+def refuse_local(problem: Problem) -> None:
+    """Refuse variables with one entry per row."""
+    rowwise = problem.likelihood.local_variables
+    local = [variable for variable in problem.variables if variable in rowwise]
+    if not local:
+        return
+    model = problem.model
+    names = [model.values_to_rvs[variable].name for variable in local]
+    others = [rv.name for rv in model.free_RVs if rv.name not in names]
+    raise SettingError(
+        f"{', '.join(map(repr, names))} has one entry per row, so that a step on it cannot be made "
+        f"cheap by reading fewer rows: leave it to another step method with "
+        f"AusterityMH(vars={others!r})."
+    )
+
+
+def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> None:
+    """Refuse to accept everything from a proposal that does not follow gradients."""
+    if settings.test is None and not hasattr(proposal, "with_gradients"):
+        names = {type(None): "the default proposal", UserProposal: "a function"}
+        name = names.get(type(proposal), type(proposal).__name__)
+        raise SettingError(
+            f"test=None accepts every proposal, and {name} does not follow the posterior by "
+            "itself: give proposal=LangevinProposal(step_size=...), or leave test out."
+        )
 
 
 def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:

@@ -1,8 +1,9 @@
 """What every step method of this package is to PyMC, whatever it proposes and decides."""
 
+import inspect
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from pymc_austerity._pymc import (
@@ -11,9 +12,11 @@ from pymc_austerity._pymc import (
     get_random_generator,
 )
 from pymc_austerity.errors import StaleDataError
-from pymc_austerity.model import RowLikelihood
+from pymc_austerity.model import explain
+from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
+from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
 
@@ -33,29 +36,34 @@ class SubsamplingStep(ArrayStepShared):
     default_tune_steps = 1_000
     stats_dtypes_shapes = STATISTICS
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Show the arguments of ``__init__``, which PyMC's ``__new__`` hides."""
+        super().__init_subclass__(**kwargs)
+        _, *arguments = inspect.signature(cls.__init__).parameters.values()
+        public = [argument for argument in arguments if not argument.name.startswith("_")]
+        cls.__signature__ = inspect.Signature(public)
+
     def _begin(
         self,
-        variables: Sequence,
-        shared: Mapping,
-        likelihood: RowLikelihood,
+        problem: Problem,
         *,
         blocked: bool,
         rng: Any,
     ) -> None:
         """Tell PyMC what is moved, and note what is subsampled."""
-        super().__init__(variables, shared, blocked=blocked, rng=rng)
-        self.n_rows = likelihood.n_rows
-        self.subsampled = likelihood.subsampled
-        self.at_start = False
-        self._replaced_data: Callable[[], list[str]] = likelihood.stale
+        super().__init__(problem.variables, problem.shared, blocked=blocked, rng=rng)
+        self.n_rows = problem.likelihood.n_rows
+        self.subsampled = problem.likelihood.subsampled
+        self.phase = Phase.TUNING
+        self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
 
-    def _finish(self, started: float, explanation: str) -> None:
+    def _finish(self, started: float, problem: Problem) -> None:
         """Note how long setting up took, and say what was built."""
         self.reset_tuning()
         self.setup_seconds = time.perf_counter() - started
         types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
-        self._explanation = explanation
+        self._explanation = explain(problem.likelihood, problem.variables)
         _log.info(self.summary)
 
     @property
@@ -64,9 +72,24 @@ class SubsamplingStep(ArrayStepShared):
         raise NotImplementedError
 
     @property
+    def _common_constants(self) -> dict[str, Any]:
+        return {
+            "sampler": type(self).__name__,
+            "n_rows": self.n_rows,
+            "subsampled": ", ".join(self.subsampled),
+            "setup_seconds": round(self.setup_seconds, 3),
+        }
+
+    @property
     def summary(self) -> str:
         """What was built, in one line."""
         raise NotImplementedError
+
+    def _summary_of(self, words: str) -> str:
+        return (
+            f"{type(self).__name__} on {', '.join(self.subsampled)}: {words} "
+            f"(set up in {self.setup_seconds:.1f} s)."
+        )
 
     # ------------------------------------------------------------------ a chain
 
@@ -79,13 +102,22 @@ class SubsamplingStep(ArrayStepShared):
         defer_interrupts()
         self._refuse_stale_data()
         self.rng = get_random_generator(rng, copy=False)
-        self.at_start = True
+        self.phase = Phase.START
         self.reset_tuning()
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, unless the chain was interrupted since the one before."""
         stop_if_interrupted()
         return super().step(point)
+
+    @property
+    def tune(self) -> bool:
+        """Whether the chain is tuning; PyMC sets it."""
+        return self.phase.is_tuning
+
+    @tune.setter
+    def tune(self, tuning: bool) -> None:
+        self.phase = self.phase.with_tuning(tuning)
 
     def reset_tuning(self) -> None:
         """Forget what was learnt."""

@@ -1,4 +1,27 @@
-"""What every draw records."""
+"""What every draw records.
+
+================== ======= ====================================================================
+name               type    meaning
+================== ======= ====================================================================
+accepted           float64 1 if the proposal was accepted, else 0
+n_rows_used        int64   rows whose likelihood was evaluated for the decision
+data_fraction      float64 the same as a share of all rows
+n_looks            int64   looks of the sequential test; 0 if the prior alone decided
+decision_error     float64 tail probability at the decision; 0 when it is exact
+standardized_mean  float64 estimated distance of the mean from the threshold (mu_std); NaN where
+                           it is not defined
+used_all_rows      bool    whether the decision is exact because all rows were seen
+audited            bool    whether the decision was checked on all rows
+audit_agrees       bool    whether all rows agreed (True where not audited)
+n_audited          int64   decisions checked on all rows: 1 or 0 with one step per draw
+n_wrong            int64   those of them that all rows contradict
+scaling            float64 size of the proposal
+test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
+================== ======= ====================================================================
+
+With several steps per draw integers are sums, booleans hold for all the steps (``audited``: for
+any), the others are means.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -25,7 +48,7 @@ STATISTICS: dict[str, tuple[type, list]] = {
     "scaling": (np.float64, []),
     "test_epsilon": (np.float64, []),
 }
-"""Name, type and shape of the statistics; their meaning is in `AusterityMH`."""
+"""Name, type and shape of the statistics; their meaning is above."""
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -40,7 +40,7 @@ def fake(exact=True, **attrs):
     ("run", "word"),
     [
         (fake(n_rows=100, steps_per_draw=5), "steps_per_draw=1"),
-        (fake(n_rows=100, stratum_sizes=[50, 50]), "strata=None"),
+        (fake(n_rows=100, stratum_sizes=[50, 50]), "sampling='windows'"),
         (fake(n_rows=100).assign(standardized_mean=fake().n_looks * np.nan), "nothing to design"),
         (fake(exact=False, n_rows=100), "epsilon=0"),
         (fake(), "lacks 'n_rows'"),

@@ -40,7 +40,7 @@ def questions_at_the_border(sampler, rng):
     """Thresholds equal to the sum of all differences, but for rounding: mu_std is 0."""
     for _ in range(N_QUESTIONS):
         question = triples.ask(sampler, near_the_mode(rng), rng)
-        all_rows = sampler.machinery.sampling.begin(question.proposed, question.current, rng).look()
+        all_rows = sampler.target.sampling.begin(question.proposed, question.current, rng).look()
         yield replace(question, log_threshold=all_rows.total - 1e-9)
 
 
@@ -56,7 +56,7 @@ def error_rates(sampler, ask, rng):
     """
     rates = []
     for _ in range(N_ORDERS):
-        all_rows = sampler.machinery.sampling
+        all_rows = sampler.target.sampling
         questions = list(ask(sampler, rng))
         exact = [asked.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
         rates.append([])
@@ -92,7 +92,7 @@ class TestSyntheticRows:
 class TestAcceptance:
     def test_differences_are_those_of_the_full_model(self, sampler, rng):
         question = triples.ask(sampler, near_the_mode(rng), rng)
-        all_rows = sampler.machinery.sampling.begin(question.proposed, question.current, rng).look()
+        all_rows = sampler.target.sampling.begin(question.proposed, question.current, rng).look()
         rows = triples.differences(sampler, question)
         assert rows.shape == (N_ROWS,)
         assert rows.sum() == pytest.approx(all_rows.total, rel=1e-9)
@@ -102,7 +102,7 @@ class TestAcceptance:
         rows = [triples.differences(sampler, question) for question in asked_about]
         trial = triples.trial_run(rows, asked_about)
         for k, question in enumerate(asked_about):
-            exact = asked.answer(sampler.machinery.sampling, question, epsilon=0.0, rng=rng)
+            exact = asked.answer(sampler.target.sampling, question, epsilon=0.0, rng=rng)
             assert trial.mu_std[k] == pytest.approx(exact.standardized_mean, rel=1e-3)
             assert trial.log_ratio[k] == pytest.approx(
                 rows[k].sum() - question.log_threshold + question.log_u, rel=1e-6
@@ -204,7 +204,7 @@ def test_digits(data_folder, rng):
         sampler = digits.papers_walk(mode.size, epsilon=0.0)
         points = triples.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
     questions = [triples.ask(sampler, point, rng) for point in points]
-    all_rows = sampler.machinery.sampling
+    all_rows = sampler.target.sampling
     exact = [asked.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
     mu_std = np.array([right.standardized_mean for right in exact])
     error, share = shown.theory(mu_std, EPSILON, sampler.n_rows)

@@ -109,13 +109,8 @@ def test_statistics(built):
 def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
     model, step = built
     log_density = model.compile_logp()
-    kinds = step.layout
-    starts = np.array(
-        [
-            start_of_chain(step.machinery, kinds, step.start, rng, proposal=step.proposal)
-            for _ in range(4)
-        ]
-    )
+    kinds = step.target.layout
+    starts = np.array([start_of_chain(step.target, rng, proposal=step.proposal) for _ in range(4)])
     assert len(np.unique(starts, axis=0)) == 4
     for start in starts:
         point = {

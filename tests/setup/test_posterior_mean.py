@@ -38,7 +38,7 @@ def test_proposals_are_made_about_the_mean():
     model, alpha = rare_category(100_000)
     with model:
         step = AusterityMH()
-    mode, mean = step.anchor.point[1], step.machinery.approximation.mean[1]
+    mode, mean = step.anchor.point[1], step.target.approximation.mean[1]
     assert expit(alpha + mode) < 0.1
     gap = mean_of_beta(alpha) - mode
     assert gap < -0.5  # skewed
@@ -49,7 +49,7 @@ def test_other_proposals_have_no_use_for_it():
     model, _ = rare_category(5_000)
     with model:
         step = AusterityMH(proposal=CrankNicolsonProposal(0.5))
-    np.testing.assert_array_equal(step.machinery.approximation.mean, step.anchor.point)
+    np.testing.assert_array_equal(step.target.approximation.mean, step.anchor.point)
 
 
 def test_a_posterior_that_is_nearly_normal_is_left_alone():
@@ -60,4 +60,4 @@ def test_a_posterior_that_is_nearly_normal_is_left_alone():
         beta = pm.Normal("beta", 0.0, 1.0, shape=5)
         pm.Bernoulli("y", logit_p=x @ beta, observed=y)
         step = AusterityMH()
-    np.testing.assert_array_equal(step.machinery.approximation.mean, step.anchor.point)
+    np.testing.assert_array_equal(step.target.approximation.mean, step.anchor.point)

@@ -63,8 +63,9 @@ def test_audit_out_of_range(audit):
     refused(SettingError, "audit", "between 0 and 1", audit=audit)
 
 
-def test_unknown_way_of_drawing_rows():
-    refused(SettingError, "rows='random'", "'windows'", "'fresh'", rows="random")
+@pytest.mark.parametrize("sampling", ["random", None, 10])
+def test_unknown_way_of_sampling_rows(sampling):
+    refused(SettingError, f"sampling={sampling!r}", "'windows'", "'fresh'", sampling=sampling)
 
 
 @pytest.mark.parametrize("choice", [3, "second", True, 1.0])
@@ -81,10 +82,6 @@ def test_control_variates_that_cannot_be_had():
     refused(SettingError, "discrete variables", "'auto'", model=model, control_variates=2)
     with model:
         assert "no control variates because there are discrete" in AusterityMH().explain()
-
-
-def test_unknown_strata():
-    refused(SettingError, "strata", "'auto'", strata=10)
 
 
 @pytest.mark.parametrize("anchor", [3.0, "mode"])

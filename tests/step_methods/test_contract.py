@@ -244,7 +244,7 @@ def test_one_step_method_for_each_variable_on_shared_rows():
     with model:
         compound = AusterityMH(blocked=False, **PAPER)
     assert [step.var_names for step in compound.methods] == [("beta",), ("sigma_log__",)]
-    sources = {id(step.machinery.source) for step in compound.methods}
+    sources = {id(step.target.source) for step in compound.methods}
     assert len(sources) == 1
     idata = sample(compound, model, draws=200, tune=300)
     assert abs(float(idata.posterior["sigma"].mean()) - 1.0) < 0.15

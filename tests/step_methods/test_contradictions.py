@@ -17,7 +17,7 @@ from pymc_austerity import (
     StiefelProposal,
     StudentTTest,
 )
-from tests.step_methods.models import groups, normal_mean, normal_regression
+from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 from tests.step_methods.test_bad_input import refused
 
 
@@ -64,12 +64,23 @@ def test_a_default_that_is_written_contradicts_nothing():
     ("settings", "words"),
     [
         ({"control_variates": None}, "control_variates=None"),
-        ({"rows": "fresh"}, "rows='fresh'"),
         ({"test": HoeffdingTest(1.0)}, "HoeffdingTest"),
+        ({"batch_size": 39}, "batch_size=39"),
     ],
 )
-def test_strata_that_cannot_be_had(settings, words):
-    refused(SettingError, "strata='auto'", words, "leave one", strata="auto", **settings)
+def test_strata_that_are_not_possible(settings, words):
+    refused(SettingError, "sampling='strata'", words, "leave one", sampling="strata", **settings)
+
+
+def test_strata_where_the_model_has_no_control_variates():
+    words = ["discrete variables", "use sampling='auto'"]
+    refused(SettingError, "sampling='strata'", *words, model=switch_point(), sampling="strata")
+
+
+def test_strata_by_name_are_the_default_with_control_variates():
+    with normal_mean():
+        named, default = AusterityMH(sampling="strata"), AusterityMH()
+    assert named.constants["sampling"] == default.constants["sampling"] == "StratifiedWindows"
 
 
 def test_an_anchor_without_control_variates():
@@ -78,7 +89,7 @@ def test_an_anchor_without_control_variates():
 
 def test_fresh_rows_are_fresh_with_control_variates_too():
     with normal_mean():
-        step = AusterityMH(rows="fresh")
+        step = AusterityMH(sampling="fresh")
     assert step.anchor is not None
     assert step.constants["sampling"] == "FreshRows"
     assert "uniform samples of 2,000 rows drawn anew, 500 at a look" in step.summary

@@ -27,12 +27,12 @@ def chain_of(step, start, n_steps):
 @pytest.mark.parametrize(
     "settings", [{"epsilon": 0.0}, {"batch_size": N_ROWS}, {"batch_size": 10**9}]
 )
-@pytest.mark.parametrize("rows", ["windows", "fresh"])
-def test_all_rows_give_the_chain_of_a_full_data_sampler(settings, rows):
+@pytest.mark.parametrize("sampling", ["windows", "fresh"])
+def test_all_rows_give_the_chain_of_a_full_data_sampler(settings, sampling):
     model = normal_regression()
     walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
     with model:
-        step = AusterityMH(proposal=walk, rows=rows, tune=False, rng=11, **settings)
+        step = AusterityMH(proposal=walk, sampling=sampling, tune=False, rng=11, **settings)
     start = model.initial_point()
     chain, statistics = chain_of(step, start, 300)
 

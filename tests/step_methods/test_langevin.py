@@ -51,7 +51,7 @@ class TestGradients:
         step, gradients = gradients_of(model, LangevinProposal(batch_size=None), **PAPER, **SLOW)
         expected = model.compile_dlogp()
         for _ in range(3):
-            point = rng.normal(scale=0.5, size=step.start.size)
+            point = rng.normal(scale=0.5, size=step.target.start.size)
             values, first = {}, 0
             for variable in model.value_vars:
                 shape = np.shape(model.initial_point()[variable.name])
@@ -98,7 +98,7 @@ class TestGradients:
         assert spread[0] < 0.1 * spread[1]
 
     def test_rows_are_read_as_the_decisions_read_them(self):
-        kinds = {"Windows": PAPER, "FreshRows": PAPER | {"rows": "fresh"}}
+        kinds = {"Windows": PAPER, "FreshRows": PAPER | {"sampling": "fresh"}}
         for kind, settings in kinds.items():
             _, gradients = gradients_of(logistic(), **settings, **SLOW)
             assert type(gradients.rows).__name__ == kind
@@ -296,7 +296,7 @@ class TestUncorrected:
         model = normal_mean()
         langevin, h = LangevinProposal(step_size=1.0, batch_size=10), 1.0
         step, _ = gradients_of(model, langevin, test=None)
-        sd = step.machinery.approximation.root[0, 0]
+        sd = step.target.approximation.root[0, 0]
         idata = sample(step, model, draws=8_000, tune=50)
         squares = ((idata.posterior["mu"].values - step.anchor.point) / sd) ** 2
         error = squares.reshape(40, -1).mean(axis=1).std(ddof=1) / np.sqrt(40)

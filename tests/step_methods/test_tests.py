@@ -142,14 +142,14 @@ def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
         step = AusterityMH(max_error=0.02, control_variates=None, audit=0.5)
         idata = pm.sample(step=step, draws=800, tune=800, chains=2, cores=1, random_seed=1, **QUIET)
     assert "no decision errs more often than 0.02" in repr(step)
-    assert f"with epsilon={step.decisions.worst_case.epsilon:g} while tuning" in repr(step)
+    assert f"with epsilon={step.decider.worst_case.epsilon:g} while tuning" in repr(step)
     stats = idata["sample_stats"]
     assert stats.attrs["max_error"] == 0.02
     assert stats.attrs["test"] == "designed"
     assert np.isnan([stats.attrs["epsilon"], stats.attrs["batch_size"]]).all()
     designed = np.unique(stats["test_epsilon"].values, axis=1)
     assert designed.shape == (2, 1)  # one for each chain
-    worst = step.decisions.worst_case
+    worst = step.decider.worst_case
     assert worst.worst_error <= 0.02
     assert (designed > worst.epsilon).all()
     assert stats["data_fraction"].values.mean() < 0.95
@@ -163,7 +163,7 @@ def test_without_tuning_the_worst_case_stays():
     model = normal_mean(n_rows=5_000)
     idata = sample(model, draws=50, tune=0, max_error=0.05, control_variates=None)
     with model:
-        worst = AusterityMH(max_error=0.05, control_variates=None).decisions.worst_case
+        worst = AusterityMH(max_error=0.05, control_variates=None).decider.worst_case
     np.testing.assert_array_equal(idata["sample_stats"]["test_epsilon"], worst.epsilon)
 
 
@@ -206,9 +206,9 @@ def test_rare_influence_is_noticed_before_and_after_a_run():
     model = rare_influence()
     walk = {"proposal": RandomWalkProposal(), "audit": 1.0, "draws": 500, "tune": 300, "chains": 1}
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"), model:
-        assert "NOT normal enough to say how often it errs" in repr(AusterityMH(strata=None))
+        assert "NOT normal enough to say how often it errs" in repr(AusterityMH(sampling="windows"))
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"):
-        uniform = sample(model, strata=None, **walk)
+        uniform = sample(model, sampling="windows", **walk)
     assert uniform["sample_stats"].attrs["normality"] == "failed"
     assert "NOT normal enough" in report(uniform)
     with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
@@ -272,7 +272,7 @@ def test_rows_that_rule_points_out_are_warned_of():
 
 def test_audits_do_not_touch_the_draws_of_fresh_rows():
     model = normal_mean()
-    fresh = {"rows": "fresh", "draws": 60, "tune": 30, **PAPER}
+    fresh = {"sampling": "fresh", "draws": 60, "tune": 30, **PAPER}
     runs = [sample(model, audit=share, **fresh).posterior["mu"].values for share in (0.0, 1.0)]
     np.testing.assert_array_equal(*runs)
 

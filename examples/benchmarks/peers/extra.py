@@ -1,7 +1,6 @@
 """Cells that are no samplers: the time of a gradient on all rows, and audited decisions."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,12 +35,12 @@ def audit(problem: Problem, epsilon: float) -> dict[str, Any]:
 
     def make_step() -> tuple[Any, None]:
         step = AusterityMH(epsilon=epsilon, audit=1.0)
-        audited, stop_tuning = step.settings, step.stop_tuning
-        step.settings = replace(audited, audit=0.0)
+        audits, stop_tuning = step.decider.audits, step.stop_tuning
+        audits.share = 0.0
 
         def begin_audit() -> None:
             stop_tuning()
-            step.settings = audited
+            audits.share = 1.0
 
         step.stop_tuning = begin_audit
         return step, None

@@ -1,0 +1,113 @@
+"""What one step method samples: a prepared model, and the variables that it moves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    BernoulliRV,
+    CategoricalRV,
+    discrete_types,
+    make_shared_replacements,
+)
+from pymc_austerity.distributions import on_manifold
+from pymc_austerity.model import RowLikelihood
+from pymc_austerity.proposals import Block, Layout
+from pymc_austerity.setup.model_inputs import raveled
+from pymc_austerity.setup.prepared import PreparedModel
+
+__all__ = ["Problem", "layout_of", "pose"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A prepared model as a function of the variables of one step method.
+
+    Attributes
+    ----------
+    prepared : PreparedModel
+        The split model and its rows.
+    variables : sequence
+        Value variables of the step method.
+    shared : dict
+        What stands for the other value variables, as from ``make_shared_replacements``.
+    start : array, shape (d,)
+        The raveled point.
+    layout : Layout
+        Kinds of its entries.
+    compile_kwargs : dict
+        Arguments of ``pymc.compile``.
+    """
+
+    prepared: PreparedModel
+    variables: Sequence
+    shared: Mapping
+    start: NDArray
+    layout: Layout
+    compile_kwargs: dict[str, Any]
+
+    @property
+    def likelihood(self) -> RowLikelihood:
+        """Exact part and row part of the log-density."""
+        return self.prepared.likelihood
+
+    @property
+    def model(self) -> pm.Model:
+        """The user's model."""
+        return self.likelihood.model
+
+    @property
+    def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
+        """What the functions of `pymc_austerity.model` that compile begin with."""
+        return self.likelihood, self.variables, self.shared, self.prepared.point
+
+
+def pose(prepared: PreparedModel, variables: Sequence, compile_kwargs: dict[str, Any]) -> Problem:
+    """The problem of a step method on some variables."""
+    model, point = prepared.likelihood.model, prepared.point
+    return Problem(
+        prepared,
+        variables,
+        make_shared_replacements(point, variables, model),
+        raveled(point, variables),
+        layout_of(variables, model, point),
+        compile_kwargs,
+    )
+
+
+def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]) -> Layout:
+    """Kinds of the entries of the raveled variables."""
+    kinds = [
+        np.full(np.size(point[variable.name]), _n_categories(variable, model, point))
+        for variable in variables
+    ]
+    firsts = np.cumsum([0, *map(len, kinds)])
+    blocks = tuple(
+        Block(
+            variable.name,
+            np.shape(point[variable.name]),
+            int(first),
+            orthonormal=on_manifold(model.values_to_rvs[variable]),
+        )
+        for variable, first in zip(variables, firsts[:-1], strict=True)
+    )
+    return Layout(np.concatenate(kinds).astype(np.int64), blocks)
+
+
+def _n_categories(variable: Any, model: pm.Model, point: Mapping[str, NDArray]) -> int:
+    if variable.dtype not in discrete_types:
+        return 0
+    random_variable = model.values_to_rvs[variable]
+    distribution = random_variable.owner.op
+    if isinstance(distribution, BernoulliRV):
+        return 2
+    if isinstance(distribution, CategoricalRV):
+        # the last input of a categorical variable is its vector of probabilities
+        (length,) = model.replace_rvs_by_values([random_variable.owner.inputs[-1].shape[-1]])
+        evaluate = model.compile_fn(length, inputs=model.value_vars, on_unused_input="ignore")
+        return int(evaluate(point))
+    return 1

@@ -1,0 +1,59 @@
+"""The posterior at two points: what is known of the log-ratio, and where samples come from."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.sampling import RowFunction, Sampling
+from pymc_austerity.rows import RowSource, blocks_of
+
+__all__ = ["PosteriorRatio"]
+
+
+@dataclass(frozen=True, eq=False)
+class PosteriorRatio:
+    """Log-ratio of the posterior at two points: an exact part, an expansion, and rows to sample.
+
+    Attributes
+    ----------
+    exact_difference : callable
+        ``f(proposed, current)``: difference of the exact part, nats.
+    row_function : callable
+        Differences of rows, or their residuals about the expansion.
+    source : RowSource
+        All rows, for passes over them.
+    sampling : Sampling
+        Samples of what the row function gives.
+    anchor : Anchor or None
+        Where the row differences are expanded; None if they are not.
+    summary : str
+        What was chosen and why, in one line.
+    """
+
+    exact_difference: Callable[..., Any]
+    row_function: RowFunction
+    source: RowSource
+    sampling: Sampling
+    anchor: Anchor | None
+    summary: str
+
+    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the exact part, nats."""
+        return float(self.exact_difference(proposed, current))
+
+    def expansion(self, proposed: NDArray, current: NDArray) -> float:
+        """What the control variates sum up to over all rows, nats; 0 without any."""
+        return 0.0 if self.anchor is None else self.anchor.expansion(proposed, current)
+
+    def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
+        """Whether the log-density at a point is finite as it is at the start; reads all rows."""
+        if not np.isfinite(self.exact_difference(candidate, start)):
+            return False
+        return all(
+            np.isfinite(self.row_function(candidate, start, *block)).all()
+            for block in blocks_of(self.source)
+        )
