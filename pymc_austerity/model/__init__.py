@@ -7,9 +7,12 @@ from pymc_austerity.model.predictors import (
     Dense,
     Gathered,
     Predictor,
+    PredictorDerivatives,
     RowStructure,
     Single,
     find_predictors,
+    predictor_derivatives,
+    verify_predictors,
 )
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
@@ -26,6 +29,7 @@ __all__ = [
     "Derivatives",
     "Gathered",
     "Predictor",
+    "PredictorDerivatives",
     "RowLeaf",
     "RowLikelihood",
     "RowStructure",
@@ -36,7 +40,9 @@ __all__ = [
     "compile_residuals",
     "explain",
     "find_predictors",
+    "predictor_derivatives",
     "row_length_deterministics",
     "split_log_density",
     "verify",
+    "verify_predictors",
 ]

@@ -1,5 +1,9 @@
 """Rows as functions of a few linear predictors."""
 
+from pymc_austerity.model.predictors.derivatives import (
+    PredictorDerivatives,
+    predictor_derivatives,
+)
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     Dense,
@@ -8,5 +12,16 @@ from pymc_austerity.model.predictors.structure import (
     RowStructure,
     Single,
 )
+from pymc_austerity.model.predictors.verify import verify_predictors
 
-__all__ = ["Dense", "Gathered", "Predictor", "RowStructure", "Single", "find_predictors"]
+__all__ = [
+    "Dense",
+    "Gathered",
+    "Predictor",
+    "PredictorDerivatives",
+    "RowStructure",
+    "Single",
+    "find_predictors",
+    "predictor_derivatives",
+    "verify_predictors",
+]

@@ -1,0 +1,208 @@
+"""Derivatives of the rows by way of those of a function of few linear predictors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pymc_austerity._pymc import Cast, Elemwise, Variable, clone_replace, grad, rebuilt, stabilized
+from pymc_austerity.model.compiling import compiled
+from pymc_austerity.model.interpret import interpreted
+from pymc_austerity.model.predictors.design import DenseRows, Design, GatheredRows, design_function
+from pymc_austerity.model.predictors.structure import RowStructure
+
+__all__ = ["PredictorDerivatives", "predictor_derivatives"]
+
+
+@dataclass(frozen=True)
+class PredictorDerivatives:
+    """Derivatives of the rows, all in float64.
+
+    Attributes
+    ----------
+    gradient : callable
+        ``f(point, *block)``: sums over the block of the log-likelihoods in nats and of their
+        gradients, shape (d,).
+    hessian : callable
+        ``f(point, *block)``: sum of the Hessians, shape (d, d).
+    sparse_hessian : callable
+        The same as a ``scipy.sparse.csr_matrix``: nothing of size d x d is stored.
+    anchor_constants : callable
+        ``f(point, *block)``: what the second-order expansion of a row about the point needs, shape
+        (m, k + k + k (k + 1) / 2), C-contiguous: the k predictors, their k first derivatives and
+        the upper triangle of the second ones, row by row.
+    """
+
+    gradient: Callable[..., tuple[NDArray, NDArray[np.float64]]]
+    hessian: Callable[..., NDArray[np.float64]]
+    sparse_hessian: Callable[..., sparse.csr_matrix]
+    anchor_constants: Callable[..., NDArray[np.float64]]
+
+
+def predictor_derivatives(
+    structure: RowStructure, model: pm.Model, *, compile_kwargs: dict[str, Any] | None = None
+) -> PredictorDerivatives:
+    r"""Make gradients and Hessians of the rows from f' and f'' of the predictors.
+
+    .. math::
+        \nabla = \sum_i A_i' f_i'(\eta_i), \quad H = \sum_i A_i' f_i''(\eta_i) A_i
+
+    Parameters
+    ----------
+    structure : RowStructure
+        The rows as a function of linear predictors.
+    model : pymc.Model
+        The model, for compilation.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile`` where NumPy would be slow.
+
+    Raises
+    ------
+    NotImplementedError, NullTypeGradError
+        An operation of the model has no derivative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import find_predictors, split_log_density
+    >>> with pm.Model() as model:
+    ...     b = pm.Normal("b", shape=2)
+    ...     _ = pm.Normal("y", np.eye(2) @ b, 1.0, observed=np.zeros(2))
+    >>> split = split_log_density(model)
+    >>> structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    >>> derivatives = predictor_derivatives(structure, model)
+    >>> derivatives.hessian(np.zeros(2), *split.arrays)
+    array([[-1.,  0.],
+           [ 0., -1.]])
+    """
+    designs = design_function(structure, model)
+    first, second = _functions(structure, model, compile_kwargs)
+
+    def at(point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
+        on_rows, exact = designs(block), point.astype(np.float64)
+        return on_rows, [design.eta(exact) for design in on_rows]
+
+    def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
+        on_rows, etas = at(point, block)
+        values, *slopes = first(*etas, *block)
+        total = np.zeros(structure.size)
+        for design, slope in zip(on_rows, slopes, strict=True):
+            design.add_transposed(slope, total)
+        return np.asarray(values.sum()), total
+
+    def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        on_rows, etas = at(point, block)
+        total = np.zeros((structure.size, structure.size))
+        for rows, columns, part in _parts(on_rows, second(*etas, *block)):
+            total[rows, columns] += part  # no pair of entries stands twice in a part
+        return total
+
+    def sparse_hessian(point: NDArray, *block: NDArray) -> sparse.csr_matrix:
+        on_rows, etas = at(point, block)
+        parts = [
+            [np.ravel(a) for a in np.broadcast_arrays(*part)]
+            for part in _parts(on_rows, second(*etas, *block))
+        ]
+        rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        shape = (structure.size, structure.size)
+        return sparse.csr_matrix((values, (rows, columns)), shape=shape)
+
+    def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        _, etas = at(point, block)
+        slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
+        return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
+
+    return PredictorDerivatives(gradient, hessian, sparse_hessian, anchor_constants)
+
+
+# ------------------------------------------------------------------ of the function
+
+
+def _functions(
+    structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
+) -> tuple[Callable[..., list], Callable[..., list]]:
+    """Values with first derivatives, and the upper triangle of the second ones."""
+    etas = [pt.vector(eta.name, dtype="float64") for eta in structure.etas]
+    moved = dict(zip(structure.etas, etas, strict=True))
+    (function,) = clone_replace([structure.function], moved, rebuild_strict=False)
+    function = stabilized(rebuilt(function, _without_rounding))
+    slopes = grad(function.sum(), etas, disconnected_inputs="ignore")
+    curvatures = [
+        curvature for k, slope in enumerate(slopes) for curvature in _slopes_of(slope, etas[k:])
+    ]
+    inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
+
+    def made(outputs: list[Variable]) -> Callable[..., list]:
+        exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
+        function = interpreted(model, inputs, exact) or compiled(
+            model, inputs, exact, compile_kwargs
+        )
+        return lambda *arguments: function(*_typed(arguments, inputs))
+
+    return made([function, *slopes]), made(curvatures)
+
+
+def _slopes_of(slope: Variable, etas: list[Variable]) -> list[Variable]:
+    return list(grad(slope.sum(), etas, disconnected_inputs="ignore"))
+
+
+def _without_rounding(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    """Leave out casts to shorter floats."""
+    is_cast = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast)
+    if is_cast and inputs[0].dtype == "float64" and node.outputs[0].dtype == "float32":
+        return inputs
+    return None
+
+
+def _typed(arguments: Sequence[NDArray], inputs: Sequence[Variable]) -> list[NDArray]:
+    return [
+        a if a.dtype == i.dtype else a.astype(i.dtype)
+        for a, i in zip(arguments, inputs, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------ sums over rows
+
+
+def _parts(designs: Sequence[Design], curvatures: Sequence[NDArray]) -> list[tuple]:
+    """Rows, columns and numbers, broadcast, that add up to the Hessian."""
+    pairs = [(j, k) for j in range(len(designs)) for k in range(j, len(designs))]
+    found = []
+    for (j, k), weights in zip(pairs, curvatures, strict=True):
+        for one in designs[j].terms:
+            for two in designs[k].terms:
+                rows, columns, part = _product(one, two, weights)
+                found.append((rows, columns, part))
+                if j != k:
+                    found.append((columns, rows, part))
+    return found
+
+
+def _product(
+    one: DenseRows | GatheredRows, two: DenseRows | GatheredRows, weights: NDArray
+) -> tuple[NDArray, NDArray, NDArray]:
+    """One term's matrix, transposed, times weights times the matrix of another."""
+    if isinstance(one, DenseRows) and isinstance(two, DenseRows):
+        part = (one.data * weights[:, None]).T @ two.data
+        return one.entries[:, None], two.entries[None, :], part
+    if isinstance(one, DenseRows):
+        rows, columns, part = _product(two, one, weights)
+        return columns, rows, part
+    if isinstance(two, GatheredRows):
+        pairs = sparse.coo_matrix(
+            (weights * one.coefficient * two.coefficient, (one.entries, two.entries))
+        )
+        pairs.sum_duplicates()
+        return pairs.row, pairs.col, pairs.data
+    levels, level = np.unique(one.entries, return_inverse=True)
+    n = weights.size
+    picks = sparse.csr_matrix(
+        (weights * one.coefficient, (level.ravel(), np.arange(n))), shape=(levels.size, n)
+    )
+    return levels[:, None], two.entries[None, :], picks @ two.data
