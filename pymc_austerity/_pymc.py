@@ -5,6 +5,7 @@ nowhere else, so that a new release is met in one file.
 """
 
 import functools
+import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,7 +42,16 @@ from pytensor.scalar.basic import AND as LogicalAnd
 from pytensor.scalar.basic import Add, Cast, Identity, Mul, Neg, Second, Sub, Switch, TrueDiv
 from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
-from pytensor.tensor.basic import Alloc, Join, MakeVector, ScalarFromTensor, TensorFromScalar
+from pytensor.tensor.basic import (
+    Alloc,
+    AllocEmpty,
+    ARange,
+    ExtractDiag,
+    Join,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+)
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp
@@ -85,6 +95,12 @@ ADVANCED_INC_SUBTENSOR_OPS: tuple[type, ...] = (
     AdvancedIncSubtensor,
     *filter(None, [getattr(pytensor.tensor.subtensor, "AdvancedIncSubtensor1", None)]),
 )
+
+# PyTensor 3 moved its linear algebra.
+linear_algebra = importlib.import_module(
+    "pytensor.tensor.linalg" if PYMC_GENERATION >= 6 else "pytensor.tensor.slinalg"
+)
+Cholesky, SolveTriangular = linear_algebra.Cholesky, linear_algebra.SolveTriangular
 
 # The forward directional derivative was renamed.
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")

@@ -1,0 +1,218 @@
+"""Linear predictors in terms that code is written from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import Cast, Elemwise, Variable, ancestors
+from pymc_austerity.model.kernel.cells import Cells, filled, kind_of
+from pymc_austerity.model.kernel.operations import apply, cast
+from pymc_austerity.model.kernel.scalar import Scalar, Source, constant, given
+from pymc_austerity.model.kernel.unrolled import unrolled
+from pymc_austerity.model.predictors import (
+    Dense,
+    Gathered,
+    Predictor,
+    RowStructure,
+    Single,
+)
+
+__all__ = ["Layout", "Line", "Lookup", "Product", "layout_of", "leaf_cells"]
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """A sum of products of a leaf's columns with entries of the point.
+
+    Attributes
+    ----------
+    leaf : int
+        Which leaf, of shape (m, p).
+    entries : int array, shape (p,)
+        Positions in the point.
+    scale : float
+    """
+
+    leaf: int
+    entries: NDArray[np.int64]
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A coefficient times an entry of the point.
+
+    Attributes
+    ----------
+    coefficient : Scalar
+        Of the row.
+    index : Scalar
+        Which of the entries; constant or of the row.
+    entries : int array, shape (n,)
+        Positions in the point.
+    """
+
+    coefficient: Scalar
+    index: Scalar
+    entries: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A linear predictor.
+
+    Attributes
+    ----------
+    terms : tuple of Product or Lookup
+        What it is the sum of.
+    offset : Scalar
+        Of the row.
+    """
+
+    terms: tuple[Product | Lookup, ...]
+    offset: Scalar
+
+    @property
+    def is_common(self) -> bool:
+        """Whether it is the same for all rows."""
+        parts = [self.offset]
+        for term in self.terms:
+            if isinstance(term, Product):
+                return False
+            parts += [term.coefficient, term.index]
+        return all(part.is_constant for part in parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Linear predictors and the formula above them.
+
+    Attributes
+    ----------
+    lines : tuple of Line
+        The k predictors; the formula calls them ``eta_0``, ``eta_1``, ...
+    root : Scalar
+        Log-density of a row.
+    """
+
+    lines: tuple[Line, ...]
+    root: Scalar
+
+
+def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
+    """Entries of one row of a leaf, as ``leaf_0[i, 2]`` converted to its kind.
+
+    Parameters
+    ----------
+    number : int
+        Which leaf.
+    shape : sequence of int
+        Of one row.
+    dtype : str
+    """
+    kind = kind_of(dtype)
+    convert = {"f": "float({})", "i": "np.int64({})", "b": "{}"}[kind]
+    scalars = np.empty((1, *shape), dtype=object)
+    for where in np.ndindex(*shape):
+        index = ", ".join(["i", *map(str, where)])
+        code = convert.format(f"leaf_{number}[{index}]")
+        scalars[(0, *where)] = given(code, kind, Source.DATA)
+    return Cells(scalars, 0)
+
+
+def layout_of(structure: RowStructure, prepared: Variable) -> Layout:
+    """Unroll predictors and function.
+
+    Parameters
+    ----------
+    structure : RowStructure
+    prepared : variable
+        Its function, rewritten.
+
+    Raises
+    ------
+    NoKernelError
+        Some operation has no rule.
+    """
+    leaves = _Leaves(structure)
+    lines = tuple(_line(p, leaves) for p in structure.predictors)
+    inputs = leaves.cells([prepared])
+    for k, (eta, line) in enumerate(zip(structure.etas, lines, strict=True)):
+        source = Source.POINT if line.is_common else Source.PREDICTOR
+        inputs[eta] = _cells(given(f"eta_{k}", "f", source), eta.type.ndim)
+    (root,) = unrolled([prepared], inputs)
+    return Layout(lines, cast(root.only, "f"))
+
+
+class _Leaves:
+    """Leaves by their placeholders."""
+
+    def __init__(self, structure: RowStructure) -> None:
+        self._leaves = structure.leaves
+        self.numbers = {leaf.placeholder: k for k, leaf in enumerate(structure.leaves)}
+
+    def cells(self, graphs: list[Variable]) -> dict[Variable, Cells]:
+        """Cells of the leaves that graphs need: wide ones that they do not need have too many."""
+        used = set(ancestors(graphs))
+        return {
+            leaf.placeholder: leaf_cells(k, leaf.array.shape[1:], leaf.placeholder.type.dtype)
+            for k, leaf in enumerate(self._leaves)
+            if leaf.placeholder in used
+        }
+
+    def of(self, graph: Variable) -> Cells:
+        """Entries of one row of a graph of leaves."""
+        return unrolled([graph], self.cells([graph]))[0]
+
+    def scalar(self, graph: Variable | None) -> Scalar:
+        """The one entry of a row of a graph of leaves; 1 for None."""
+        return constant(1.0) if graph is None else self.of(graph).only
+
+
+def _line(predictor: Predictor, leaves: _Leaves) -> Line:
+    offset = constant(0.0)
+    if predictor.offset is not None:
+        offset = cast(leaves.scalar(predictor.offset), "f")
+    terms: list[Product | Lookup] = []
+    for term in predictor.terms:
+        if isinstance(term, Dense):
+            terms += _dense(term, leaves)
+            continue
+        scale = constant(float(term.scale))
+        coefficient = apply("Mul", [leaves.scalar(term.coefficient), scale], "f")
+        if isinstance(term, Gathered):
+            terms.append(Lookup(coefficient, cast(leaves.scalar(term.index), "i"), term.entries))
+        elif isinstance(term, Single):
+            terms.append(Lookup(coefficient, constant(0), np.array([term.entry])))
+    return Line(tuple(terms), offset)
+
+
+def _dense(term: Dense, leaves: _Leaves) -> list[Product | Lookup]:
+    """A leaf times entries, or column by column where the columns are computed."""
+    data = _without_casts(term.data)
+    if data in leaves.numbers:
+        return [Product(leaves.numbers[data], term.entries, float(term.scale))]
+    scale = constant(float(term.scale))
+    columns = leaves.of(data).scalars.ravel()
+    return [
+        Lookup(apply("Mul", [column, scale], "f"), constant(0), np.array([entry]))
+        for column, entry in zip(columns, term.entries, strict=True)
+    ]
+
+
+def _without_casts(variable: Variable) -> Variable:
+    """What is cast to real numbers."""
+    while variable.owner is not None:
+        op = variable.owner.op
+        if not (isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)):
+            return variable
+        if not variable.type.dtype.startswith("float"):
+            return variable
+        variable = variable.owner.inputs[0]
+    return variable
+
+
+def _cells(entry: Scalar, ndim: int) -> Cells:
+    return Cells(filled((1,) * ndim, [entry]), 0 if ndim else None)

@@ -1,0 +1,78 @@
+"""Generated modules on disk, so that a second process has nothing to compile."""
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import numba
+import pytensor
+
+from pymc_austerity.model.kernel import functions
+
+__all__ = ["module_of"]
+
+_FOLDER = "pymc_austerity_kernels"
+
+
+def module_of(source: str) -> ModuleType:
+    """Import generated source, from a file where numba can keep what it compiles.
+
+    Parameters
+    ----------
+    source : str
+        Python code, in which ``CACHE`` stands for whether compiled code is kept.
+
+    Notes
+    -----
+    The file's name is a hash of the source and of the versions, so a file never changes once it
+    is written: processes may write it at the same time. Where the folder cannot be written, the
+    code lives in memory and is compiled again by every process.
+    """
+    name = f"pymc_austerity_kernel_{_hash(source)}"
+    if name in sys.modules:
+        return sys.modules[name]
+    path = _written(source.replace("CACHE", "True"), f"{name}.py")
+    if path is None:
+        module = ModuleType(name)
+        sys.modules[name] = module
+        exec(compile(source.replace("CACHE", "False"), f"<{name}>", "exec"), module.__dict__)
+        return module
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _hash(source: str) -> str:
+    helpers = Path(str(functions.__file__)).read_bytes()
+    versions = [numba.__version__, sys.version, helpers.hex()]
+    return hashlib.sha256("\n".join([source, *versions]).encode()).hexdigest()[:24]
+
+
+def _written(source: str, name: str) -> Path | None:
+    """Path of the file, or None where it cannot be written."""
+    path = Path(pytensor.config.compiledir) / _FOLDER / name
+    if path.is_file() and os.access(path.parent, os.W_OK):
+        return path
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".draft")
+    except OSError:
+        return None
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(source)
+        os.utime(draft, (0, 0))  # numba compares times: a twin of another process is the same
+        os.replace(draft, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(draft)
+        return None
+    return path

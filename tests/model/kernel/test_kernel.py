@@ -1,0 +1,273 @@
+"""Compiled kernels: numbers, residuals, what is computed where, pickling, the cache on disk."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.model.kernel import Kernel, kernel_of, store, verify_kernel
+from pymc_austerity.model.kernel.kernel import written_kernel
+from pymc_austerity.model.predictors import Dense, Gathered, Predictor, Single
+from tests.model.kernel.structures import leaf, run_by_python, structure
+
+N_ROWS, N_COLUMNS, N_GROUPS = 40, 6, 5
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setattr(store, "_FOLDER", str(tmp_path))
+    for name in [name for name in sys.modules if name.startswith("pymc_austerity_kernel_")]:
+        monkeypatch.delitem(sys.modules, name)
+    return tmp_path
+
+
+def normal(rng, dtype="float64"):
+    """y ~ Normal(a[group] + x b + o, exp(s)) with parameters in the order b, s, a."""
+    x = leaf(rng.normal(size=(N_ROWS, N_COLUMNS)).astype(dtype), "x")
+    y = leaf(rng.normal(size=N_ROWS).astype(dtype), "y")
+    offset = leaf(rng.normal(size=N_ROWS).astype(dtype), "o")
+    group = leaf(rng.integers(0, N_GROUPS, N_ROWS).astype("int32"), "group")
+    entries = np.arange(N_COLUMNS), N_COLUMNS + 1 + np.arange(N_GROUPS)
+    mean = Predictor(
+        (Dense(entries[0], x.placeholder), Gathered(entries[1], group.placeholder, None, 2.0)),
+        offset.placeholder,
+        "mean",
+    )
+    scale = Predictor((Single(N_COLUMNS),), None, "log scale")
+
+    def function(mean, log_scale, y, offset, group):
+        return pm.logp(pm.Normal.dist(mean, pt.exp(log_scale)), y)
+
+    size = N_COLUMNS + 1 + N_GROUPS
+    return structure([mean, scale], function, [x, y, offset, group], size)
+
+
+def etas_of_normal(made, theta):
+    x, _, offset, group = (leaf.array.astype(float) for leaf in made.leaves)
+    a = theta[N_COLUMNS + 1 :]
+    mean = x @ theta[:N_COLUMNS] + 2 * a[group.astype(int)] + offset
+    return np.column_stack([mean, np.full(N_ROWS, theta[N_COLUMNS])])
+
+
+def normal_by_hand(made, etas):
+    y = made.leaves[1].array.astype(float)
+    return -0.5 * ((y - etas[:, 0]) / np.exp(etas[:, 1])) ** 2 - etas[:, 1]
+
+
+def constants_of_normal(made, etas):
+    """Predictors, gradient and Hessian of the log-density at an anchor."""
+    r, precision = made.leaves[1].array - etas[:, 0], np.exp(-2 * etas[:, 1])
+    gradient = [r * precision, r**2 * precision - 1]
+    hessian = [-precision, -2 * r * precision, -2 * r**2 * precision]
+    return np.ascontiguousarray(np.column_stack([etas, *gradient, *hessian]))
+
+
+def quadratic(constants, etas, order):
+    """The expansion, entry by entry."""
+    at, gradient = constants[:, :2], constants[:, 2:4]
+    step = etas - at
+    value = np.sum(gradient * step, axis=1)
+    if order == 2:
+        h = constants[:, 4:]
+        value += 0.5 * (h[:, 0] * step[:, 0] ** 2 + h[:, 2] * step[:, 1] ** 2)
+        value += h[:, 1] * step[:, 0] * step[:, 1]
+    return value
+
+
+@pytest.fixture
+def three_points(rng):
+    return 0.4 * rng.standard_normal((3, N_COLUMNS + 1 + N_GROUPS))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_differences_and_residuals(order, rng, three_points):
+    made = normal(rng)
+    new, old, anchor = three_points
+    kernel = kernel_of(made, order)
+    block = [leaf.array for leaf in made.leaves]
+    etas = [etas_of_normal(made, point) for point in (new, old)]
+    expected = normal_by_hand(made, etas[0]) - normal_by_hand(made, etas[1])
+    if order:
+        constants = constants_of_normal(made, etas_of_normal(made, anchor))
+        block.append(constants)
+        expected -= quadratic(constants, etas[0], order) - quadratic(constants, etas[1], order)
+    np.testing.assert_allclose(kernel(new, old, *block), expected, rtol=1e-11, atol=1e-12)
+
+
+def test_residuals_of_second_order_are_of_third_order(rng, three_points):
+    """Halving the distances to the anchor divides residuals by eight."""
+    made = normal(rng)
+    kernel = kernel_of(made, 2)
+    anchor, *steps = three_points
+    constants = constants_of_normal(made, etas_of_normal(made, anchor))
+    block = [*(leaf.array for leaf in made.leaves), constants]
+
+    def size(h):
+        return np.linalg.norm(kernel(anchor + h * steps[0], anchor + h * steps[1], *block))
+
+    assert size(1e-2) / size(5e-3) == pytest.approx(8, rel=0.1)
+
+
+def test_rows_in_single_precision_are_evaluated_in_double(rng, three_points):
+    made = normal(rng, "float32")
+    new, old, _ = three_points
+    found = kernel_of(made, 0)(new, old, *[leaf.array for leaf in made.leaves])
+    expected = [normal_by_hand(made, etas_of_normal(made, point)) for point in (new, old)]
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected[0] - expected[1], rtol=1e-9, atol=1e-11)
+
+
+def test_entries_in_any_order(rng):
+    """Terms may read any entries; the point is put in their order."""
+    x, y = rng.normal(size=(N_ROWS, 3)), rng.integers(0, 2, N_ROWS)
+    x, y = leaf(x, "x"), leaf(y, "y")
+    entries = np.array([4, 0, 2])
+    predictor = Predictor((Dense(entries, x.placeholder), Single(3)), None, "xb")
+    made = structure(
+        [predictor], lambda eta, y: pm.logp(pm.Bernoulli.dist(logit_p=eta), y), [x, y], 5
+    )
+    new, old = rng.normal(size=(2, 5))
+    found = kernel_of(made, 0)(new, old, x.array, y.array)
+    sign = 1 - 2 * y.array
+    density = [-np.logaddexp(0, sign * (x.array @ p[entries] + p[3])) for p in (new, old)]
+    np.testing.assert_allclose(found, density[0] - density[1], rtol=1e-12)
+
+
+def counts(rng):
+    """Poisson rows whose rate may be invalid."""
+    y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
+    predictor = Predictor((Single(0, x.placeholder), Single(1)), None, "rate")
+    made = structure([predictor], lambda eta, y: pm.logp(pm.Poisson.dist(eta), y), [x, y], 2)
+    return made, [x.array, y.array]
+
+
+def test_a_failed_check_is_minus_infinity(rng):
+    made, block = counts(rng)
+    good, bad = np.array([0.0, 3.0]), np.array([0.0, -3.0])
+    kernel = kernel_of(made, 0)
+    assert np.all(kernel(bad, good, *block) == -np.inf)
+    assert np.all(np.isnan(kernel(bad, bad, *block)))
+
+
+def test_checks_are_left_out_if_the_model_says_so(rng):
+    made, _ = counts(rng)
+    assert "-math.inf" in written_kernel(made, 0).source
+    plain = written_kernel(made, 0, check_bounds=False)
+    assert "> 0" not in plain.source and ">= 0" not in plain.source
+
+
+def test_terms_of_the_data_alone_are_left_out(rng):
+    y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
+    predictor = Predictor((Single(0, x.placeholder),), None, "eta")
+
+    def poisson(eta, y):
+        return y * eta - pt.exp(eta) - pt.gammaln(y + 1)
+
+    source = written_kernel(structure([predictor], poisson, [x, y], 1), 0).source
+    assert "math.exp" in source and "lgamma" not in source
+
+
+def test_what_rows_have_in_common_is_computed_before_the_loop(rng):
+    source = written_kernel(normal(rng), 0).source
+    before, loop = source.split("for i in range")
+    assert before.count("math.exp") == 2
+    assert "math.exp" not in loop
+
+
+def test_only_the_branch_taken_is_computed(rng):
+    y, x = leaf(rng.integers(0, 2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
+    predictor = Predictor((Single(0, x.placeholder),), None, "eta")
+    made = structure(
+        [predictor], lambda eta, y: pt.switch(pt.eq(y, 1), pt.gammaln(eta), pt.erf(eta)), [x, y], 1
+    )
+    lines = written_kernel(made, 0).source.splitlines()
+    indents = {f: len(a) - len(a.lstrip()) for f in ("lgamma", "erf(") for a in lines if f in a}
+    assert indents == {"lgamma": 8, "erf(": 8}
+
+
+def test_data_are_not_in_the_source(rng):
+    first = written_kernel(normal(rng), 2).source
+    assert written_kernel(normal(rng), 2).source == first
+
+
+def test_an_operation_without_a_rule_is_a_reason(rng):
+    y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
+    predictor = Predictor((Single(0, x.placeholder),), None, "eta")
+    made = structure([predictor], lambda eta, y: pt.gammaincc(y + 1, eta), [x, y], 1)
+    assert kernel_of(made, 0) == "the operation GammaIncC has no rule"
+
+
+@pytest.mark.parametrize("order", [0, 2])
+def test_verification(order, rng, three_points):
+    made = normal(rng)
+    kernel = kernel_of(made, order)
+    block = [leaf.array[:10] for leaf in made.leaves]
+    assert verify_kernel(kernel, made, pm.Model(), block, three_points) is None
+    wrong = Kernel(
+        kernel.source.replace("(-0.5)", "(-0.4)"),
+        kernel.order, kernel.types, kernel.starts, kernel.entries,
+    )  # fmt: skip
+    assert "differs" in verify_kernel(wrong, made, pm.Model(), block, three_points)
+
+
+def test_pickling(rng, three_points):
+    made = normal(rng)
+    kernel = kernel_of(made, 0)
+    again = pickle.loads(pickle.dumps(kernel))
+    block = [leaf.array for leaf in made.leaves]
+    new, old, _ = three_points
+    np.testing.assert_array_equal(again(new, old, *block), kernel(new, old, *block))
+
+
+def test_python_and_numba_agree(rng, three_points):
+    made = normal(rng)
+    kernel = kernel_of(made, 0)
+    block = [leaf.array for leaf in made.leaves]
+    new, old, _ = three_points
+    found = np.empty(N_ROWS)
+    run_by_python(kernel.source)(new, old, kernel.starts, found, *block)
+    np.testing.assert_allclose(kernel(new, old, *block), found, rtol=1e-12, atol=1e-13)
+
+
+SECOND_PROCESS = """
+import pickle, sys
+from pymc_austerity.model.kernel import store
+store._FOLDER = sys.argv[1]
+kernel = pickle.load(open(sys.argv[2], "rb"))
+kernel.compile()
+print(sum(kernel._function.stats.cache_hits.values()))
+"""
+
+
+def test_a_second_process_compiles_nothing(folder, rng):
+    kernel = kernel_of(normal(rng), 0)
+    stored = folder / "kernel.pickle"
+    stored.write_bytes(pickle.dumps(kernel))
+    found = subprocess.run(
+        [sys.executable, "-c", SECOND_PROCESS, str(folder), str(stored)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert found.stdout.strip() == "1"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written(folder, rng):
+    folder.chmod(0o500)
+    assert isinstance(kernel_of(counts(rng)[0], 0), Kernel)
+
+
+def test_no_folder_at_all(folder, rng, monkeypatch):
+    blocked = folder / "file"
+    blocked.write_text("not a folder")
+    monkeypatch.setattr(store, "_FOLDER", str(blocked))
+    made, block = counts(rng)
+    kernel = kernel_of(made, 1)
+    assert kernel.source.count("CACHE") == 2
+    differences = kernel(np.array([0, 3.0]), np.array([0, 2.0]), *block, np.zeros((N_ROWS, 3)))
+    assert np.isfinite(differences).all()

@@ -1,0 +1,41 @@
+"""Kernels of all shapes of models give the numbers of the model, or say why there is none."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from pymc_austerity.model.kernel import rules  # noqa: F401
+from pymc_austerity.model.kernel.kernel import written_kernel
+from tests.model.kernel.structures import by_entries, points_near, run_by_python
+from tests.zoo.all_shapes import SHAPES
+
+N_ROWS = 53
+REFUSED = {"hurdle": "GammaIncC"}
+LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not know
+
+
+def shapes() -> list:
+    works = [s for s in SHAPES.values() if s.expect == "works" and s.name not in LABELLED]
+    return [pytest.param(s, id=s.name) for s in works]
+
+
+@pytest.mark.parametrize("shape", shapes())
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Python's numbers warn where numba does not
+def test_kernel_gives_the_numbers_of_the_model(shape, rng):
+    if shape.needs and find_spec(shape.needs) is None:
+        pytest.skip(f"{shape.needs} is not installed")
+    model = shape.build(N_ROWS)
+    structure, rows = by_entries(model, **shape.settings)
+    kernel = written_kernel(structure, 0)
+    if shape.name in REFUSED:
+        assert REFUSED[shape.name] in kernel
+        return
+    assert not isinstance(kernel, str), kernel
+    new, old = points_near(model, rng, 2)
+    block = [leaf.array[:20] for leaf in structure.leaves]
+    found = np.empty(20)
+    differences = run_by_python(kernel.source)
+    differences(kernel.ordered(new), kernel.ordered(old), kernel.starts, found, *block)
+    expected = rows(new, *block) - rows(old, *block)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
