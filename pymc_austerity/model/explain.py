@@ -6,12 +6,17 @@ import pymc as pm
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.cut import static_data
+from pymc_austerity.model.predictors import RowStructure
 from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLeaf, RowLikelihood
 
 __all__ = ["explain", "row_length_deterministics"]
 
 
-def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = None) -> str:
+def explain(
+    row_likelihood: RowLikelihood,
+    vars: Sequence[Variable] | None = None,
+    structure: RowStructure | str | None = None,
+) -> str:
     """Describe a split log-density in plain words.
 
     Parameters
@@ -20,6 +25,9 @@ def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = Non
         What to describe.
     vars : sequence of variables, optional
         Value variables of the step; then the description says what happens to the others.
+
+    structure : RowStructure or str, optional
+        Result of `find_predictors`; then the description names the linear predictors of the rows.
 
     Returns
     -------
@@ -37,6 +45,8 @@ def explain(row_likelihood: RowLikelihood, vars: Sequence[Variable] | None = Non
             for term in row_likelihood.evaluated_in_full
         ),
     ]
+    if structure is not None:
+        lines.append(_about_predictors(structure))
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
     if local:
@@ -76,6 +86,13 @@ def row_length_deterministics(row_likelihood: RowLikelihood) -> list[str]:
 def _lengths_of_dims(model: pm.Model, name: str) -> list[int]:
     dims = model.named_vars_to_dims.get(name) or ()
     return [int(model.dim_lengths[dim].eval()) for dim in dims if dim in model.dim_lengths]
+
+
+def _about_predictors(structure: RowStructure | str) -> str:
+    if isinstance(structure, str):
+        return f"Linear predictors of the rows: none, because {structure}."
+    names = ", ".join(predictor.name for predictor in structure.predictors)
+    return f"Linear predictors of the rows: {names}."
 
 
 def _about_leaf(leaf: RowLeaf) -> str:

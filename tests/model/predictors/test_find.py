@@ -8,7 +8,14 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model import Dense, Gathered, Single, find_predictors, split_log_density
+from pymc_austerity.model import (
+    Dense,
+    Gathered,
+    Single,
+    explain,
+    find_predictors,
+    split_log_density,
+)
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 
@@ -165,3 +172,12 @@ def test_other_step_methods_are_a_reason(rng):
     split = split_log_density(model)
     shared = {model.value_vars[0]: pytensor.shared(0.0)}
     assert "other step methods" in find_predictors(split, [], shared, model.initial_point())
+
+
+def test_they_are_named_in_the_explanation(rng):
+    found = Structured(SHAPES["negative_binomial"].build(N_ROWS), rng)
+    text = explain(found.split, structure=found.structure)
+    assert "Linear predictors of the rows: a_log__, data @ beta." in text.splitlines()
+    assert "none, because there are too many." in explain(
+        found.split, structure="there are too many"
+    )

@@ -23,5 +23,5 @@ def test_a_wrong_matrix_is_an_error_that_names_the_predictor(rng):
     (term,) = predictor.terms
     wrong = replace(predictor, terms=(replace(term, entries=np.roll(term.entries, 1)),))
     structure = replace(found.structure, predictors=(wrong,))
-    with pytest.raises(NotRowwiseError, match="'data @ beta'.*please report"):
+    with pytest.raises(NotRowwiseError, match=r"'data @ beta'.*please report"):
         verify_predictors(structure, found.split, found.start, rng=rng)
