@@ -23,7 +23,7 @@ help:
 	@echo "make lint    check style and types"
 	@echo "make format  put the style right"
 	@echo "make docs    build the site into docs/_build/html"
-	@echo "make bench   measure the time and memory of a draw"
+	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
 	@echo "make clean   remove environments, caches and everything that was built"
@@ -56,7 +56,7 @@ docs: $(DOCS_READY)
 	$(RUN) -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
 
-bench: $(READY)
+bench: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
 
 bench-peers: $(PEERS_READY)

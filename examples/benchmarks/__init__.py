@@ -1,1 +1,1 @@
-"""Time and memory of a draw: ``make bench``, or ``python -m examples.benchmarks``."""
+"""Set-up, draws and memory: ``make bench``, or ``python -m examples.benchmarks``."""

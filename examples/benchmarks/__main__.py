@@ -10,10 +10,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 
 from pathlib import Path  # noqa: E402
 
-from examples.benchmarks import draw, kernel, memory, reading, report  # noqa: E402
+from examples.benchmarks import draw, kernel, memory, reading, report, setup  # noqa: E402
 
 SITE = Path(__file__).parents[2] / "docs" / "_generated" / "benchmarks.md"
 MEASUREMENTS = {
+    "setup": (setup, 100),
     "draw": (draw, 20_000),
     "reading": (reading, 2_000),
     "memory": (memory, 200),
@@ -25,7 +26,7 @@ def main() -> None:
     """Measure, show, and write if everything was measured in full."""
     parser = argparse.ArgumentParser(prog="python -m examples.benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(MEASUREMENTS)}; default all")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the draws")
+    parser.add_argument("--quick", action="store_true", help="a tenth of draws and set-up rows")
     options = parser.parse_args()
     unknown = set(options.names) - set(MEASUREMENTS)
     if unknown:
