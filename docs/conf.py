@@ -28,9 +28,9 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Attributes of PyMC's distributions: what makes their variables, which has no page of its own.
 nitpick_ignore = [
-    ("py:class", "pymc_austerity.distributions.inclusion.InclusionIndicatorsRV"),
-    ("py:class", "pymc_austerity.distributions.spike_and_slab.SpikeAndSlabRV"),
-    ("py:class", "pymc_austerity.distributions.stiefel.UniformStiefelRV"),
+    ("py:class", "pymc_austerity.variable_selection.inclusion.InclusionIndicatorsRV"),
+    ("py:class", "pymc_austerity.variable_selection.spike_and_slab.SpikeAndSlabRV"),
+    ("py:class", "pymc_austerity.orthonormal.uniform.UniformStiefelRV"),
 ]
 
 copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "

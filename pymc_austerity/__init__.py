@@ -10,13 +10,12 @@ from pymc_austerity.errors import (
     StaleDataError,
 )
 from pymc_austerity.gibbs import AusterityGibbs
+from pymc_austerity.orthonormal import StiefelProposal
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
-    ReversibleJumpProposal,
-    StiefelProposal,
 )
 from pymc_austerity.sequential import (
     BarkerTest,
@@ -26,6 +25,7 @@ from pymc_austerity.sequential import (
     WangTsiatisTest,
 )
 from pymc_austerity.step_methods import AusterityMH
+from pymc_austerity.variable_selection import ReversibleJumpProposal
 
 __all__ = [
     "AusterityGibbs",

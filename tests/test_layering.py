@@ -15,17 +15,19 @@ MAY_IMPORT = {
     "errors": set(),
     "_pymc": {"errors"},
     "arguments": {"errors"},
-    "sequential": {"errors", "arguments"},
+    "strata": set(),
+    "sequential": {"errors", "arguments", "strata"},
     "proposals": {"errors", "arguments"},
-    "distributions": {"errors", "_pymc"},
-    "rows": {"errors"},
+    "orthonormal": {"errors", "arguments", "_pymc", "proposals"},
+    "variable_selection": {"errors", "arguments", "_pymc", "proposals"},
+    "rows": {"errors", "strata"},
     "model": {"errors", "arguments", "_pymc"},
     "control_variates": {"errors", "rows"},
-    "design": {"errors", "sequential"},
-    "deciding": {"errors", "arguments", "sequential", "rows", "design"},
+    "design": {"errors", "sequential", "strata"},
+    "deciding": {"errors", "arguments", "strata", "sequential", "rows", "design"},
     "setup": {
-        "errors", "arguments", "_pymc", "sequential", "proposals", "rows", "model",
-        "control_variates", "design", "distributions", "deciding",
+        "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
+        "control_variates", "design", "orthonormal", "variable_selection", "deciding",
     },
     "step_methods": {
         "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "model",
@@ -40,7 +42,9 @@ MAY_IMPORT = {
 }  # fmt: skip
 
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
-KNOW_PYMC = {"_pymc", "distributions", "model", "setup", "step_methods", "gibbs"}
+KNOW_PYMC = {
+    "_pymc", "orthonormal", "variable_selection", "model", "setup", "step_methods", "gibbs",
+}  # fmt: skip
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 
 

@@ -16,8 +16,7 @@ from examples.austerity2014.sources import four_signals
 from examples.austerity2014.timed import TimedRun, sample_for
 from examples.shared.mixed_signals import whitened
 from pymc_austerity import AusterityMH
-from pymc_austerity.distributions import UniformStiefel
-from pymc_austerity.proposals import StiefelProposal
+from pymc_austerity.orthonormal import StiefelProposal, UniformStiefel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -49,7 +49,8 @@ class ModelMoves:
             changed = included
             move = CrankNicolsonProposal(rng.choice(MOVES))
             inside = _inside(included)
-            values, log_ratio = move.propose(self.about(included), point[d:][inside], rng)
+            about = self.about(included)
+            values, log_ratio, _ = move.propose(about, point[d:][inside], rng)
         else:
             changed = _neighbour(included, rng)
             values, log_ratio = self._jump(point[d:], included, changed, rng)

@@ -107,7 +107,8 @@ def exact_run(digits: Digits, n_draws: int) -> Floats:
     about = GaussianApproximation(mode, np.linalg.cholesky(np.linalg.inv(information)))
 
     def moves(point: Floats, rng: np.random.Generator) -> tuple[Floats, float]:
-        return CrankNicolsonProposal(rng.choice([1.0, 0.3])).propose(about, point, rng)
+        new, log_ratio, _ = CrankNicolsonProposal(rng.choice([1.0, 0.3])).propose(about, point, rng)
+        return new, log_ratio
 
     burn_in = n_draws // 20
     idata = pm.sample(

@@ -72,6 +72,6 @@ class MovesAbout:
         """New matrix, raveled, and the log-ratio with respect to the uniform distribution."""
         angles = angles_of(self.mode.T @ point.reshape(self.mode.shape))
         move = CrankNicolsonProposal(rng.choice(MOVES))
-        new, log_ratio = move.propose(self.about, angles, rng)
+        new, log_ratio, _ = move.propose(self.about, angles, rng)
         volumes = log_volume(new) - log_volume(angles)
         return (self.mode @ rotation(new)).ravel(), log_ratio + volumes

@@ -15,8 +15,11 @@ from examples.austerity2014.model_moves import ModelMoves
 from examples.austerity2014.timed import TimedRun, sample_for
 from examples.shared.datasets import Arrays, NoData, load
 from pymc_austerity import AusterityMH
-from pymc_austerity.distributions import InclusionIndicators, SpikeAndSlab
-from pymc_austerity.proposals import ReversibleJumpProposal
+from pymc_austerity.variable_selection import (
+    InclusionIndicators,
+    ReversibleJumpProposal,
+    SpikeAndSlab,
+)
 
 __all__ = ["EXPERIMENT"]
 

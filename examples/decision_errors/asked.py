@@ -10,7 +10,7 @@ from examples.shared.digits import BATCH_SIZE
 from examples.shared.triples import Question
 from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
-from pymc_austerity.sequential import Decision, StudentTTest, decide
+from pymc_austerity.sequential import Decision, StudentTTest, exceeds
 
 __all__ = ["N_ORDERS", "Outcome", "answer", "judge", "measure", "on_fresh_rows", "on_windows"]
 
@@ -37,7 +37,7 @@ def answer(
 ) -> Decision:
     """Decide by the sequential test."""
     survey = sampling.begin(question.proposed, question.current, rng)
-    return decide(survey, question.log_threshold, rule=StudentTTest(epsilon))
+    return exceeds(survey, question.log_threshold, rule=StudentTTest(epsilon))
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,8 @@ def affordable_share(sampling: Sampling) -> float:
     >>> affordable_share(UniformSampling(None, None, n_rows=10_000_000, batch_size=500))
     0.001
     """
-    design = sampling.design
-    n_first = int(design.first_counts.sum())
-    return min(1.0, max(_LEAST, _BUDGET * (n_first + _ROWS_OF_A_STEP) / design.n_rows))
+    strata = sampling.strata
+    return min(1.0, max(_LEAST, _BUDGET * (strata.n_first + _ROWS_OF_A_STEP) / strata.n_rows))
 
 
 class RandomAudits:

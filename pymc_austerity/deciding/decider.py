@@ -2,33 +2,26 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.audits import RandomAudits, affordable_share
+from pymc_austerity.deciding.bounds import bound_between
 from pymc_austerity.deciding.sampling import Sampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.trial import TrialDecision, trial_plan
 from pymc_austerity.design import TestDesign
 from pymc_austerity.sequential import (
-    BarkerTest,
-    Concentration,
+    Audited,
     Decision,
-    StoppingRule,
+    SequentialTest,
     StudentTTest,
-    Survey,
     WangTsiatisTest,
-    decide,
 )
 
-__all__ = ["Decider", "DecisionState", "LogRatio", "rule_of"]
-
-Test: TypeAlias = StoppingRule | BarkerTest
-
-_ACCEPTED = Decision(True, 0, 0, 0.0, math.nan, False)
-"""Of a chain that is not corrected."""
+__all__ = ["Decider", "DecisionState", "LogRatio", "test_of"]
 
 _IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
 """The exact part alone rules the proposal out."""
@@ -57,7 +50,7 @@ class DecisionState:
 
     Attributes
     ----------
-    rule : StoppingRule, BarkerTest or None
+    test : SequentialTest
         The test of the present draw.
     n_draws, n_decisions : int
         Draws begun and decisions taken so far.
@@ -67,15 +60,15 @@ class DecisionState:
         Decisions of the tuning phase, for the design.
     """
 
-    rule: Test | None
+    test: SequentialTest
     n_draws: int = 0
     n_decisions: int = 0
     batch_size: int | None = None
     trial: list[TrialDecision] = field(default_factory=list)
 
 
-def rule_of(design: TestDesign) -> StudentTTest | WangTsiatisTest:
-    """The stopping rule of a design."""
+def test_of(design: TestDesign) -> SequentialTest:
+    """The test of a design."""
     if design.alpha == 0.5:
         return StudentTTest(design.epsilon)
     return WangTsiatisTest(design.epsilon, design.alpha)
@@ -93,7 +86,7 @@ class Decider:
 
     Attributes
     ----------
-    rule : StoppingRule, BarkerTest or None
+    test : SequentialTest
         The test in the end, or before a better one is designed.
     plan : TrialPlan or None
         Designs the test, where the user wants an error and names no test.
@@ -108,7 +101,7 @@ class Decider:
     def __init__(self, settings: Settings, target: LogRatio) -> None:
         self.settings = settings
         self.target = target
-        self.rule = settings.rule
+        self.test = settings.final_test
         self.schedule = settings.schedule
         self.plan = trial_plan(target.sampling, settings)
         self.worst_case = None if self.plan is None else self.plan.worst_case()
@@ -124,7 +117,7 @@ class Decider:
 
     def reset(self) -> None:
         """Forget what was learnt."""
-        self.state = DecisionState(self.rule)
+        self.state = DecisionState(self.test)
         if self.worst_case is not None:
             self._take(self.worst_case)
 
@@ -134,13 +127,13 @@ class Decider:
         if schedule is not None and (tuning or not self.settings.tightens):
             epsilon = schedule(state.n_draws)
             if epsilon != self.epsilon:
-                state.rule = StudentTTest(epsilon)
+                state.test = StudentTTest(epsilon)
         state.n_draws += 1
 
     def stop_tuning(self) -> str:
         """End the tuning phase; what was chosen then, as a sentence."""
         if self.settings.tightens:
-            self.state.rule = self.rule
+            self.state.test = self.test
         if self.plan is None:
             return ""
         design = self.plan.design(self.state.trial)
@@ -151,12 +144,12 @@ class Decider:
         return f"Designed on decisions of the tuning phase: {design}."
 
     def _take(self, design: TestDesign) -> None:
-        self.state.rule, self.state.batch_size = rule_of(design), design.batch_size
+        self.state.test, self.state.batch_size = test_of(design), design.batch_size
 
     @property
     def epsilon(self) -> float:
         """Tail probability at which the present test stops; NaN if it has none."""
-        return getattr(self.state.rule, "epsilon", math.nan)
+        return self.state.test.description.epsilon
 
     # ------------------------------------------------------------------ a decision
 
@@ -169,7 +162,7 @@ class Decider:
         *,
         tuning: bool = False,
     ) -> Decision:
-        r"""Accept or reject a proposal.
+        r"""Accept or reject a proposal, and check some of the decisions.
 
         Parameters
         ----------
@@ -182,32 +175,22 @@ class Decider:
         tuning : bool
             Whether the tuning phase lasts, whose decisions a test may be designed on.
         """
-        target, rule = self.target, self.state.rule
+        target, state, test = self.target, self.state, self.state.test
         log_known = log_ratio + target.exact_part(proposed, current)
         if not math.isfinite(log_known):
             return _IMPOSSIBLE
-        if rule is None:
-            return _ACCEPTED
         log_known += target.expansion(proposed, current)
-        if isinstance(rule, BarkerTest):
-            survey = target.sampling.begin(proposed, current, rng, self.state.batch_size)
-            return rule.decide(survey, -log_known, rng=rng)
-        uniform = rng.random()
-        log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
-        survey = target.sampling.begin(proposed, current, rng, self.state.batch_size)
-        if isinstance(rule, Concentration):
-            rule = rule.between(proposed, current)
-        return self._tested(survey, log_uniform - log_known, rule, tuning)
-
-    def _tested(
-        self, survey: Survey, log_threshold: float, rule: StoppingRule, tuning: bool
-    ) -> Decision:
-        state = self.state
+        description = test.description
+        bound = bound_between(description.largest_difference, proposed, current)
+        survey = target.sampling.begin(proposed, current, rng, state.batch_size, bound)
+        if not description.has_verdicts:
+            return test.decide(survey, log_known, rng)
         state.n_decisions += 1
         on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
-        audit = on_trial or self.audits.wants()
-        decision = decide(survey, log_threshold, rule=rule, audit=audit)
+        if not (on_trial or self.audits.wants()):
+            return test.decide(survey, log_known, rng)
+        decision = Audited(test).decide(survey, log_known, rng)
         if on_trial:
-            distance = survey.total - log_threshold
+            distance = survey.total - decision.log_threshold
             state.trial.append(TrialDecision(distance, survey.deviations))
         return decision

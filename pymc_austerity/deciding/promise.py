@@ -2,11 +2,11 @@
 
 import math
 
-from pymc_austerity.deciding.decider import Decider, rule_of
+from pymc_austerity.deciding.decider import Decider, test_of
 from pymc_austerity.deciding.sampling import Sampling
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.sequential import BarkerTest, Concentration, StoppingRule, WangTsiatisTest
+from pymc_austerity.sequential import TestDescription
 
 __all__ = ["name_of_test", "promise_of", "verdict_of"]
 
@@ -23,40 +23,30 @@ def promise_of(decider: Decider, normality: NormalityCheck | None = None) -> str
     normality : NormalityCheck, optional
         Whether the error of the test can be computed.
     """
-    rule, sampling = decider.rule, decider.target.sampling
-    if rule is None:
-        return "no test, every proposal is accepted"
-    if isinstance(rule, BarkerTest):
-        return f"Barker test with noise of {rule.noise:g} nats"
+    test, sampling = decider.test.description, decider.target.sampling
+    if not test.has_verdicts:
+        return test.summary
     if sampling.is_exact:
         return "no decision can be wrong"
-    if isinstance(rule, Concentration):
-        return (
-            f"{_named(rule)} (wrong decisions: {rule.epsilon:.2g} at most, if the bound is right)"
-        )
+    if test.needs_bound:
+        most = f"{test.epsilon:.2g} at most"
+        return f"{test.summary} (wrong decisions: {most}, if the bound is right)"
     unknown = "" if normality is None or normality.passes else _NOT_NORMAL
     if decider.plan is not None and decider.worst_case is not None:
         return (
-            f"{_named(rule_of(decider.worst_case))} while tuning, chosen so that no "
+            f"{test_of(decider.worst_case).description.summary} while tuning, chosen so that no "
             f"decision errs more often than {decider.plan.max_error:g} in the worst case, then a "
             f"cheaper one whose decisions err so often on average{unknown}"
         )
     if decider.schedule is not None and not decider.settings.tightens:
-        return f"{type(rule).__name__} test with an epsilon for every draw{unknown}"
-    return _named(rule) + (unknown or _errors(rule, sampling))
+        return f"{test.name} test with an epsilon for every draw{unknown}"
+    return test.summary + (unknown or _errors(test, sampling))
 
 
-def _named(rule: StoppingRule) -> str:
-    epsilon = getattr(rule, "epsilon", None)
-    name = f"{type(rule).__name__} test"
-    return name if epsilon is None else f"{name} with epsilon={epsilon:g}"
-
-
-def _errors(rule: StoppingRule, sampling: Sampling) -> str:
-    if not hasattr(rule, "epsilon"):
+def _errors(test: TestDescription, sampling: Sampling) -> str:
+    if math.isnan(test.epsilon):
         return ""
-    alpha = rule.alpha if isinstance(rule, WangTsiatisTest) else 0.5
-    looks, boundary = sampling.looks, Boundary(rule.epsilon, alpha)
+    looks, boundary = sampling.looks, Boundary(test.epsilon, test.alpha)
     worst, expected = worst_error(looks, boundary), ""
     spread, acceptance = sampling.usual_spread
     if not math.isnan(spread):
@@ -66,10 +56,10 @@ def _errors(rule: StoppingRule, sampling: Sampling) -> str:
 
 
 def name_of_test(decider: Decider) -> str:
-    """Class of the test that decides in the end."""
+    """Name of the test that decides in the end."""
     if decider.plan is not None:
         return "designed"
-    return "None" if decider.rule is None else type(decider.rule).__name__
+    return decider.test.description.name
 
 
 def verdict_of(check: NormalityCheck | None) -> str:

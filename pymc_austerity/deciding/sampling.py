@@ -17,7 +17,8 @@ from pymc_austerity.design import (
     stratified_spread,
 )
 from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
-from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, Survey, UniformSurvey
+from pymc_austerity.sequential import FirstLook, StratifiedSurvey, Survey, UniformSurvey
+from pymc_austerity.strata import Strata
 
 __all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
 
@@ -44,7 +45,7 @@ class Sampling(Protocol):
         ...
 
     @property
-    def design(self) -> StratifiedDesign:
+    def strata(self) -> Strata:
         """The strata and their first look; one stratum for uniform samples."""
         ...
 
@@ -67,10 +68,13 @@ class Sampling(Protocol):
         current: NDArray,
         rng: np.random.Generator,
         batch_size: int | None = None,
+        largest_difference: float = math.inf,
     ) -> Survey:
-        """A new sample of the differences between two points.
+        """A new sample of the differences between two points, drawn at its first look.
 
         `batch_size` overrides that of uniform samples; strata have a first look of their own.
+        `largest_difference` bounds the differences, where a test needs to know: for uniform samples
+        only.
         """
         ...
 
@@ -113,9 +117,9 @@ class UniformSampling:
         return self.batch_size >= self.n_rows
 
     @cached_property
-    def design(self) -> StratifiedDesign:
+    def strata(self) -> Strata:
         """A single stratum."""
-        return StratifiedDesign(np.array([self.n_rows]), np.array([self.batch_size]))
+        return Strata.single(self.n_rows, self.batch_size)
 
     @property
     def looks(self) -> Looks:
@@ -135,29 +139,39 @@ class UniformSampling:
         current: NDArray,
         rng: np.random.Generator,
         batch_size: int | None = None,
+        largest_difference: float = math.inf,
     ) -> UniformSurvey:
-        """A new sample of the differences between two points."""
-        stream = _Differences(self.function, proposed, current, self.draw.begin(rng))
+        """A new sample of the differences between two points, drawn at its first look."""
         return UniformSurvey(
-            stream,
+            _Differences(self.function, proposed, current, self.draw, rng),
             n_rows=self.n_rows,
             batch_size=batch_size or self.batch_size,
             growth=self.growth,
+            largest_difference=largest_difference,
         )
 
 
 class _Differences:
-    __slots__ = ("current", "function", "proposed", "rows")
+    __slots__ = ("current", "draw", "function", "proposed", "rng", "rows")
 
     def __init__(
-        self, function: RowFunction, proposed: NDArray, current: NDArray, rows: RowStream
+        self,
+        function: RowFunction,
+        proposed: NDArray,
+        current: NDArray,
+        draw: RowDraw,
+        rng: np.random.Generator,
     ) -> None:
         self.function = function
         self.proposed = proposed
         self.current = current
-        self.rows = rows
+        self.draw = draw
+        self.rng = rng
+        self.rows: RowStream | None = None
 
     def read(self, n_rows: int) -> Iterator[NDArray]:
+        if self.rows is None:
+            self.rows = self.draw.begin(self.rng)
         for block in self.rows.read(n_rows):
             yield self.function(self.proposed, self.current, *block)
 
@@ -186,7 +200,7 @@ class StratifiedSampling:
         strata = self.windows.strata
         return {
             "sampling": type(self.windows).__name__,
-            "batch_size": int(strata.first_counts.sum()),
+            "batch_size": strata.n_first,
             "stratum_sizes": strata.sizes.tolist(),
             "stratum_first_counts": strata.first_counts.tolist(),
         }
@@ -194,17 +208,17 @@ class StratifiedSampling:
     @property
     def is_exact(self) -> bool:
         """Whether the first look sees all rows."""
-        return bool((self.design.first_counts == self.design.sizes).all())
+        return self.strata.n_first == self.strata.n_rows
 
     @property
     def looks(self) -> Looks:
         """When a test looks at differences like those of the pilot pairs."""
-        return stratified_looks(self.design, self.deviations)
+        return stratified_looks(self.strata, self.deviations)
 
     @property
     def usual_spread(self) -> tuple[float, float]:
         """That of the pilot pairs, with as many proposals accepted as there may be."""
-        return float(stratified_spread(self.design, self.deviations)), 1.0
+        return float(stratified_spread(self.strata, self.deviations)), 1.0
 
     def begin(
         self,
@@ -212,32 +226,47 @@ class StratifiedSampling:
         current: NDArray,
         rng: np.random.Generator,
         batch_size: int | None = None,
+        largest_difference: float = math.inf,
     ) -> StratifiedSurvey:
-        """A new sample of the differences between two points."""
-        stream = _StratifiedDifferences(self.function, proposed, current, self.windows.begin(rng))
-        return StratifiedSurvey(stream, self.design)
+        """A new sample of the differences between two points, drawn at its first look."""
+        stream = _StratifiedDifferences(self.function, proposed, current, self.windows, rng)
+        return StratifiedSurvey(stream, self.first_look)
+
+    @property
+    def strata(self) -> Strata:
+        """The strata of the stored rows."""
+        return self.windows.strata
 
     @cached_property
-    def design(self) -> StratifiedDesign:
-        """The strata as the survey knows them."""
-        return StratifiedDesign(self.windows.strata.sizes, self.windows.strata.first_counts)
-
-
-class _StratifiedRows(Protocol):
-    def read(self, counts: NDArray[np.int64]) -> Iterator[Block]: ...
+    def first_look(self) -> FirstLook:
+        """What all decisions have in common."""
+        return FirstLook(self.strata)
 
 
 class _StratifiedDifferences:
-    __slots__ = ("current", "function", "proposed", "rows")
+    __slots__ = ("current", "function", "proposed", "rng", "rows", "windows")
 
     def __init__(
-        self, function: RowFunction, proposed: NDArray, current: NDArray, rows: _StratifiedRows
+        self,
+        function: RowFunction,
+        proposed: NDArray,
+        current: NDArray,
+        windows: StratifiedWindows,
+        rng: np.random.Generator,
     ) -> None:
         self.function = function
         self.proposed = proposed
         self.current = current
-        self.rows = rows
+        self.windows = windows
+        self.rng = rng
+
+    def read_first(self) -> NDArray[np.float64]:
+        self.rows = self.windows.begin(self.rng)
+        return self._differences(self.rows.read_first())
 
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        pieces = [self.function(self.proposed, self.current, *b) for b in self.rows.read(counts)]
+        return self._differences(self.rows.read(counts))
+
+    def _differences(self, blocks: Iterator[Block]) -> NDArray[np.float64]:
+        pieces = [self.function(self.proposed, self.current, *block) for block in blocks]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, cast
 
 from numpy.typing import NDArray
 
@@ -15,15 +16,17 @@ from pymc_austerity.arguments import (
     checked_max_error,
     checked_schedule,
 )
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.deciding.bounds import bound_between
+from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
-    BarkerTest,
-    Concentration,
+    AcceptAll,
     Schedule,
+    SequentialTest,
     StoppingRule,
     StudentTTest,
+    TestDescription,
     Tightening,
-    WangTsiatisTest,
+    as_test,
 )
 
 __all__ = ["USUAL_EPSILON", "Settings", "refuse_contradictions"]
@@ -46,7 +49,7 @@ class Settings:
 
     epsilon: float | Schedule = USUAL_EPSILON
     max_error: float | None = None
-    test: StoppingRule | BarkerTest | Literal["auto"] | None = "auto"
+    test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto"
     batch_size: int | None = None
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
     control_variates: Literal["auto", 1, 2] | None = "auto"
@@ -66,7 +69,7 @@ class Settings:
             object.__setattr__(self, name, value)
         checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
-        if self.audit != "auto" and self.audit > 0.0 and not self.is_sequential:
+        if self.audit != "auto" and self.audit > 0.0 and not self.description.has_verdicts:
             raise SettingError(
                 f"audit={self.audit} is not possible with test={self.test!r}, whose decisions are "
                 "not right or wrong: leave audit out."
@@ -77,7 +80,7 @@ class Settings:
         if self.sampling == "strata" and self.order == 0:
             reason = (
                 f"test={self.test!r} needs uniform samples"
-                if self.is_bounded
+                if self.description.needs_bound
                 else (
                     "with control_variates=None no row is known to have more influence than another"
                 )
@@ -88,18 +91,19 @@ class Settings:
 
     def try_bound(self, point: NDArray) -> None:
         """Raise the error of an invalid bound now, before a chain begins."""
-        if isinstance(self.test, Concentration):
-            self.test.between(point, point)
+        bound_between(self.description.largest_difference, point, point)
 
-    @property
-    def is_sequential(self) -> bool:
-        """Whether decisions are taken by a stopping rule, so that they are right or wrong."""
-        return self.test is not None and not isinstance(self.test, BarkerTest)
-
-    @property
-    def rule(self) -> StoppingRule | BarkerTest | None:
+    @cached_property
+    def final_test(self) -> SequentialTest:
         """The test in the end, or before a better one is designed."""
-        return StudentTTest(self.tail) if self.test == "auto" else self.test
+        if self.test is None:
+            return AcceptAll()
+        return StudentTTest(self.tail) if self.test == "auto" else cast(SequentialTest, self.test)
+
+    @property
+    def description(self) -> TestDescription:
+        """What is known of the test."""
+        return self.final_test.description
 
     @property
     def schedule(self) -> Schedule | None:
@@ -121,14 +125,15 @@ class Settings:
         if self.max_error is not None:
             return self.max_error
         if self.test != "auto":
-            return getattr(self.test, "epsilon", USUAL_EPSILON)
+            epsilon = self.description.epsilon
+            return USUAL_EPSILON if math.isnan(epsilon) else epsilon
         return self.epsilon(_SETTLED) if callable(self.epsilon) else self.epsilon
 
     @property
     def final_epsilon(self) -> float:
         """Tail probability at which the test stops in the end; NaN if there is not one for all."""
         varies = self.max_error is not None or callable(self.epsilon)
-        return self.tail if self.is_sequential and not varies else math.nan
+        return self.tail if self.description.has_verdicts and not varies else math.nan
 
     @property
     def is_exact(self) -> bool:
@@ -138,29 +143,21 @@ class Settings:
     @property
     def growth(self) -> float:
         """By how much each look multiplies a uniform sample; 1 for looks of the same size."""
-        return getattr(self.test, "growth", 1.0)
+        return self.description.growth
 
     @property
     def order(self) -> int:
         """Order of the control variates that are wanted; 0 for none."""
-        if self.control_variates is None or (self.control_variates == "auto" and self.is_bounded):
+        if self.control_variates is None or (
+            self.control_variates == "auto" and self.description.needs_bound
+        ):
             return 0
         return 2 if self.control_variates == "auto" else self.control_variates
 
     @property
-    def is_t_test(self) -> bool:
-        """Whether the test assumes that means of rows are normal."""
-        return self.test == "auto" or isinstance(self.test, StudentTTest | WangTsiatisTest)
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether the test needs a bound of the differences, and a uniform sample."""
-        return isinstance(self.test, Concentration)
-
-    @property
     def by_influence(self) -> bool:
         """Whether rows are sampled by influence where there are control variates."""
-        return self.sampling in ("auto", "strata") and not self.is_bounded
+        return self.sampling in ("auto", "strata") and not self.description.needs_bound
 
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
@@ -194,19 +191,10 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         )
 
 
-def _checked_test(value: Any) -> StoppingRule | BarkerTest | Literal["auto"] | None:
-    """A stopping rule, a Barker test, "auto" or None."""
+def _checked_test(value: Any) -> SequentialTest | Literal["auto"] | None:
+    """A test, "auto" or None."""
     if value is None:
         return None
     if isinstance(value, str) and value == "auto":
         return "auto"
-    if isinstance(value, type):
-        raise SettingTypeError(
-            f"test={value.__name__} is not a test but its class: give an instance of it."
-        )
-    if isinstance(value, BarkerTest) or all(hasattr(value, name) for name in ("stops", "error")):
-        return value
-    raise SettingTypeError(
-        f"test={value!r} is not a test: give a StudentTTest(epsilon), another rule of "
-        "pymc_austerity.sequential, 'auto' or None."
-    )
+    return as_test(value)

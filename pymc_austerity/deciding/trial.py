@@ -18,7 +18,7 @@ from pymc_austerity.design import (
     stratified_spread,
     worst_case_design,
 )
-from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.strata import Strata
 
 __all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
 
@@ -63,7 +63,7 @@ class TrialPlan:
         Largest share of wrong decisions.
     n_rows : int
         Rows there are.
-    strata : StratifiedDesign, optional
+    strata : Strata, optional
         Strata and their first look, which stay; without them the batch size is chosen as well.
     deviations : float array, shape (H,), optional
         Usual standard deviation of the differences within each stratum, nats.
@@ -76,7 +76,7 @@ class TrialPlan:
         max_error: float,
         n_rows: int,
         *,
-        strata: StratifiedDesign | None = None,
+        strata: Strata | None = None,
         deviations: NDArray[np.float64] | None = None,
         batch_size: int | None = None,
     ) -> None:
@@ -112,8 +112,7 @@ class TrialPlan:
         distances = np.array([decision.distance for decision in last])
         deviations = np.array([decision.deviations for decision in last])
         spreads = self._spreads(deviations)
-        unit = math.sqrt(self.n_rows - 1) / self.n_rows
-        run = TrialRun(distances / self.n_rows, spreads * unit, np.zeros(len(last)), self.n_rows)
+        run = TrialRun.from_distances(distances, spreads, self.n_rows)
         cheapest = partial(
             average_design,
             run,
@@ -147,7 +146,7 @@ class TrialPlan:
     @property
     def _sizes(self) -> list[int] | None:
         if self.strata is not None:
-            return [int(self.strata.first_counts.sum())]
+            return [self.strata.n_first]
         return None if self.batch_size is None else [self.batch_size]
 
 
@@ -155,8 +154,8 @@ def trial_plan(sampling: Sampling, settings: Settings) -> TrialPlan | None:
     """How the test is chosen, where the user wants an error and decisions can be wrong."""
     if settings.max_error is None or sampling.is_exact:
         return None
-    design = sampling.design
+    strata = sampling.strata
     if isinstance(sampling, StratifiedSampling):
         deviations = sampling.deviations
-        return TrialPlan(settings.max_error, design.n_rows, strata=design, deviations=deviations)
-    return TrialPlan(settings.max_error, design.n_rows, batch_size=settings.batch_size)
+        return TrialPlan(settings.max_error, strata.n_rows, strata=strata, deviations=deviations)
+    return TrialPlan(settings.max_error, strata.n_rows, batch_size=settings.batch_size)

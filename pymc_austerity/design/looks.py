@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.sequential import further_counts
+from pymc_austerity.strata import Strata
 
 __all__ = [
     "Looks",
@@ -172,12 +173,12 @@ def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]
     return squared_spread / (squared_spread + np.asarray(variances, dtype=np.float64))
 
 
-def stratified_spread(strata: StratifiedDesign, deviations: ArrayLike) -> NDArray[np.float64]:
+def stratified_spread(strata: Strata, deviations: ArrayLike) -> NDArray[np.float64]:
     r"""The unit of :math:`\mu_{std}` for a stratified sample (`Estimate.spread` at the first look).
 
     Parameters
     ----------
-    strata : StratifiedDesign
+    strata : Strata
         Sizes of the strata and of the first look.
     deviations : float array, shape (..., H), nats
         Standard deviation of the differences within each stratum.
@@ -186,17 +187,17 @@ def stratified_spread(strata: StratifiedDesign, deviations: ArrayLike) -> NDArra
     -------
     float array, shape (...,), nats
     """
-    n_seen = int(strata.first_counts.sum())
+    n_seen = strata.n_first
     variance = _variance(strata, strata.first_counts, np.asarray(deviations, dtype=np.float64))
     return np.sqrt(variance * n_seen / (strata.n_rows - n_seen))
 
 
-def stratified_looks(strata: StratifiedDesign, deviations: ArrayLike) -> Looks:
+def stratified_looks(strata: Strata, deviations: ArrayLike) -> Looks:
     """Looks of a stratified test in which the spread of every stratum is known.
 
     Parameters
     ----------
-    strata : StratifiedDesign
+    strata : Strata
         Sizes of the strata and of the first look.
     deviations : float array, shape (H,), nats
         Standard deviation of the differences within each stratum.
@@ -210,8 +211,8 @@ def stratified_looks(strata: StratifiedDesign, deviations: ArrayLike) -> Looks:
     --------
     >>> import numpy as np
     >>> from pymc_austerity.design import stratified_looks
-    >>> from pymc_austerity.sequential import StratifiedDesign
-    >>> strata = StratifiedDesign(np.array([10, 990]), np.array([10, 90]))
+    >>> from pymc_austerity.strata import Strata
+    >>> strata = Strata(np.array([10, 990]), np.array([10, 90]))
     >>> stratified_looks(strata, [2.0, 1.0]).shares
     array([0.1 , 0.19, 0.37, 0.73, 1.  ])
     """
@@ -222,14 +223,14 @@ def stratified_looks(strata: StratifiedDesign, deviations: ArrayLike) -> Looks:
         if n_seen[-1] >= strata.n_rows:
             break
         variances.append(float(_variance(strata, counts, spreads)))
-        counts = counts + strata.further(counts, spreads)
+        counts = counts + further_counts(strata, counts, spreads)
     spread = float(stratified_spread(strata, spreads))
     effective = effective_shares([*variances, 0.0], spread)
     return Looks(np.array(n_seen) / strata.n_rows, effective)
 
 
 def _variance(
-    strata: StratifiedDesign, counts: NDArray[np.int64], deviations: NDArray[np.float64]
+    strata: Strata, counts: NDArray[np.int64], deviations: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Variance of the estimated sum, nats squared."""
     sizes = strata.sizes

@@ -8,7 +8,7 @@ from scipy.special import stdtr, stdtrit
 from scipy.stats import binom
 
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.strata import Strata
 
 __all__ = ["NormalityCheck", "first_look_statistics"]
 
@@ -63,9 +63,9 @@ class NormalityCheck:
     --------
     >>> import numpy as np
     >>> from pymc_austerity.design import NormalityCheck, first_look_statistics
-    >>> from pymc_austerity.sequential import StratifiedDesign
+    >>> from pymc_austerity.strata import Strata
     >>> rng = np.random.default_rng(1)
-    >>> uniform = StratifiedDesign(np.array([10_000]), np.array([100]))
+    >>> uniform = Strata.single(10_000, 100)
     >>> normal, skewed = rng.normal(size=10_000), rng.lognormal(sigma=4.0, size=10_000)
     >>> for rows in (normal, skewed):
     ...     samples = first_look_statistics([rows], uniform, n_samples=2_000, rng=rng)
@@ -142,7 +142,7 @@ def _shares(probabilities: Floats, tail: float) -> tuple[float, float]:
 
 def first_look_statistics(
     strata_of_pairs: list[Floats],
-    design: StratifiedDesign,
+    strata: Strata,
     *,
     n_samples: int,
     rng: np.random.Generator,
@@ -157,7 +157,7 @@ def first_look_statistics(
     strata_of_pairs : list of float arrays, each of shape (N,), nats
         Differences of all rows between two points, stratum by stratum and in random order within
         each, for every pair of points.
-    design : StratifiedDesign
+    strata : Strata
         Sizes of the strata and of the first look; one stratum for uniform samples.
     n_samples : int
         Samples of each pair.
@@ -172,29 +172,29 @@ def first_look_statistics(
     within_degrees_of_freedom : float array, shape (H,)
         See `NormalityCheck`.
     """
-    found = [_of_pair(differences, design, n_samples, rng) for differences in strata_of_pairs]
+    found = [_of_pair(differences, strata, n_samples, rng) for differences in strata_of_pairs]
     samples = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     statistics, freedom, errors, within = samples
-    return statistics, freedom, errors, within, np.maximum(design.first_counts - 1.0, 1.0)
+    return statistics, freedom, errors, within, np.maximum(strata.first_counts - 1.0, 1.0)
 
 
 def _of_pair(
-    differences: Floats, design: StratifiedDesign, n_samples: int, rng: np.random.Generator
+    differences: Floats, strata: Strata, n_samples: int, rng: np.random.Generator
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    strata = np.split(differences, np.cumsum(design.sizes)[:-1])
+    pieces = np.split(differences, np.cumsum(strata.sizes)[:-1])
     moments = [
         _window_moments(values, int(count), n_samples, rng)
-        for values, count in zip(strata, design.first_counts, strict=True)
+        for values, count in zip(pieces, strata.first_counts, strict=True)
     ]
     errors = np.array([error for error, _ in moments]).T
-    left = (design.sizes - design.first_counts) / np.maximum(design.sizes - 1, 1)
-    variances = np.array([variance for _, variance in moments]).T / design.first_counts * left
-    of_sum = variances * design.sizes**2.0
+    left = (strata.sizes - strata.first_counts) / np.maximum(strata.sizes - 1, 1)
+    variances = np.array([variance for _, variance in moments]).T / strata.first_counts * left
+    of_sum = variances * strata.sizes**2.0
     total = of_sum.sum(axis=1)
     known = total > 0.0
-    free = np.maximum(design.first_counts - 1.0, 1.0)
+    free = np.maximum(strata.first_counts - 1.0, 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        statistics = (errors @ design.sizes)[known] / np.sqrt(total[known])
+        statistics = (errors @ strata.sizes)[known] / np.sqrt(total[known])
         freedom = total[known] ** 2 / (of_sum[known] ** 2 @ (1.0 / free))
         within = errors[known] / np.sqrt(variances[known])
     return statistics, freedom, np.sqrt(total[known]), within

@@ -1,5 +1,6 @@
 """What a trial run tells about the decisions to come."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +60,31 @@ class TrialRun:
             raise DataError(
                 "standard_deviation must be positive: leave out decisions without spread"
             )
+
+    @classmethod
+    def from_distances(cls, distance: ArrayLike, spread: ArrayLike, n_rows: int) -> "TrialRun":
+        r"""Decisions of which only the distance from the threshold is known.
+
+        Errors of decisions are known then, those of acceptance probabilities are not.
+
+        Parameters
+        ----------
+        distance : float array, shape (n,)
+            Sum of the differences of all rows minus the threshold, in nats or any other unit.
+        spread : float array, shape (n,) or ()
+            :math:`N \sigma_l / \sqrt{N - 1}`, in the same unit.
+        n_rows : int
+            Rows there are, N.
+
+        Examples
+        --------
+        >>> from pymc_austerity.design import TrialRun
+        >>> TrialRun.from_distances([3.0, -8.0], 2.0, n_rows=10_001).mu_std.round(6)
+        array([ 1.5, -4. ])
+        """
+        mean = np.asarray(distance, dtype=np.float64) / n_rows
+        deviation = np.broadcast_to(spread, mean.shape) * (math.sqrt(n_rows - 1) / n_rows)
+        return cls(mean, deviation, np.zeros(mean.shape), n_rows)
 
     def _checked(self, name: str, values: Floats) -> Floats:
         if values.shape != np.shape(np.atleast_1d(self.mean)) or values.size == 0:

@@ -26,6 +26,8 @@ _CONSTANTS = (
     "batch_size",
     "control_variates",
     "test",
+    "acceptance_rule",
+    "assumption",
     "sampling",
     "normality",
     "proposal",

@@ -140,7 +140,7 @@ def _exactness(facts: Facts, probability: float) -> list[str]:
 
 
 def _without_verdicts(facts: Facts) -> str:
-    if facts.info.tests == {"None"}:
+    if facts.info.acceptance_rules == {"none"}:
         return (
             "No test decided, and every proposal was accepted: how far the draws are from the "
             "posterior depends on the proposals alone."
@@ -220,7 +220,7 @@ def _verdict(row: pd.Series) -> str:
 
 def _rows_and_looks(facts: Facts) -> list[str]:
     row, info = facts.usage.loc["all"], facts.info
-    if info.tests == {"None"}:
+    if info.acceptance_rules == {"none"}:
         return []
     return [
         f"{info.a_decision.capitalize()} read {row['data_fraction']:.2%} of "

@@ -8,9 +8,6 @@ import xarray as xr
 
 __all__ = ["RunInfo"]
 
-_WITHOUT_VERDICT = {"None", "BarkerTest"}
-_BOUNDED = {"HoeffdingTest", "EmpiricalBernsteinTest"}
-
 
 @dataclass(frozen=True)
 class RunInfo:
@@ -27,7 +24,7 @@ class RunInfo:
     >>> from pymc_austerity.diagnostics import statistics_of
     >>> from pymc_austerity.diagnostics.run_info import RunInfo
     >>> used = {"n_rows_used": (("chain", "draw"), [[100, 300]])}
-    >>> info = RunInfo(statistics_of(xr.Dataset(used, attrs={"test": "BarkerTest"})))
+    >>> info = RunInfo(statistics_of(xr.Dataset(used, attrs={"acceptance_rule": "barker"})))
     >>> info.sampler, info.rows, info.has_verdicts
     ('AusterityMH', 'rows', False)
     """
@@ -84,19 +81,19 @@ class RunInfo:
     # ------------------------------------------------------------------ the test
 
     @property
-    def tests(self) -> set[str]:
-        """Names of the tests."""
-        return set(self.constants("test"))
+    def acceptance_rules(self) -> set[str]:
+        """Rules whose decisions were taken: "metropolis", "barker", "none"."""
+        return set(self.constants("acceptance_rule"))
 
     @property
     def has_verdicts(self) -> bool:
         """Whether some decisions are right or wrong."""
-        return not self.tests or not self.tests <= _WITHOUT_VERDICT
+        return not self.acceptance_rules or "metropolis" in self.acceptance_rules
 
     @property
     def is_bounded(self) -> bool:
         """Whether an inequality bounds the error of whole decisions."""
-        return bool(self.tests) and self.tests <= _BOUNDED
+        return set(self.constants("assumption")) == {"bounded differences"}
 
     @property
     def is_designed(self) -> bool:
@@ -129,7 +126,7 @@ class RunInfo:
     @property
     def nothing_to_audit(self) -> str:
         """Why there is nothing to audit, in a sentence; empty if there is something."""
-        if self.tests == {"None"}:
+        if self.acceptance_rules == {"none"}:
             return "There was no test that could be wrong, so that there is nothing to audit."
         if not self.has_verdicts:
             return "Barker's decisions are random, not right or wrong: there is nothing to audit."

@@ -1,6 +1,5 @@
 """Decisions of a run, as the design of a test wants them."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -86,9 +85,4 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     if not distances.size:
         raise SettingError("No decision of the run needed any rows: there is nothing to design.")
     n_rows = int(statistics["n_rows"].max())
-    return TrialRun(
-        distances / math.sqrt(n_rows - 1),
-        np.ones(distances.size),
-        np.zeros(distances.size),
-        n_rows,
-    )
+    return TrialRun.from_distances(distances, 1.0, n_rows)  # standardized: in units of the spread

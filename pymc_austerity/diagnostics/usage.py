@@ -83,8 +83,8 @@ def _summary(statistics: xr.Dataset) -> dict[str, float]:
     steps = statistics["steps_per_draw"]
     rows = statistics["n_rows_used"] / steps
     exact = statistics["used_all_rows"] | (statistics["n_looks"] == 0)
-    if "test" in statistics.coords:
-        exact = exact.where(statistics["test"] != "None")
+    if "acceptance_rule" in statistics.coords:
+        exact = exact.where(statistics["acceptance_rule"] != "none")
     return {
         "rows_mean": _mean(rows, steps),
         "rows_median": float(rows.median()),

@@ -233,7 +233,9 @@ class AusterityGibbs(SubsamplingStep):
             "n_rows": int(self.factors.sizes.max()),
             "n_factors": self.n_rows,
             "epsilon": self.epsilon,
-            "test": type(self.rule).__name__,
+            "test": self.rule.description.name,
+            "acceptance_rule": self.rule.description.acceptance,
+            "assumption": self.rule.description.assumption,
             "proposal": f"{self.scan} scan",
             "audit": self.audit,
             "steps_per_draw": self.start.size,
@@ -307,7 +309,7 @@ class AusterityGibbs(SubsamplingStep):
         looks, test = "exact, all of them", "no update can be wrong"
         if self.epsilon > 0.0:
             looks = f"{self.batch_size:,} at a look"
-            test = f"{type(self.rule).__name__} test with epsilon={self.epsilon}"
+            test = f"{self.rule.description.name} test with epsilon={self.epsilon}"
         return self._summary_of(
             f"{sizes.size:,} binary entries, each with {each} of {self.n_rows:,} factors ({how}), "
             f"{looks}; {self.scan} scan; {test}"

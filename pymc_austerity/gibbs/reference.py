@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.gibbs.factors import Factors
 from pymc_austerity.gibbs.sweep import Outcomes, Plan
-from pymc_austerity.sequential import Decision, StoppingRule, UniformSurvey, decide
+from pymc_austerity.sequential import Decision, StoppingRule, UniformSurvey, audited, exceeds
 
 __all__ = ["ReferenceSweep"]
 
@@ -69,7 +69,8 @@ class ReferenceSweep:
             return Decision(accept, 0, 0, 0.0, math.nan, True, accept if audit else None)
         size = min(self.batch_size, stream.size)
         survey = UniformSurvey(stream, n_rows=stream.size, batch_size=size)
-        return decide(survey, log_threshold, rule=self.rule, audit=audit)
+        decision = exceeds(survey, log_threshold, rule=self.rule)
+        return audited(decision, survey) if audit else decision
 
 
 class _Differences:

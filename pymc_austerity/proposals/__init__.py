@@ -14,8 +14,6 @@ from pymc_austerity.proposals.protocols import (
     ProposalFunction,
 )
 from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.reversible_jump import ReversibleJumpProposal
-from pymc_austerity.proposals.stiefel import StiefelProposal
 from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
@@ -35,8 +33,6 @@ __all__ = [
     "ProposalMixture",
     "RandomWalkProposal",
     "RandomWalkState",
-    "ReversibleJumpProposal",
-    "StiefelProposal",
     "UserProposal",
     "as_proposal",
     "try_proposal",

@@ -1,7 +1,7 @@
 """Learning the scale and the covariance of a proposal while a chain is tuning."""
 
 import math
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,8 +40,7 @@ def learning_rate(n_steps: int) -> float:
     return 2.0 / n_steps**0.6
 
 
-@dataclass
-class ScaleSearch:
+class ScaleSearch(NamedTuple):
     """Robbins-Monro recursion on the log of one scale, towards a given acceptance rate.
 
     Attributes
@@ -72,16 +71,17 @@ class ScaleSearch:
         """Scale to use now."""
         return math.exp(self.log_scale)
 
-    def step(self, accepted: bool, target: float) -> None:
-        """Learn from one decision."""
-        self.n_steps += 1
-        log_scale = self.log_scale + learning_rate(self.n_steps) * (accepted - target)
-        self.log_scale = min(log_scale, math.log(self.largest))
-        self.mean_log_scale += (self.log_scale - self.mean_log_scale) * 2 / (self.n_steps + 1)
+    def step(self, accepted: bool, target: float) -> "ScaleSearch":
+        """The search after one more decision."""
+        n_steps, mean = self.n_steps + 1, self.mean_log_scale
+        log_scale = self.log_scale + learning_rate(n_steps) * (accepted - target)
+        log_scale = min(log_scale, math.log(self.largest))
+        mean += (log_scale - mean) * 2 / (n_steps + 1)
+        return ScaleSearch(log_scale, mean, n_steps, self.largest)
 
     def end(self) -> "ScaleSearch":
         """Settle for the average."""
-        return replace(self, log_scale=self.mean_log_scale)
+        return self._replace(log_scale=self.mean_log_scale)
 
 
 def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:

@@ -1,11 +1,12 @@
 """Where the posterior has its mean, as far as a chain can tell."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.proposals.efficiency import Score
+from pymc_austerity.proposals.efficiency import Efficiency
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.protocols import Outcome
 
@@ -15,39 +16,41 @@ _MARGIN = 2.0
 """Squared distance that is taken for chance, next to the one that is expected."""
 
 
-@dataclass
-class Center:
+class Center(NamedTuple):
     """The average of a chain, with as much trust as its number of independent draws deserves.
 
     Attributes
     ----------
     approximation : GaussianApproximation
         Normal approximation of the posterior, usually about its mode.
-    score : Score
+    efficiency : Efficiency
         Of all steps.
     total : float array, shape (d,)
         Sum of the points after the steps.
     """
 
     approximation: GaussianApproximation
-    score: Score = field(default_factory=Score)
-    total: NDArray[np.float64] = field(init=False)
+    efficiency: Efficiency
+    total: NDArray[np.float64]
 
-    def __post_init__(self) -> None:
-        self.total = np.zeros(self.approximation.mean.size)
+    @classmethod
+    def begin(cls, approximation: GaussianApproximation) -> "Center":
+        """Of a chain that has not begun."""
+        return cls(approximation, Efficiency(), np.zeros(approximation.mean.size))
 
-    def saw(self, outcome: Outcome) -> None:
-        """Count a step."""
-        self.total += outcome.following
-        self.score.tried(outcome.n_rows_used)
+    def after(self, outcome: Outcome) -> "Center":
+        """With one more step."""
+        efficiency, n_rows = self.efficiency, outcome.n_rows_used
         if outcome.accepted:
             jump = self.approximation.standardize(outcome.following - outcome.previous)
-            self.score.moved(float(jump.dot(jump)))
+            efficiency = efficiency.accepted(n_rows, float(jump.dot(jump)))
+        else:
+            efficiency = efficiency.rejected(n_rows)
+        return Center(self.approximation, efficiency, self.total + outcome.following)
 
-    def discount(self) -> None:
-        """Let what was learnt on the way to the posterior count less."""
-        self.score.discount()
-        self.total *= 0.5
+    def discounted(self) -> "Center":
+        """With half the weight on what is known so far, which is from the way to the posterior."""
+        return Center(self.approximation, self.efficiency.discounted(), 0.5 * self.total)
 
     @property
     def independence(self) -> float:
@@ -55,12 +58,12 @@ class Center:
 
         Two independent draws are the square root of ``2 d`` standard deviations apart on average.
         """
-        return min(self.score.distance_per_wait / (2.0 * self.total.size), 1.0)
+        return min(self.efficiency.distance_per_wait / (2.0 * self.total.size), 1.0)
 
     @property
     def uncertainty(self) -> float:
         """Expected squared distance of the average from the mean, in standard deviations."""
-        n_independent = self.score.n_tries * self.independence
+        n_independent = self.efficiency.n_tries * self.independence
         return self.total.size / n_independent if n_independent else np.inf
 
     def estimate(self) -> GaussianApproximation:
@@ -72,7 +75,7 @@ class Center:
         """
         if not self.uncertainty < np.inf:
             return self.approximation
-        way = self.total / self.score.n_tries - self.approximation.mean
+        way = self.total / self.efficiency.n_tries - self.approximation.mean
         shift = self.approximation.standardize(way)
         squared = float(shift.dot(shift))
         if squared <= _MARGIN * self.uncertainty:

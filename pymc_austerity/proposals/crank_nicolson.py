@@ -58,14 +58,14 @@ class CrankNicolsonProposal:
 
     def propose(
         self, state: GaussianApproximation, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point and the log-ratio."""
+    ) -> tuple[NDArray, float, GaussianApproximation]:
+        """New point, the log-ratio, and the same state."""
         noise = state.root.dot(rng.standard_normal(point.size))
         kept = math.sqrt(1.0 - self.b * self.b)
         new = (state.mean + kept * (point - state.mean) + self.b * noise).astype(
             point.dtype, copy=False
         )
-        return new, state.log_density(point) - state.log_density(new)
+        return new, state.log_density(point) - state.log_density(new), state
 
     def tune(self, state: GaussianApproximation, outcome: Outcome) -> GaussianApproximation:
         """Nothing to learn."""

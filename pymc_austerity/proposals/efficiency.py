@@ -1,16 +1,15 @@
-"""What a proposal has brought, and what that cost."""
+"""How far proposals take a chain, and what that costs."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-__all__ = ["Score"]
+__all__ = ["Efficiency"]
 
 _OVERHEAD_ROWS = 300.0
 """Rows that could be evaluated in the time that a decision takes besides its rows."""
 
 
-@dataclass
-class Score:
-    """How far a component has come, how long it had to wait, and what that cost.
+class Efficiency(NamedTuple):
+    """Distances, waits and rows of a sequence of proposals.
 
     Attributes
     ----------
@@ -24,6 +23,12 @@ class Score:
         Rows evaluated, or that could have been in the time.
     waiting : int
         Tries since the last move.
+
+    Examples
+    --------
+    >>> efficiency = Efficiency().rejected(n_rows_used=100).accepted(100, squared_distance=2.0)
+    >>> efficiency.n_tries, efficiency.distance_per_wait
+    (2.0, 1.0)
     """
 
     n_moves: float = 0.0
@@ -33,23 +38,38 @@ class Score:
     cost: float = 0.0
     waiting: int = 0
 
-    def tried(self, n_rows_used: int) -> None:
-        """Count a proposal."""
-        self.n_tries += 1
-        self.waiting += 1
-        self.cost += n_rows_used + _OVERHEAD_ROWS
+    def rejected(self, n_rows_used: int) -> "Efficiency":
+        """With one more proposal, which was rejected."""
+        return Efficiency(
+            self.n_moves,
+            self.n_tries + 1,
+            self.travelled,
+            self.squared_waits,
+            self.cost + (n_rows_used + _OVERHEAD_ROWS),
+            self.waiting + 1,
+        )
 
-    def moved(self, squared_distance: float) -> None:
-        """Count an accepted one."""
-        self.n_moves += 1
-        self.travelled += squared_distance
-        self.squared_waits += self.waiting**2
-        self.waiting = 0
+    def accepted(self, n_rows_used: int, squared_distance: float) -> "Efficiency":
+        """With one more proposal, which was accepted."""
+        return Efficiency(
+            self.n_moves + 1,
+            self.n_tries + 1,
+            self.travelled + squared_distance,
+            self.squared_waits + (self.waiting + 1) ** 2,
+            self.cost + (n_rows_used + _OVERHEAD_ROWS),
+            0,
+        )
 
-    def discount(self) -> None:
-        """Let what was learnt on the way to the posterior count less."""
-        for name in ("n_moves", "n_tries", "travelled", "squared_waits", "cost"):
-            setattr(self, name, 0.5 * getattr(self, name))
+    def discounted(self) -> "Efficiency":
+        """With half the weight on what is known so far, which is from the way to the posterior."""
+        return Efficiency(
+            0.5 * self.n_moves,
+            0.5 * self.n_tries,
+            0.5 * self.travelled,
+            0.5 * self.squared_waits,
+            0.5 * self.cost,
+            self.waiting,
+        )
 
     @property
     def distance_per_wait(self) -> float:
@@ -60,6 +80,6 @@ class Score:
         return self.travelled / self.n_moves / wait
 
     @property
-    def efficiency(self) -> float:
+    def distance_per_row(self) -> float:
         """Squared distance of a move, per wait, per row."""
         return self.distance_per_wait and self.distance_per_wait * self.n_tries / self.cost

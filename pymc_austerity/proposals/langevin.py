@@ -5,7 +5,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +33,7 @@ _OPTIMAL_STEP = 1.65**2
 """Step size for a standard normal target, times d**(1/3): Roberts and Rosenthal (1998)."""
 
 
-@dataclass
-class LangevinState:
+class LangevinState(NamedTuple):
     """What a chain of Langevin moves knows.
 
     Attributes
@@ -246,60 +245,59 @@ class LangevinProposal:
 
     def propose(
         self, state: LangevinState, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point and log-ratio, which is -inf where a gradient is not finite.
+    ) -> tuple[NDArray, float, LangevinState]:
+        """New point, log-ratio, which is -inf where a gradient is not finite, and state.
 
-        Without a test nobody asks for the way back, and the log-ratio is 0.
+        Without a test the way back is not evaluated, and the log-ratio is 0.
         """
-        size, matrix = self._next_size(state), state.preconditioner
+        state = self._next_step(state)
+        size, matrix = state.search.scale, state.preconditioner
         gradient = self.gradients.draw(rng)
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is rejected
             ahead = point + 0.5 * size * matrix.times(gradient(point))
             noise = matrix.spread(rng.standard_normal(point.size))
             new = (ahead + math.sqrt(size) * noise).astype(point.dtype, copy=False)
             if self.gradients.decisions == "none":
-                _watch(state, matrix.squared_length(ahead - point) / (size * point.size))
+                state = _watched(state, matrix.squared_length(ahead - point) / (size * point.size))
             if not np.isfinite(new).all():
-                return point, -math.inf
+                return point, -math.inf, state
             if self.gradients.decisions == "none":
-                return new, 0.0
+                return new, 0.0, state
             back = new + 0.5 * size * matrix.times(gradient(new))
             forth = matrix.squared_length(new - ahead)
             log_ratio = (forth - matrix.squared_length(point - back)) / (2.0 * size)
-        return new, log_ratio if math.isfinite(log_ratio) else -math.inf
+        return new, log_ratio if math.isfinite(log_ratio) else -math.inf, state
 
-    def _next_size(self, state: LangevinState) -> float:
+    def _next_step(self, state: LangevinState) -> LangevinState:
+        number, search = state.n_steps, state.search
         if callable(self.step_size):
-            number = state.n_steps
             size = checked_size(self.step_size(number), f"step_size({number})")
-            state.search = ScaleSearch.begin(size)
-        state.n_steps += 1
-        return state.search.scale
+            search = ScaleSearch.begin(size)
+        return state._replace(search=search, n_steps=number + 1)
 
     def tune(self, state: LangevinState, outcome: Outcome) -> LangevinState:
         """One Robbins-Monro step on the step size, unless there is a schedule or no test."""
         aim = self._aim
-        if aim is not None:
-            state.search.step(outcome.accepted, aim)
-        return state
+        if aim is None:
+            return state
+        return state._replace(search=state.search.step(outcome.accepted, aim))
 
     def freeze(self, state: LangevinState) -> LangevinState:
         """The average step size of the tuning phase."""
-        state.search = state.search.end()
-        return state
+        return state._replace(search=state.search.end())
 
     def current_scaling(self, state: LangevinState) -> float:
         """Step size."""
         return state.search.scale
 
 
-def _watch(state: LangevinState, pull: float) -> None:
+def _watched(state: LangevinState, pull: float) -> LangevinState:
     """Warn of a chain that no test holds back and whose steps are not those of a posterior.
 
     `pull` is the squared length of the move along the gradient over that of the noise.
     """
-    state.n_pulled = 0 if pull < _STRONG_PULL**2 else state.n_pulled + 1  # NaN is strong
-    if state.n_pulled == _LONG_PULL:
+    n_pulled = 0 if pull < _STRONG_PULL**2 else state.n_pulled + 1  # NaN is strong
+    if n_pulled == _LONG_PULL:
         warnings.warn(
             f"Langevin with test=None has run away or is far from the posterior: {_LONG_PULL} "
             f"steps in a row went over {_STRONG_PULL} times as far along the gradient as the noise "
@@ -308,6 +306,7 @@ def _watch(state: LangevinState, pull: float) -> None:
             AusterityWarning,
             stacklevel=3,
         )
+    return state._replace(n_pulled=n_pulled)
 
 
 def _is_auto(value: Any) -> bool:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
-from pymc_austerity.proposals.efficiency import Score
+from pymc_austerity.proposals.efficiency import Efficiency
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
@@ -24,36 +24,35 @@ _FIRST_WINDOW = 50
 _SHARE_OF_OTHERS = 0.5
 
 
-@dataclass
-class MixtureState:
+class MixtureState(NamedTuple):
     """What a mixture has learnt.
 
     Attributes
     ----------
-    states : list
+    states : tuple
         State of each component.
     shares : float array, shape (k,)
         Probability of each component.
-    chosen : int
-        Component that made the last proposal.
-    scores : list of Score
+    cumulative : tuple of float
+        Running sum of `shares`.
+    efficiencies : tuple of Efficiency
         How far each component has come and what that cost.
     inverse_root : float array, shape (d, d), or None
         Puts jumps in units of the normal approximation.
+    chosen : int
+        Component that made the last proposal.
     n_steps, window : int
         Steps in the current window, and its length.
-    cumulative : list of float
-        Running sum of `shares`.
     """
 
-    states: list[Any]
+    states: tuple[Any, ...]
     shares: NDArray[np.float64]
-    scores: list[Score]
+    cumulative: tuple[float, ...]
+    efficiencies: tuple[Efficiency, ...]
     inverse_root: NDArray[np.float64] | None
     chosen: int = 0
     n_steps: int = 0
     window: int = _FIRST_WINDOW
-    cumulative: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -110,68 +109,83 @@ class ProposalMixture:
     ) -> MixtureState:
         """All components with the same probability."""
         k = len(self.components)
-        state = MixtureState(
-            states=[component.init(layout, approximation) for component in self.components],
-            shares=np.full(k, 1.0 / k),
-            scores=[Score() for _ in self.components],
+        shares = np.full(k, 1.0 / k)
+        return MixtureState(
+            states=tuple(component.init(layout, approximation) for component in self.components),
+            shares=shares,
+            cumulative=_cumulative(shares),
+            efficiencies=(Efficiency(),) * k,
             inverse_root=None if approximation is None else approximation.inverse_root,
         )
-        return _with_shares(state, state.shares)
 
     def propose(
         self, state: MixtureState, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
+    ) -> tuple[NDArray, float, MixtureState]:
         """A proposal of a component chosen at random."""
         uniform, chosen = rng.random(), 0
         while uniform >= state.cumulative[chosen]:
             chosen += 1
-        state.chosen = chosen
-        return self.components[chosen].propose(state.states[chosen], point, rng)
+        component, own = self.components[chosen], state.states[chosen]
+        new, log_ratio, own = component.propose(own, point, rng)
+        states = _with_item(state.states, chosen, own)
+        return new, log_ratio, state._replace(states=states, chosen=chosen)
 
     def tune(self, state: MixtureState, outcome: Outcome) -> MixtureState:
         """Credit the component that made the proposal; at the end of a window, new shares."""
         chosen = state.chosen
-        state.states[chosen] = self.components[chosen].tune(state.states[chosen], outcome)
-        score = state.scores[chosen]
-        score.tried(outcome.n_rows_used)
-        if outcome.accepted:
-            jump = outcome.following - outcome.previous
-            if state.inverse_root is not None:
-                jump = state.inverse_root.dot(jump)
-            score.moved(float(jump.dot(jump)))
-        state.n_steps += 1
-        if state.n_steps < state.window:
-            return state
-        state.n_steps, state.window = 0, 2 * state.window
+        own = self.components[chosen].tune(state.states[chosen], outcome)
+        credited = _credited(state.efficiencies[chosen], outcome, state.inverse_root)
+        state = state._replace(
+            states=_with_item(state.states, chosen, own),
+            efficiencies=_with_item(state.efficiencies, chosen, credited),
+            n_steps=state.n_steps + 1,
+        )
+        return state if state.n_steps < state.window else self._next_window(state)
+
+    def _next_window(self, state: MixtureState) -> MixtureState:
         k = len(self.components)
         shares = np.full(k, _SHARE_OF_OTHERS / k)
         shares[self._best(state)] += 1.0 - _SHARE_OF_OTHERS
-        for score in state.scores:
-            score.discount()
-        return _with_shares(state, shares)
+        return state._replace(
+            shares=shares,
+            cumulative=_cumulative(shares),
+            efficiencies=tuple(efficiency.discounted() for efficiency in state.efficiencies),
+            n_steps=0,
+            window=2 * state.window,
+        )
 
     def freeze(self, state: MixtureState) -> MixtureState:
         """The best component, and the last one now and then."""
-        state.states = [
-            component.freeze(own)
-            for component, own in zip(self.components, state.states, strict=True)
-        ]
+        pairs = zip(self.components, state.states, strict=True)
+        states = tuple(component.freeze(own) for component, own in pairs)
         shares = np.zeros(len(self.components))
         shares[self._best(state)] = 1.0 - self.smallest_share
         shares[-1] += self.smallest_share
-        return _with_shares(state, shares)
+        return state._replace(states=states, shares=shares, cumulative=_cumulative(shares))
 
     def current_scaling(self, state: MixtureState) -> float:
         """Size of the last proposal."""
         return self.components[state.chosen].current_scaling(state.states[state.chosen])
 
     def _best(self, state: MixtureState) -> int:
-        efficiency = [score.efficiency for score in state.scores]
-        return int(np.argmax(efficiency)) if any(efficiency) else len(self.components) - 1
+        gains = [efficiency.distance_per_row for efficiency in state.efficiencies]
+        return int(np.argmax(gains)) if any(gains) else len(self.components) - 1
 
 
-def _with_shares(state: MixtureState, shares: NDArray[np.float64]) -> MixtureState:
-    state.shares = shares
-    state.cumulative = np.cumsum(shares).tolist()
-    state.cumulative[-1] = math.inf  # rounding must not leave a gap
-    return state
+def _credited(
+    efficiency: Efficiency, outcome: Outcome, inverse_root: NDArray[np.float64] | None
+) -> Efficiency:
+    if not outcome.accepted:
+        return efficiency.rejected(outcome.n_rows_used)
+    jump = outcome.following - outcome.previous
+    if inverse_root is not None:
+        jump = inverse_root.dot(jump)
+    return efficiency.accepted(outcome.n_rows_used, float(jump.dot(jump)))
+
+
+def _with_item(items: tuple[Any, ...], place: int, item: Any) -> tuple[Any, ...]:
+    return (*items[:place], item, *items[place + 1 :])
+
+
+def _cumulative(shares: NDArray[np.float64]) -> tuple[float, ...]:
+    return (*np.cumsum(shares)[:-1].tolist(), math.inf)  # rounding must not leave a gap

@@ -50,8 +50,9 @@ class ProposalFunction(Protocol):
 class Proposal(Protocol[State]):
     """A proposal that may adapt while the chain is tuning.
 
-    The object holds the settings and never changes, so that chains can share it; what the next
-    step needs is in a state that the step method keeps, copies and pickles for it.
+    The object holds the settings and never changes, so that chains can share it. What the next
+    step needs is in a state, which never changes either: methods take a state and return a new
+    one, and the step method keeps and pickles the latest.
 
     Two more things are optional. An attribute ``unconstrained = False`` says that no normal
     approximation fits the coordinates in which it moves, so that none is looked for. A method
@@ -65,8 +66,11 @@ class Proposal(Protocol[State]):
 
     def propose(
         self, state: State, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point, and ``log q(point | new) - log q(new | point)`` in nats."""
+    ) -> tuple[NDArray, float, State]:
+        """New point, ``log q(point | new) - log q(new | point)`` in nats, and the state after it.
+
+        `current_scaling` and `tune` get this state.
+        """
         ...
 
     def tune(self, state: State, outcome: Outcome) -> State:

@@ -1,8 +1,7 @@
 """The random walk, with a scale and a covariance that it learns while tuning."""
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import Literal
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
+    ScaleSearch,
     covariance_estimate,
-    learning_rate,
     optimal_scaling,
     usual_acceptance,
 )
@@ -19,6 +18,7 @@ from pymc_austerity.proposals.covariance import checked_covariance, root_of
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.integers import integer_moves
 from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.path import Path
 from pymc_austerity.proposals.protocols import Outcome
 
 __all__ = ["RandomWalkProposal", "RandomWalkState"]
@@ -26,8 +26,7 @@ __all__ = ["RandomWalkProposal", "RandomWalkState"]
 _FIRST_WINDOW = 50
 
 
-@dataclass
-class RandomWalkState:
+class RandomWalkState(NamedTuple):
     """What a random walk has learnt.
 
     Attributes
@@ -36,25 +35,20 @@ class RandomWalkState:
         See `Layout`.
     root : float array, shape (d,) or (d, d)
         Standard deviations, or the lower Cholesky factor of the covariance.
-    log_scale : float
-        Log of the factor on `root`.
-    mean_log_scale : float
-        Its average over the current window, which becomes the scale when tuning ends.
-    n_steps : int
-        Tuning steps in the current window.
+    search : ScaleSearch
+        Factor on `root`, and its average over the current window, which becomes the factor when
+        tuning ends.
     window : int
         Length of the current window, in steps; each is twice as long as the one before.
-    points : list of arrays, each of shape (d,)
+    path : Path
         The chain in the current window.
     """
 
     n_categories: NDArray[np.int64]
     root: NDArray[np.float64]
-    log_scale: float
-    mean_log_scale: float
-    n_steps: int = 0
+    search: ScaleSearch
     window: int = _FIRST_WINDOW
-    points: list[NDArray] = field(default_factory=list)
+    path: Path = Path()
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +84,7 @@ class RandomWalkProposal:
     >>> from pymc_austerity.proposals import Layout, RandomWalkProposal
     >>> walk = RandomWalkProposal(covariance=[0.01, 0.04], scaling=1.0)
     >>> state = walk.init(Layout.continuous(2))
-    >>> point, log_ratio = walk.propose(state, np.zeros(2), np.random.default_rng(1))
+    >>> point, log_ratio, state = walk.propose(state, np.zeros(2), np.random.default_rng(1))
     >>> point.round(3), log_ratio
     (array([0.035, 0.164]), 0.0)
     """
@@ -125,53 +119,47 @@ class RandomWalkProposal:
                     "variance or one row and column for each."
                 )
             root = root_of(covariance)
-        return RandomWalkState(layout.n_categories, root, math.log(scaling), math.log(scaling))
+        return RandomWalkState(layout.n_categories, root, ScaleSearch.begin(scaling))
 
     def propose(
         self, state: RandomWalkState, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point and the log-ratio 0."""
-        scaling = math.exp(state.log_scale)
+    ) -> tuple[NDArray, float, RandomWalkState]:
+        """New point, the log-ratio 0, and the same state."""
+        scaling = state.search.scale
         normal = rng.standard_normal(point.size)
         moves = state.root.dot(normal) if state.root.ndim == 2 else state.root * normal
         moves *= scaling
         if state.n_categories.any():
             sds = state.root if state.root.ndim == 1 else np.linalg.norm(state.root, axis=1)
             moves = integer_moves(moves, scaling * sds, point, state.n_categories, scaling, rng)
-        return (point + moves).astype(point.dtype, copy=False), 0.0
+        return (point + moves).astype(point.dtype, copy=False), 0.0, state
 
     def tune(self, state: RandomWalkState, outcome: Outcome) -> RandomWalkState:
         """One Robbins-Monro step on the scale; at the end of a window, a new covariance."""
         point = outcome.following
         target = self.target_acceptance or usual_acceptance(point.size)
-        state.n_steps += 1
-        state.log_scale += learning_rate(state.n_steps) * (outcome.accepted - target)
-        # weights grow linearly: where the recursion began counts least
-        state.mean_log_scale += (state.log_scale - state.mean_log_scale) * 2 / (state.n_steps + 1)
+        search = state.search.step(outcome.accepted, target)
         if not isinstance(self.covariance, str):
-            return state
-        state.points.append(point)
-        if state.n_steps < state.window:
-            return state
-        return self._learn_covariance(state)
+            return state._replace(search=search)
+        state = state._replace(search=search, path=state.path.append(point))
+        return state if search.n_steps < state.window else self._learn_covariance(state)
 
     def _learn_covariance(self, state: RandomWalkState) -> RandomWalkState:
-        points = np.asarray(state.points, dtype=np.float64)
+        points, window = state.path.to_array(), 2 * state.window
         covariance = covariance_estimate(points, full=self.covariance == "full")
-        fresh = replace(state, n_steps=0, window=2 * state.window, points=[])
         if covariance is None:  # go on with the old shape and the scale found for it
-            return fresh
-        log_scale = math.log(optimal_scaling(points.shape[1]))
-        root = root_of(covariance)
-        return replace(fresh, root=root, log_scale=log_scale, mean_log_scale=log_scale)
+            search = state.search._replace(n_steps=0)
+            return state._replace(search=search, window=window, path=Path())
+        search = ScaleSearch.begin(optimal_scaling(points.shape[1]))
+        return RandomWalkState(state.n_categories, root_of(covariance), search, window)
 
     def freeze(self, state: RandomWalkState) -> RandomWalkState:
         """The average scale of the last window, and no more learning."""
-        return replace(state, log_scale=state.mean_log_scale, points=[])
+        return state._replace(search=state.search.end(), path=Path())
 
     def current_scaling(self, state: RandomWalkState) -> float:
         """Factor on the standard deviations."""
-        return math.exp(state.log_scale)
+        return state.search.scale
 
 
 def _checked_covariance(

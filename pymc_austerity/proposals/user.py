@@ -40,7 +40,7 @@ class UserProposal:
 
     def propose(
         self, state: None, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
+    ) -> tuple[NDArray, float, None]:
         """What the function returns, checked."""
         try:
             returned = self.function(point.copy(), rng)
@@ -48,7 +48,7 @@ class UserProposal:
             raise SettingError(
                 f"the proposal raised {type(error).__name__} ({error}): {_WANTED}."
             ) from error
-        return _checked(returned, point)
+        return *_checked(returned, point), None
 
     def tune(self, state: None, outcome: Outcome) -> None:
         """Nothing to learn."""
@@ -101,7 +101,13 @@ def try_proposal(
         What the proposal returns cannot be used.
     """
     state = proposal.init(layout, approximation)
-    _checked(proposal.propose(state, start, np.random.default_rng(0)), start)
+    returned = proposal.propose(state, start, np.random.default_rng(0))
+    if not isinstance(returned, tuple) or len(returned) != 3:
+        raise SettingTypeError(
+            f"{type(proposal).__name__}.propose returned a {type(returned).__name__} that is not a "
+            "triple: return (new point, log-ratio, state)."
+        )
+    _checked(returned[:2], start)
 
 
 def _checked(returned: Any, point: NDArray) -> tuple[NDArray, float]:

@@ -4,7 +4,7 @@ from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
 from pymc_austerity.rows.passes import ArrayRows, blocks_of, sum_over_rows
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowDraw, RowSource, RowStream
 from pymc_austerity.rows.shared import SharedRows
-from pymc_austerity.rows.strata import Strata, StratifiedWindows, strata_by_score
+from pymc_austerity.rows.strata import StratifiedWindows, strata_by_score
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -16,7 +16,6 @@ __all__ = [
     "RowSource",
     "RowStream",
     "SharedRows",
-    "Strata",
     "StratifiedWindows",
     "Windows",
     "blocks_of",

@@ -10,39 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
+from pymc_austerity.strata import Strata
 
-__all__ = ["Strata", "StratifiedWindows", "strata_by_score"]
-
-
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """Strata as stretches of the stored rows.
-
-    Attributes
-    ----------
-    sizes : int array, shape (H,)
-        Rows in each stratum, in storage order.
-    first_counts : int array, shape (H,)
-        Rows of each stratum that a decision looks at first: all of a take-all stratum.
-    """
-
-    sizes: NDArray[np.int64]
-    first_counts: NDArray[np.int64]
-
-    @property
-    def n_rows(self) -> int:
-        """Rows in all strata."""
-        return int(self.sizes.sum())
-
-    @cached_property
-    def first_places(self) -> "_Places":
-        """Where the rows of the first look lie, the same for every decision but for the starts."""
-        return _Places.of(self, self.first_counts)
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """Position of the first row of each stratum."""
-        return np.cumsum(self.sizes) - self.sizes
+__all__ = ["StratifiedWindows", "strata_by_score"]
 
 
 def strata_by_score(
@@ -116,7 +86,12 @@ class StratifiedWindows:
 
     def begin(self, rng: np.random.Generator) -> "_StratifiedWindowStream":
         """Start at a uniformly random row of each stratum."""
-        return _StratifiedWindowStream(self.source, self.strata, rng)
+        return _StratifiedWindowStream(self, rng)
+
+    @cached_property
+    def first_places(self) -> "_Places":
+        """Where the rows of the first look lie, the same for every decision but for the starts."""
+        return _Places.of(self.strata, self.strata.first_counts)
 
 
 class _Places(NamedTuple):
@@ -140,19 +115,23 @@ class _Places(NamedTuple):
 
 
 class _StratifiedWindowStream:
-    __slots__ = ("positions", "source", "strata")
+    __slots__ = ("positions", "windows")
 
-    def __init__(self, source: RowSource, strata: Strata, rng: np.random.Generator) -> None:
-        self.source = source
-        self.strata = strata
-        self.positions = (rng.random(strata.sizes.size) * strata.sizes).astype(np.int64)
+    def __init__(self, windows: StratifiedWindows, rng: np.random.Generator) -> None:
+        self.windows = windows
+        sizes = windows.strata.sizes
+        self.positions = (rng.random(sizes.size) * sizes).astype(np.int64)
+
+    def read_first(self) -> Iterator[Block]:
+        """The rows of the first look, one stratum after another, in blocks."""
+        return self._read(self.windows.first_places)
 
     def read(self, counts: NDArray[np.int64]) -> Iterator[Block]:
         """The next ``counts[h]`` rows of each stratum, one stratum after another, in blocks."""
-        strata = self.strata
-        first = counts is strata.first_counts
-        places = strata.first_places if first else _Places.of(strata, counts)
+        return self._read(_Places.of(self.windows.strata, counts))
+
+    def _read(self, places: _Places) -> Iterator[Block]:
         indices = places.indices(self.positions)
-        self.positions = self.positions + counts  # each stratum is a ring
+        self.positions = self.positions + places.counts  # each stratum is a ring
         for start in range(0, indices.size, LARGEST_BLOCK):
-            yield self.source.take(indices[start : start + LARGEST_BLOCK])
+            yield self.windows.source.take(indices[start : start + LARGEST_BLOCK])

@@ -2,119 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import ClassVar, NamedTuple
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import nnls
-from scipy.special import expit, ndtr
 
 from pymc_austerity.arguments import checked_number
-from pymc_austerity.sequential.protocols import Decision, Estimate, Survey
+from pymc_austerity.sequential.logistic_correction import LogisticCorrection, logistic_correction
+from pymc_austerity.sequential.protocols import Decision, Estimate, Survey, TestDescription
 
-__all__ = ["BarkerTest", "LogisticCorrection", "logistic_correction"]
-
-_RANGE = 20.0
-"""Largest correction, nats: a logistic variable exceeds it with probability 2e-9."""
-
-_SPACING = 0.2
-"""Between possible corrections, nats. The normal variable added to them fills the gaps."""
-
-_N_POINTS = 400
-"""At which the distribution functions are matched."""
-
-
-class LogisticCorrection(NamedTuple):
-    """A variable that, added to a normal one, makes a standard logistic variable.
-
-    Attributes
-    ----------
-    values : float array, shape (n,), nats
-        What it may be, increasing.
-    cumulative : float array, shape (n,)
-        Its distribution function at `values`; the last one is 1.
-    error : float
-        Largest difference between the distribution function of the sum and the logistic one.
-    """
-
-    values: NDArray[np.float64]
-    cumulative: NDArray[np.float64]
-    error: float
-
-    def draw(self, rng: np.random.Generator) -> float:
-        """One correction, nats."""
-        return float(self.values[np.searchsorted(self.cumulative, rng.random(), side="right")])
-
-
-@lru_cache(maxsize=64)
-def logistic_correction(standard_deviation: float) -> LogisticCorrection:
-    r"""Distribution that turns normal noise into logistic noise, computed numerically.
-
-    Finds probabilities :math:`p_k \ge 0` of symmetric corrections :math:`\pm x_k` such that
-
-    .. math:: \sum_k \frac{p_k}{2} \left[ \Phi\left(\frac{y - x_k}{\sigma}\right)
-              + \Phi\left(\frac{y + x_k}{\sigma}\right) \right] \approx \frac{1}{1 + e^{-y}}
-
-    in the sense of least squares over a grid of :math:`y`. No exact solution exists: the
-    characteristic function :math:`\pi t / \sinh(\pi t)` of the logistic distribution falls more
-    slowly than that of the normal one. The remaining error is part of the answer.
-
-    Parameters
-    ----------
-    standard_deviation : float
-        :math:`\sigma` of the normal variable, nats, between 0.5 and 1.2. The error grows with it.
-
-    Returns
-    -------
-    LogisticCorrection
-        A few dozen possible values and their distribution.
-
-    Notes
-    -----
-    Non-negative least squares leave few values with positive probability. The
-    original paper solves for a density on a fine grid by ridge regression instead, and clips what
-    is negative.
-
-    References
-    ----------
-    Seita, D., Pan, X., Chen, H. and Canny, J. (2017). An efficient minibatch acceptance test for
-    Metropolis-Hastings. UAI, section 4.
-
-    Examples
-    --------
-    >>> from pymc_austerity.sequential import logistic_correction
-    >>> logistic_correction(1.0).error < 1e-6 < logistic_correction(1.2).error
-    True
-    """
-    values = np.arange(0.0, _RANGE + _SPACING / 2.0, _SPACING)
-    points = np.linspace(0.0, _RANGE + 4.0, _N_POINTS)
-    sums_to_one = np.full(values.size, 100.0)
-    matrix = np.vstack([_distribution(points, values, standard_deviation) - 0.5, sums_to_one])
-    halves, _ = nnls(matrix, np.append(expit(points) - 0.5, 100.0), maxiter=100 * values.size)
-    halves /= halves.sum()
-    fine = np.linspace(0.0, 2.0 * _RANGE, 10 * _N_POINTS)
-    error = np.abs(_distribution(fine, values, standard_deviation) @ halves - expit(fine)).max()
-    kept = halves > 0.0
-    return _symmetric(values[kept], halves[kept], float(error))
-
-
-def _distribution(
-    points: NDArray[np.float64], values: NDArray[np.float64], standard_deviation: float
-) -> NDArray[np.float64]:
-    """Distribution function of normal noise plus or minus each value, at each point."""
-    above = ndtr((points[:, None] - values) / standard_deviation)
-    below = ndtr((points[:, None] + values) / standard_deviation)
-    return np.asarray(0.5 * (above + below))
-
-
-def _symmetric(
-    values: NDArray[np.float64], probabilities: NDArray[np.float64], error: float
-) -> LogisticCorrection:
-    both = np.concatenate([-values[::-1], values])
-    cumulative = np.cumsum(np.concatenate([probabilities[::-1], probabilities]) / 2.0)
-    cumulative[-1] = 1.0
-    return LogisticCorrection(both, cumulative, error)
+__all__ = ["BarkerTest"]
 
 
 @dataclass(frozen=True)
@@ -131,8 +27,8 @@ class BarkerTest:
 
     is decided instead, with a correction such that the noises add up to a logistic variable.
 
-    It is no stopping rule: the evidence for one side does not count, and the threshold holds no
-    uniform random number. It takes the place of `decide`.
+    The evidence for one side does not count, and there is no uniform random number: the decision
+    is random, not right or wrong.
 
     Parameters
     ----------
@@ -172,15 +68,12 @@ class BarkerTest:
     >>> rng = np.random.default_rng(1)
     >>> differences = rng.normal(0.001, 0.002, size=10_000)
     >>> survey = UniformSurvey(Stream(differences), n_rows=10_000, batch_size=100)
-    >>> decision = BarkerTest().decide(survey, 0.0, rng=rng)
+    >>> decision = BarkerTest().decide(survey, 0.0, rng)
     >>> decision.accept, decision.n_rows_used
     (True, 400)
     """
 
     noise: float = 1.0
-
-    growth: ClassVar[float] = 2.0
-    """Batches double, as the standard error has to come down to a given size."""
 
     def __post_init__(self) -> None:
         checked_number(
@@ -196,16 +89,26 @@ class BarkerTest:
         """What is added to normal noise of standard deviation `noise`."""
         return logistic_correction(self.noise)
 
-    def decide(self, survey: Survey, log_threshold: float, *, rng: np.random.Generator) -> Decision:
+    @cached_property
+    def description(self) -> TestDescription:
+        """What the rest of the package needs to know; batches double until the error is small."""
+        return TestDescription(
+            name="BarkerTest",
+            summary=f"Barker test with noise of {self.noise:g} nats",
+            acceptance="barker",
+            growth=2.0,
+        )
+
+    def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
         r"""Accept or reject at random.
 
         Parameters
         ----------
         survey : Survey
             A sample of rows that has not seen any yet.
-        log_threshold : float
-            :math:`\psi_1`, nats: what the sum of all differences would have to exceed to be
-            accepted for certain by Metropolis-Hastings. Holds no random number.
+        log_ratio : float
+            Log of the Metropolis-Hastings ratio but for the sum of all differences, nats:
+            :math:`-\psi_1`.
         rng : numpy.random.Generator
             Draws the noise.
 
@@ -220,7 +123,7 @@ class BarkerTest:
         total, variance, _, n_seen, spread = estimate
         if not math.isfinite(total):
             return Decision(False, n_seen, n_looks, 0.0, math.nan, True)
-        distance = total - log_threshold
+        distance = total + log_ratio
         standardized = distance / spread if spread > 0.0 else math.nan
         if n_seen >= survey.n_rows:
             accept = distance + rng.logistic() > 0.0

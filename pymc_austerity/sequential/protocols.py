@@ -1,12 +1,28 @@
 """The contracts between the sequential test, what feeds it and what it returns."""
 
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Decision", "DifferenceStream", "Estimate", "Evidence", "StoppingRule", "Survey"]
+__all__ = [
+    "BoundOfDifferences",
+    "Decision",
+    "DifferenceStream",
+    "Estimate",
+    "Evidence",
+    "SequentialTest",
+    "StoppingRule",
+    "Survey",
+    "TestDescription",
+]
+
+BoundOfDifferences: TypeAlias = float | Callable[[NDArray, NDArray], float]
+"""Largest absolute difference of a row, nats, or a function of two points that gives it. Tests
+never call the function: whoever begins a survey does, and the survey holds the result."""
 
 
 class DifferenceStream(Protocol):
@@ -55,6 +71,11 @@ class Survey(Protocol):
     n_rows: int
 
     @property
+    def largest_difference(self) -> float:
+        """Bound of the absolute differences, nats; infinite if it is not known."""
+        ...
+
+    @property
     def total(self) -> float:
         """Estimated sum over all rows at the last look, nats."""
         ...
@@ -89,6 +110,8 @@ class Evidence(NamedTuple):
         Rows seen so far, and rows there are. ``n_seen < n_rows``.
     n_looks : int
         Looks taken so far, this one included.
+    largest_difference : float
+        Bound of the absolute differences of rows, nats; infinite if it is not known.
     """
 
     distance: float
@@ -97,6 +120,7 @@ class Evidence(NamedTuple):
     n_seen: int
     n_rows: int
     n_looks: int
+    largest_difference: float = math.inf
 
 
 class StoppingRule(Protocol):
@@ -131,6 +155,8 @@ class Decision(NamedTuple):
         Whether the decision is the one that all rows give.
     exact_accept : bool or None
         What all rows say, where the decision was audited; else None.
+    log_threshold : float
+        What the sum of the differences had to exceed, nats; NaN where there was no threshold.
     """
 
     accept: bool
@@ -140,3 +166,68 @@ class Decision(NamedTuple):
     standardized_mean: float
     exact: bool
     exact_accept: bool | None = None
+    log_threshold: float = math.nan
+
+
+@dataclass(frozen=True)
+class TestDescription:
+    """What the rest of the package needs to know of a test.
+
+    Attributes
+    ----------
+    name : str
+        Identifier, for the constants of a run.
+    summary : str
+        Name and settings in words.
+    acceptance : {"metropolis", "barker", "none"}
+        The rule whose decisions are taken. Those of Metropolis-Hastings are right or wrong, given
+        the uniform random number; those of Barker are random; with none all is accepted.
+    assumption : {"normal means", "bounded differences", "none"}
+        What the error of the test rests on. A bound holds for uniform samples only.
+    epsilon : float
+        Tail probability at which the test stops, or its error; NaN if it has none.
+    alpha : float
+        Shape of the boundary of a t-test, by Wang and Tsiatis: 1/2 for a constant one.
+    growth : float
+        By how much each look multiplies a uniform sample; 1 for looks of the same size.
+    largest_difference : float, callable or None
+        Bound of the differences, where the test needs one.
+    """
+
+    __test__ = False  # no test case of pytest
+
+    name: str
+    summary: str
+    acceptance: Literal["metropolis", "barker", "none"] = "metropolis"
+    assumption: Literal["normal means", "bounded differences", "none"] = "none"
+    epsilon: float = math.nan
+    alpha: float = 0.5
+    growth: float = 1.0
+    largest_difference: BoundOfDifferences | None = None
+
+    @property
+    def has_verdicts(self) -> bool:
+        """Whether decisions are right or wrong."""
+        return self.acceptance == "metropolis"
+
+    @property
+    def needs_bound(self) -> bool:
+        """Whether the test needs a bound of the differences, and uniform samples."""
+        return self.largest_difference is not None
+
+
+class SequentialTest(Protocol):
+    """Decides about a proposal from as few rows as suffice."""
+
+    @property
+    def description(self) -> TestDescription:
+        """What the rest of the package needs to know."""
+        ...
+
+    def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
+        """Accept or reject.
+
+        `log_ratio` is the log of the Metropolis-Hastings ratio but for the sum of all differences,
+        nats. All randomness of the decision is drawn from `rng`.
+        """
+        ...

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity.sequential.moments import ROUNDING
 from pymc_austerity.sequential.protocols import Estimate
+from pymc_austerity.strata import Strata
 
-__all__ = ["StratifiedDesign", "StratifiedStream", "StratifiedSurvey"]
+__all__ = ["FirstLook", "StratifiedStream", "StratifiedSurvey", "further_counts"]
 
 _FEWEST_NEW_ROWS = 2
 """Rows that a further look adds at least to every stratum that is not exhausted."""
@@ -28,70 +29,70 @@ _MOST_AT_ONCE = 65_536
 class StratifiedStream(Protocol):
     """Log-likelihood differences of rows that were not seen before, stratum by stratum."""
 
+    def read_first(self) -> NDArray[np.float64]:
+        """Differences of the rows of the first look, one stratum after another."""
+        ...
+
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
         """Differences of the next ``counts[h]`` rows of each stratum, one stratum after another."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class StratifiedDesign:
-    """Sizes of the strata and of the first look, with what follows from them for every decision.
+class FirstLook:
+    """What follows from the strata for the first look of every decision, computed once.
 
     Parameters
     ----------
-    sizes : int array, shape (H,)
-        Rows there are in each stratum, :math:`N_h`.
-    first_counts : int array, shape (H,)
-        Rows of each seen at the first look: at least two, or all.
+    strata : Strata
+        Sizes of the strata and of the first look.
     """
 
-    sizes: NDArray[np.int64]
-    first_counts: NDArray[np.int64]
+    strata: Strata
 
     @cached_property
-    def n_rows(self) -> int:
-        """Rows in all strata."""
-        return int(self.sizes.sum())
-
-    @cached_property
-    def first_segments(self) -> "Segments":
+    def segments(self) -> "Segments":
         """Where each stratum lies in the values of the first look."""
-        return Segments.of(self.first_counts)
+        return Segments.of(self.strata.first_counts)
 
     @cached_property
-    def first_weights(self) -> "Weights":
+    def weights(self) -> "Weights":
         """How the moments of the first look make an estimate."""
-        return Weights.of(self.sizes, self.first_counts)
+        return Weights.of(self.strata.sizes, self.strata.first_counts)
 
-    def further(
-        self, counts: NDArray[np.int64], deviations: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be.
 
-        Spreads are shrunken to their root mean square over the strata.
+def further_counts(
+    strata: Strata, counts: NDArray[np.int64], deviations: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be.
 
-        Parameters
-        ----------
-        counts : int array, shape (H,)
-            Rows seen so far.
-        deviations : float array, shape (H,)
-            Standard deviations within the strata.
-        """
-        left = self.sizes - counts
-        weights = np.where(left > 0, self._shrunken(self.sizes * deviations, counts, left > 0), 0.0)
-        if not np.add.reduce(weights) > 0.0:
-            return np.minimum(left, counts)
-        n_open = float(np.add.reduce(counts[left > 0]))
-        wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
-        return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))
+    Spreads are shrunken to their root mean square over the strata.
 
-    def _shrunken(
-        self, spreads: NDArray[np.float64], counts: NDArray[np.int64], is_open: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Spreads of the strata's sums, moved towards what strata of equal score have in common."""
-        squares = spreads * spreads
-        pooled = np.add.reduce(squares, where=is_open) / max(np.count_nonzero(is_open), 1)
-        return np.sqrt((counts * squares + _ROWS_OF_POOLED * pooled) / (counts + _ROWS_OF_POOLED))
+    Parameters
+    ----------
+    strata : Strata
+        Sizes of the strata.
+    counts : int array, shape (H,)
+        Rows seen so far.
+    deviations : float array, shape (H,)
+        Standard deviations within the strata.
+    """
+    left = strata.sizes - counts
+    weights = np.where(left > 0, _shrunken(strata.sizes * deviations, counts, left > 0), 0.0)
+    if not np.add.reduce(weights) > 0.0:
+        return np.minimum(left, counts)
+    n_open = float(np.add.reduce(counts[left > 0]))
+    wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
+    return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))
+
+
+def _shrunken(
+    spreads: NDArray[np.float64], counts: NDArray[np.int64], is_open: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Spreads of the strata's sums, moved towards what strata of equal score have in common."""
+    squares = spreads * spreads
+    pooled = np.add.reduce(squares, where=is_open) / max(np.count_nonzero(is_open), 1)
+    return np.sqrt((counts * squares + _ROWS_OF_POOLED * pooled) / (counts + _ROWS_OF_POOLED))
 
 
 class Segments(NamedTuple):
@@ -148,8 +149,8 @@ class StratifiedSurvey:
     ----------
     stream : StratifiedStream
         Gives the differences of rows in random order within each stratum.
-    design : StratifiedDesign
-        Sizes of the strata and of the first look.
+    first_look : FirstLook
+        Of the strata.
 
     References
     ----------
@@ -157,12 +158,25 @@ class StratifiedSurvey:
     Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components.
     """
 
-    __slots__ = ("centred_squares", "counts", "design", "means", "n_rows", "spread", "stream")
+    __slots__ = (
+        "centred_squares",
+        "counts",
+        "first_look",
+        "means",
+        "n_rows",
+        "sizes",
+        "spread",
+        "strata",
+        "stream",
+    )
 
-    def __init__(self, stream: StratifiedStream, design: StratifiedDesign) -> None:
+    largest_difference = math.inf
+
+    def __init__(self, stream: StratifiedStream, first_look: FirstLook) -> None:
         self.stream = stream
-        self.design = design
-        self.n_rows = design.n_rows
+        self.first_look = first_look
+        self.strata = first_look.strata
+        self.sizes, self.n_rows = self.strata.sizes, self.strata.n_rows
         self.counts: NDArray[np.int64] | None = None
         self.means = self.centred_squares = np.empty(0)
         self.spread = 0.0
@@ -170,12 +184,13 @@ class StratifiedSurvey:
     def look(self) -> Estimate:
         """See the first rows of each stratum; at further looks as many again as were seen."""
         if self.counts is not None:
-            return self._see_more(self.design.further(self.counts, self.deviations), self.counts)
-        design = self.design
-        values = self.stream.read(design.first_counts)
-        self.means, self.centred_squares = design.first_segments.moments(values)
-        self.counts = design.first_counts
-        return self._estimate(design.first_weights)
+            new = further_counts(self.strata, self.counts, self.deviations)
+            return self._see_more(new, self.counts)
+        self.means, self.centred_squares = self.first_look.segments.moments(
+            self.stream.read_first()
+        )
+        self.counts = self.strata.first_counts
+        return self._estimate(self.first_look.weights)
 
     def finish(self) -> Estimate:
         """See all that is left."""
@@ -183,7 +198,7 @@ class StratifiedSurvey:
             self.look()
         assert self.counts is not None
         while True:
-            left = self.design.sizes - self.counts
+            left = self.sizes - self.counts
             estimate = self._see_more(np.minimum(left, _MOST_AT_ONCE), self.counts)
             if estimate.n_seen >= self.n_rows:
                 return estimate
@@ -191,7 +206,7 @@ class StratifiedSurvey:
     @property
     def total(self) -> float:
         """Estimated sum over all rows, nats."""
-        return float(self.design.sizes.dot(self.means))
+        return float(self.sizes.dot(self.means))
 
     @property
     def deviations(self) -> NDArray[np.float64]:
@@ -208,14 +223,14 @@ class StratifiedSurvey:
         self.means[grown] += shift * share
         self.centred_squares[grown] += squares + shift * shift * before * share
         self.counts = seen + new
-        return self._estimate(Weights.of(self.design.sizes, self.counts))
+        return self._estimate(Weights.of(self.sizes, self.counts))
 
     def _estimate(self, weights: Weights) -> Estimate:
         total = self.total
         n_seen, of_squares, one_over_free = weights
         variances = of_squares * self.centred_squares
         variance = float(np.add.reduce(variances))
-        rounding = ROUNDING * float(self.design.sizes.dot(np.abs(self.means)))
+        rounding = ROUNDING * float(self.sizes.dot(np.abs(self.means)))
         if not variance > rounding * rounding:  # also NaN, where a difference is not finite
             return Estimate(total, 0.0, math.inf, n_seen, self.spread)
         degrees_of_freedom = variance * variance / float((variances * variances).dot(one_over_free))

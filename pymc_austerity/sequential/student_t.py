@@ -1,12 +1,13 @@
 """The sequential t-test of Korattikara, Chen and Welling (2014)."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from scipy.special import stdtr, stdtrit
 
 from pymc_austerity.arguments import checked_tail
-from pymc_austerity.sequential.protocols import Evidence
+from pymc_austerity.sequential.protocols import Evidence, TestDescription
+from pymc_austerity.sequential.stopping import StoppingTest
 
 __all__ = ["StudentTTest", "upper_quantile"]
 
@@ -19,7 +20,7 @@ def upper_quantile(degrees_of_freedom: float, tail: float) -> float:
 
 
 @dataclass(frozen=True)
-class StudentTTest:
+class StudentTTest(StoppingTest):
     r"""Stop as soon as the tail probability of Student's t falls below a threshold.
 
     With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
@@ -61,6 +62,16 @@ class StudentTTest:
 
     def __post_init__(self) -> None:
         checked_tail("epsilon", self.epsilon)
+
+    @cached_property
+    def description(self) -> TestDescription:
+        """What the rest of the package needs to know."""
+        return TestDescription(
+            name="StudentTTest",
+            summary=f"StudentTTest test with epsilon={self.epsilon:g}",
+            assumption="normal means",
+            epsilon=self.epsilon,
+        )
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""

@@ -29,6 +29,8 @@ class UniformSurvey:
         Rows of the first look, :math:`m`.
     growth : float
         By how much each further look multiplies the rows seen; 1 adds :math:`m` rows every time.
+    largest_difference : float
+        Bound of the absolute differences, nats; infinite if it is not known.
 
     References
     ----------
@@ -36,15 +38,22 @@ class UniformSurvey:
     Metropolis-Hastings Budget. ICML, section 4.
     """
 
-    __slots__ = ("batch_size", "growth", "moments", "n_rows", "stream")
+    __slots__ = ("batch_size", "growth", "largest_difference", "moments", "n_rows", "stream")
 
     def __init__(
-        self, stream: DifferenceStream, *, n_rows: int, batch_size: int, growth: float = 1.0
+        self,
+        stream: DifferenceStream,
+        *,
+        n_rows: int,
+        batch_size: int,
+        growth: float = 1.0,
+        largest_difference: float = math.inf,
     ) -> None:
         self.stream = stream
         self.n_rows = n_rows
         self.batch_size = batch_size
         self.growth = growth
+        self.largest_difference = largest_difference
         self.moments = Moments()
 
     def look(self) -> Estimate:

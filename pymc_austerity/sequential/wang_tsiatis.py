@@ -2,12 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from scipy.special import ndtr, ndtri, stdtr
 
 from pymc_austerity.arguments import checked_number, checked_tail
-from pymc_austerity.sequential.protocols import Evidence
+from pymc_austerity.sequential.protocols import Evidence, TestDescription
+from pymc_austerity.sequential.stopping import StoppingTest
 from pymc_austerity.sequential.student_t import upper_quantile
 
 __all__ = ["WangTsiatisTest"]
@@ -21,7 +22,7 @@ def _level(epsilon: float, alpha: float, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class WangTsiatisTest:
+class WangTsiatisTest(StoppingTest):
     r"""Stop as soon as the tail probability of Student's t falls below a level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
@@ -71,6 +72,17 @@ class WangTsiatisTest:
     def __post_init__(self) -> None:
         checked_tail("epsilon", self.epsilon)
         checked_number("alpha", self.alpha, math.isfinite, "an exponent", "a finite number")
+
+    @cached_property
+    def description(self) -> TestDescription:
+        """What the rest of the package needs to know."""
+        return TestDescription(
+            name="WangTsiatisTest",
+            summary=f"WangTsiatisTest test with epsilon={self.epsilon:g}",
+            assumption="normal means",
+            epsilon=self.epsilon,
+            alpha=self.alpha,
+        )
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""

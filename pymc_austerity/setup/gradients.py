@@ -22,7 +22,6 @@ from pymc_austerity.rows import (
     RowDraw,
     RowSource,
 )
-from pymc_austerity.sequential import BarkerTest
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 
@@ -165,7 +164,7 @@ def with_gradients(
         anchor,
         n_rows,
         batch_size,
-        _decisions(settings),
+        settings.description.acceptance,
         start.dtype,
     )
     gradients.draw(np.random.default_rng(0))(start)  # what is called once is ready
@@ -197,9 +196,3 @@ def _draw(ratio: PosteriorRatio, settings: Settings, *, everything: bool) -> Row
     if isinstance(ratio.sampling, StratifiedSampling):
         return IndependentRows(ratio.source)
     return row_draw(ratio.source, settings)
-
-
-def _decisions(settings: Settings) -> Literal["metropolis", "barker", "none"]:
-    if settings.test is None:
-        return "none"
-    return "barker" if isinstance(settings.test, BarkerTest) else "metropolis"

@@ -12,8 +12,8 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.sequential import StratifiedDesign
 from pymc_austerity.setup.target import Target
+from pymc_austerity.strata import Strata
 
 __all__ = ["check_normality"]
 
@@ -52,23 +52,23 @@ def check_normality(
     AusterityWarning
         The t statistic has tails that are too heavy.
     """
-    if not settings.is_t_test or target.sampling.is_exact:
+    if settings.description.assumption != "normal means" or target.sampling.is_exact:
         return None
-    design = target.sampling.design
+    strata = target.sampling.strata
     pairs = _pairs(target, proposal, rng)
     differences = [differences_of_all(target.row_function, *pair, target.source) for pair in pairs]
     _warn_of_hard_supports(differences)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
-    samples = first_look_statistics(differences, design, n_samples=_SAMPLES, rng=rng)
+    samples = first_look_statistics(differences, strata, n_samples=_SAMPLES, rng=rng)
     if not samples[0].size:
         return None
-    n_rows, n_first = design.n_rows, int(design.first_counts.sum())
+    n_rows, n_first = strata.n_rows, strata.n_first
     n_independent = min(samples[0].size, max(1, len(differences) * n_rows // n_first))
     check = NormalityCheck(*samples, epsilon=settings.tail, n_independent=n_independent)
     if not check.passes:
-        warnings.warn(f"{check} {_remedy(check, design)}", AusterityWarning, stacklevel=4)
+        warnings.warn(f"{check} {_remedy(check, strata)}", AusterityWarning, stacklevel=4)
     return check
 
 
@@ -83,7 +83,7 @@ def _pairs(
             proposed, current = (approximation.mean[:, None] + both).T.astype(start.dtype)
             yield proposed, current
             continue
-        proposed, _ = proposal.propose(proposal.init(layout, None), start, rng)
+        proposed, _, _ = proposal.propose(proposal.init(layout, None), start, rng)
         yield (_shortened(target, proposed) if scalable else proposed), start
 
 
@@ -111,8 +111,8 @@ def _warn_of_hard_supports(differences: list[NDArray[np.float64]]) -> None:
         )
 
 
-def _remedy(check: NormalityCheck, design: StratifiedDesign) -> str:
-    if design.sizes.size == 1:
+def _remedy(check: NormalityCheck, strata: Strata) -> str:
+    if strata.sizes.size == 1:
         return (
             "A few rows weigh too much for uniform samples of this size: sample by influence "
             "(control_variates='auto', sampling='auto'), choose a larger batch_size, or a test "

@@ -42,19 +42,19 @@ def about_mean(
     problem : Problem
         Layout of the variables, type of their points, and source of randomness.
     """
-    decider, center = Decider(Settings(audit=0.0), ratio), Center(approximation)
+    decider, center = Decider(Settings(audit=0.0), ratio), Center.begin(approximation)
     rng, layout = problem.prepared.rng, problem.layout
     current = approximation.mean.astype(problem.start.dtype)
     for n_steps in _ROUNDS:
         state = mixture.init(layout, approximation)
-        center.discount()
+        center = center.discounted()
         for _ in range(n_steps):
-            proposed, log_ratio = mixture.propose(state, current, rng)
+            proposed, log_ratio, state = mixture.propose(state, current, rng)
             decision = decider.decide(proposed, current, log_ratio, rng)
             following = proposed if decision.accept else current
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             state, current = mixture.tune(state, outcome), following
-            center.saw(outcome)
+            center = center.after(outcome)
         if center.independence > _EFFICIENT:
             break
         approximation = center.estimate()

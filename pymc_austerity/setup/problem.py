@@ -14,8 +14,8 @@ from pymc_austerity._pymc import (
     discrete_types,
     make_shared_replacements,
 )
-from pymc_austerity.distributions import on_manifold
 from pymc_austerity.model import RowLikelihood
+from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel

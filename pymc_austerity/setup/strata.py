@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import first_look_sizes
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
-from pymc_austerity.rows import Strata, strata_by_score
-from pymc_austerity.sequential import StratifiedDesign
+from pymc_austerity.rows import strata_by_score
+from pymc_austerity.strata import Strata
 
 __all__ = ["Stratification", "has_room_for_strata", "stratify"]
 
@@ -118,7 +118,6 @@ def _is_normal(
     if not all(np.isfinite(values).all() for values in differences):
         return False
     stored = [values[order] for values in differences]
-    design = StratifiedDesign(strata.sizes, strata.first_counts)
-    samples = first_look_statistics(stored, design, n_samples=_SAMPLES, rng=rng)
+    samples = first_look_statistics(stored, strata, n_samples=_SAMPLES, rng=rng)
     check = NormalityCheck(*samples, epsilon=tail)
     return max(check.tail_shares) <= _TOLERATED * check.tail

@@ -5,10 +5,10 @@ from typing import Any
 
 import pymc as pm
 
+from pymc_austerity import orthonormal, variable_selection
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.distributions import has_point_masses, on_manifold
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Proposal, ReversibleJumpProposal, UserProposal
+from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["is_unconstrained", "refuse_local", "refuse_uncorrected", "refuse_unsuitable"]
@@ -31,23 +31,12 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     SettingError
         Names the variable and the proposal to use.
     """
-    if isinstance(proposal, ReversibleJumpProposal):
-        _refuse_without_point_masses(model, proposal)
+    variable_selection.refuse_without_point_masses(model, proposal)
     if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
         return
     for random_variable in (model.values_to_rvs[variable] for variable in variables):
-        name = random_variable.name
-        if on_manifold(random_variable):
-            raise SettingError(
-                f"{name!r} has orthonormal columns, which the default proposals would not keep: "
-                f"use AusterityMH(vars=[{name!r}], proposal=StiefelProposal())."
-            )
-        if has_point_masses(random_variable):
-            raise SettingError(
-                f"{name!r} has coefficients that are exactly zero, which the default proposals "
-                "would not keep: move it together with its indicators, with "
-                f"AusterityMH(proposal=ReversibleJumpProposal({name!r}, ...))."
-            )
+        orthonormal.refuse_ordinary_moves(random_variable)
+        variable_selection.refuse_ordinary_moves(random_variable)
 
 
 def refuse_local(problem: Problem) -> None:
@@ -90,18 +79,11 @@ def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[An
         What the user gave.
     """
     random_variables = [model.values_to_rvs[variable] for variable in variables]
-    special = any(on_manifold(rv) or has_point_masses(rv) for rv in random_variables)
+    special = any(map(_is_special, random_variables))
     return getattr(proposal, "unconstrained", True) and not special
 
 
-def _refuse_without_point_masses(model: pm.Model, proposal: ReversibleJumpProposal) -> None:
-    """An ordinary density would be paid for coefficients that are not there."""
-    named = {rv.name: rv for rv in model.free_RVs}
-    coefficients = named.get(proposal.coefficients)
-    if coefficients is not None and not has_point_masses(coefficients):
-        raise SettingError(
-            f"{coefficients.name!r} has no point mass at zero, so that models of different sizes "
-            f"cannot be compared: give it a SpikeAndSlab prior, "
-            f"pymc_austerity.distributions.SpikeAndSlab({coefficients.name!r}, "
-            f"{proposal.inclusion}, slab)."
-        )
+def _is_special(random_variable: Any) -> bool:
+    return orthonormal.on_manifold(random_variable) or variable_selection.has_point_masses(
+        random_variable
+    )

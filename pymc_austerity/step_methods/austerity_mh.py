@@ -16,7 +16,7 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.settings import USUAL_EPSILON, Settings, refuse_contradictions
 from pymc_austerity.proposals import Outcome, Proposal, ProposalFunction, as_proposal
-from pymc_austerity.sequential import BarkerTest, Schedule, StoppingRule
+from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
@@ -76,7 +76,7 @@ class AusterityMH(SubsamplingStep):
         instead of `epsilon`; single close ones may err more often. The test for it is the one for
         the worst case while tuning, then the cheapest one for decisions like those of the tuning
         phase.
-    test : {"auto"}, StoppingRule, BarkerTest or None
+    test : {"auto"}, SequentialTest, StoppingRule or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
         proposal, for those that follow gradients (`LangevinProposal`).
     batch_size : int, optional
@@ -194,7 +194,7 @@ class AusterityMH(SubsamplingStep):
         *,
         epsilon: float | Schedule = USUAL_EPSILON,
         max_error: float | None = None,
-        test: StoppingRule | BarkerTest | Literal["auto"] | None = "auto",
+        test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto",
         batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
@@ -267,14 +267,15 @@ class AusterityMH(SubsamplingStep):
         return RaveledVars(current, apoint.point_map_info), [of_draw(transitions)]
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning, decider, state = self.tune, self.decider, self.proposal_state
-        proposed, log_ratio = self.proposal.propose(state, current, self.rng)
+        tuning, decider = self.tune, self.decider
+        proposed, log_ratio, state = self.proposal.propose(self.proposal_state, current, self.rng)
         decision = decider.decide(proposed, current, log_ratio, self.rng, tuning=tuning)
         following = proposed if decision.accept else current
         scaling = self.proposal.current_scaling(state)
         if tuning and self.adapts:
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
-            self.proposal_state = self.proposal.tune(state, outcome)
+            state = self.proposal.tune(state, outcome)
+        self.proposal_state = state
         return following, of_decision(
             decision, self.n_rows, scaling=scaling, epsilon=decider.epsilon
         )
@@ -317,7 +318,7 @@ class AusterityMH(SubsamplingStep):
     @property
     def test(self) -> str:
         """Which test decides: identifier, for comparing states."""
-        return f"{self.decider.rule!r}, {self.settings.max_error=}"
+        return f"{self.decider.test!r}, {self.settings.max_error=}"
 
     @property
     def anchor(self) -> Anchor | None:

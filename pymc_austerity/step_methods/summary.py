@@ -21,6 +21,8 @@ def constants_of(
         "epsilon": settings.final_epsilon,
         "max_error": math.nan if settings.max_error is None else settings.max_error,
         "test": name_of_test(decider),
+        "acceptance_rule": settings.description.acceptance,
+        "assumption": settings.description.assumption,
         "proposal": type(proposal).__name__,
         "proposal_rows": getattr(proposal, "n_rows_read", 0),
         "audit": decider.audits.share,

@@ -13,7 +13,7 @@ from pymc_austerity.design import (
     operating_characteristic,
     worst_error,
 )
-from pymc_austerity.sequential import StudentTTest, UniformSurvey, decide
+from pymc_austerity.sequential import StudentTTest, UniformSurvey, exceeds
 from tests.design.simulation import (
     counts_of,
     population,
@@ -58,7 +58,7 @@ def test_the_simulation_decides_as_the_package_does(epsilon, rng):
     )
     for order, accept, n_seen in zip(orders, accepted, used, strict=True):
         survey = UniformSurvey(Stream(differences[order]), n_rows=1_000, batch_size=150)
-        decision = decide(survey, 0.0, rule=StudentTTest(epsilon))
+        decision = exceeds(survey, 0.0, rule=StudentTTest(epsilon))
         assert (decision.accept, decision.n_rows_used) == (accept, n_seen)
 
 

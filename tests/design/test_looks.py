@@ -11,7 +11,8 @@ from pymc_austerity.design import (
     effective_shares,
 )
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey, UniformSurvey
+from pymc_austerity.sequential import FirstLook, StratifiedSurvey, UniformSurvey
+from pymc_austerity.strata import Strata
 
 
 class Stream:
@@ -29,6 +30,15 @@ class Blocks(Stream):
         yield super().read(n_rows)
 
 
+class Stratum(Stream):
+    def __init__(self, values, batch_size):
+        super().__init__(values)
+        self.batch_size = batch_size
+
+    def read_first(self):
+        return self.read(self.batch_size)
+
+
 def shares_of(survey):
     counts = []
     while not counts or counts[-1] < survey.n_rows:
@@ -44,8 +54,8 @@ def test_constant_looks_are_those_of_a_uniform_survey(batch_size, n_rows, rng):
 
 @pytest.mark.parametrize(("batch_size", "n_rows"), [(125, 1_000), (300, 1_000), (2, 1_000)])
 def test_doubling_looks_are_those_of_a_survey_with_one_stratum(batch_size, n_rows, rng):
-    design = StratifiedDesign(np.array([n_rows]), np.array([batch_size]))
-    survey = StratifiedSurvey(Stream(rng.normal(size=n_rows)), design)
+    stream = Stratum(rng.normal(size=n_rows), batch_size)
+    survey = StratifiedSurvey(stream, FirstLook(Strata.single(n_rows, batch_size)))
     np.testing.assert_array_equal(doubling_looks(batch_size, n_rows).shares, shares_of(survey))
 
 

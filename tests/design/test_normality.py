@@ -5,52 +5,54 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.design import NormalityCheck, first_look_statistics
-from pymc_austerity.sequential import StratifiedDesign, StratifiedSurvey
+from pymc_austerity.sequential import FirstLook, StratifiedSurvey
+from pymc_austerity.strata import Strata
 
 
 class Window:
     """Consecutive rows of each stratum from given starts, wrapping around."""
 
-    def __init__(self, strata, starts):
-        self.strata, self.starts = strata, starts
+    def __init__(self, pieces, starts, counts):
+        self.pieces, self.starts, self.counts = pieces, starts, counts
 
-    def read(self, counts):
+    def read_first(self):
         taken = [
             np.take(values, np.arange(start, start + count), mode="wrap")
-            for values, start, count in zip(self.strata, self.starts, counts, strict=True)
+            for values, start, count in zip(self.pieces, self.starts, self.counts, strict=True)
         ]
         return np.concatenate(taken)
 
 
 def test_statistics_are_those_of_the_survey():
     rng = np.random.default_rng(2)
-    design = StratifiedDesign(np.array([5, 300, 1_000]), np.array([5, 20, 40]))
+    strata = Strata(np.array([5, 300, 1_000]), np.array([5, 20, 40]))
     differences = rng.gamma(0.5, size=1_305)
-    strata = np.split(differences, [5, 305])
-    found = first_look_statistics([differences], design, n_samples=50, rng=np.random.default_rng(7))
+    pieces = np.split(differences, [5, 305])
+    found = first_look_statistics([differences], strata, n_samples=50, rng=np.random.default_rng(7))
     statistics, freedom, errors, within, _ = found
     again = np.random.default_rng(7)
     starts = np.column_stack(
-        [np.zeros(50, int)] + [again.integers(values.size, size=50) for values in strata[1:]]
+        [np.zeros(50, int)] + [again.integers(values.size, size=50) for values in pieces[1:]]
     )
     for r in range(50):
-        estimate = StratifiedSurvey(Window(strata, starts[r]), design).look()
+        window = Window(pieces, starts[r], strata.first_counts)
+        estimate = StratifiedSurvey(window, FirstLook(strata)).look()
         standard_error = np.sqrt(estimate.variance)
         expected = (estimate.total - differences.sum()) / standard_error
         np.testing.assert_allclose(statistics[r], expected, rtol=1e-8)
         np.testing.assert_allclose(freedom[r], estimate.degrees_of_freedom, rtol=1e-8)
         np.testing.assert_allclose(errors[r], standard_error, rtol=1e-8)
     assert np.isnan(within[:, 0]).all()
-    one = strata[1]
+    one = pieces[1]
     sample = np.take(one, np.arange(starts[0, 1], starts[0, 1] + 20), mode="wrap")
     spread = sample.std(ddof=1) * np.sqrt((1 - 19 / 299) / 20)
     np.testing.assert_allclose(within[0, 1], (sample.mean() - one.mean()) / spread, rtol=1e-8)
 
 
 def checked(differences, count, epsilon):
-    design = StratifiedDesign(np.array([differences.size]), np.array([count]))
+    strata = Strata.single(differences.size, count)
     samples = first_look_statistics(
-        [differences], design, n_samples=4_000, rng=np.random.default_rng(3)
+        [differences], strata, n_samples=4_000, rng=np.random.default_rng(3)
     )
     return NormalityCheck(*samples, epsilon=epsilon)
 
@@ -91,7 +93,7 @@ def test_wrong_decisions_are_those_of_a_simulation():
 
 def test_the_worst_stratum_is_named():
     rng = np.random.default_rng(8)
-    design = StratifiedDesign(np.array([5_000, 5_000]), np.array([50, 50]))
+    strata = Strata(np.array([5_000, 5_000]), np.array([50, 50]))
     rows = np.concatenate([rng.normal(size=5_000), rng.lognormal(sigma=3.0, size=5_000)])
-    samples = first_look_statistics([rows], design, n_samples=2_000, rng=rng)
+    samples = first_look_statistics([rows], strata, n_samples=2_000, rng=rng)
     assert NormalityCheck(*samples, epsilon=0.05).worst_stratum == 1

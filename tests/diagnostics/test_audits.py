@@ -99,7 +99,7 @@ def test_shares_are_checked(name):
 def test_warns_of_what_can_be_changed():
     for attrs, advice in (
         ({"max_error": 0.01}, "choose a smaller max_error"),
-        ({"test": "HoeffdingTest"}, "bound of the differences is too small"),
+        ({"assumption": "bounded differences"}, "bound of the differences is too small"),
         ({"sampler": "AusterityGibbs"}, "epsilon, which bounds one look only: choose a smaller"),
     ):
         with pytest.warns(AusterityWarning, match=advice):

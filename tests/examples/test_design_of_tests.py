@@ -19,7 +19,7 @@ from pymc_austerity.sequential import (  # noqa: E402
     StudentTTest,
     UniformSurvey,
     WangTsiatisTest,
-    decide,
+    exceeds,
 )
 
 
@@ -42,7 +42,7 @@ def test_the_simulation_is_the_test_of_the_package(rng):
         for j, mu_std in enumerate(example.MU_STD):
             stream = Stream(order + mu_std / np.sqrt(rows.size - 1))
             survey = UniformSurvey(stream, n_rows=rows.size, batch_size=example.BATCH_SIZE)
-            decision = decide(survey, 0.0, rule=StudentTTest(epsilon))
+            decision = exceeds(survey, 0.0, rule=StudentTTest(epsilon))
             used[j] += decision.n_rows_used / rows.size
             wrong[j] += not decision.accept and not decision.exact
     np.testing.assert_allclose(observed.error[1], wrong / n_orders, atol=1e-12)
@@ -93,7 +93,7 @@ class TestRandomOrders:
         for i in range(n_orders):
             shuffles.shuffle(order)
             survey = UniformSurvey(Stream(order), n_rows=rows.size, batch_size=100)
-            decision = decide(survey, 0.0, rule=WangTsiatisTest(0.05, alpha))
+            decision = exceeds(survey, 0.0, rule=WangTsiatisTest(0.05, alpha))
             assert decision.accept == accepted[i]
             assert decision.n_looks == at[i] + 1
 

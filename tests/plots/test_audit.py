@@ -66,8 +66,11 @@ def test_without_audits():
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"attrs": {"test": "BarkerTest"}}, "Barker's decisions are random.*nothing to audit"),
-        ({"attrs": {"test": "None"}, "n_looks": 0}, "no test that could be wrong"),
+        (
+            {"attrs": {"acceptance_rule": "barker"}},
+            "Barker's decisions are random.*nothing",
+        ),
+        ({"attrs": {"acceptance_rule": "none"}, "n_looks": 0}, "no test that could be wrong"),
         ({"used_all_rows": True}, "Every decision is exact"),
         ({"attrs": {"sampler": "AusterityGibbs"}}, "pass audit=0.1 to AusterityGibbs"),
     ],

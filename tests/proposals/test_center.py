@@ -12,13 +12,13 @@ def fed(center, points, previous=None):
     for point in points:
         accepted = point is not None
         following = point if accepted else previous
-        center.saw(Outcome(previous, following, accepted, 100))
+        center = center.after(Outcome(previous, following, accepted, 100))
         previous = following
     return center
 
 
 def a_center(d, mean=0.0, sd=1.0):
-    return Center(GaussianApproximation(np.full(d, mean), sd * np.eye(d)))
+    return Center.begin(GaussianApproximation(np.full(d, mean), sd * np.eye(d)))
 
 
 def test_independent_draws_are_worth_one_each(rng):
@@ -41,7 +41,7 @@ def test_rejections_and_small_moves_are_worth_less(rng):
 def test_a_mean_elsewhere_is_found(rng):
     true = np.array([2.0, 0.0, -1.0])
     root = np.array([[1.0, 0, 0], [0.5, 2.0, 0], [0, 0.3, 0.1]])
-    center = Center(GaussianApproximation(np.zeros(3), root))
+    center = Center.begin(GaussianApproximation(np.zeros(3), root))
     points = true + rng.standard_normal((4_000, 3)) @ root.T
     found = fed(center, list(points)).estimate()
     assert np.linalg.norm(center.approximation.standardize(found.mean - true)) < 0.1
@@ -50,7 +50,7 @@ def test_a_mean_elsewhere_is_found(rng):
 
 def test_the_way_is_shortened_as_james_and_stein_do(rng):
     center = fed(a_center(10), list(0.6 + rng.standard_normal((100, 10))))
-    average = center.total / center.score.n_tries
+    average = center.total / center.efficiency.n_tries
     kept = 1.0 - center.uncertainty / (average @ average)
     assert 0.5 < kept < 1.0
     np.testing.assert_allclose(center.estimate().mean, kept * average)
@@ -75,21 +75,20 @@ def test_nothing_seen_and_nothing_accepted_leave_it_where_it_is():
     center = a_center(2)
     assert center.estimate() is center.approximation
     point = np.ones(2)
-    fed(center, [None] * 50, previous=point)
+    center = fed(center, [None] * 50, previous=point)
     assert center.uncertainty == np.inf
     assert center.estimate() is center.approximation
 
 
 def test_the_past_counts_less(rng):
     center = fed(a_center(2), list(5.0 + rng.standard_normal((400, 2))))
-    center.discount()
-    fed(center, list(rng.standard_normal((400, 2))), previous=np.zeros(2))
-    np.testing.assert_allclose(center.total / center.score.n_tries, 5.0 / 3, atol=0.3)
+    center = fed(center.discounted(), list(rng.standard_normal((400, 2))), previous=np.zeros(2))
+    np.testing.assert_allclose(center.total / center.efficiency.n_tries, 5.0 / 3, atol=0.3)
 
 
 def test_skewed_marginals(rng):
     """Logarithms of gamma variables: their mean is digamma(shape), their mode log(shape)."""
     shape, d = 2.0, 5
     mode = GaussianApproximation(np.full(d, np.log(shape)), np.eye(d) / np.sqrt(shape))
-    center = fed(Center(mode), list(np.log(rng.gamma(shape, size=(2_000, d)))))
+    center = fed(Center.begin(mode), list(np.log(rng.gamma(shape, size=(2_000, d)))))
     np.testing.assert_allclose(center.estimate().mean, digamma(shape), atol=0.1)

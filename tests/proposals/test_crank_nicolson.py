@@ -39,7 +39,7 @@ def test_log_ratio_is_that_of_the_kernel(b, rng):
     state = moves.init(LAYOUT, APPROXIMATION)
     for _ in range(20):
         point = from_afar(rng)
-        new, log_ratio = moves.propose(state, point, rng)
+        new, log_ratio, _ = moves.propose(state, point, rng)
         expected = log_kernel(b, new, point) - log_kernel(b, point, new)
         assert log_ratio == pytest.approx(expected, rel=1e-8, abs=1e-8)
 
@@ -49,9 +49,9 @@ def test_log_ratio_of_the_way_back_is_the_opposite(b, rng):
     moves = CrankNicolsonProposal(b)
     state = moves.init(LAYOUT, APPROXIMATION)
     point = from_afar(rng)
-    new, there = moves.propose(state, point, rng)
+    new, there, _ = moves.propose(state, point, rng)
     noise = np.linalg.solve(b * APPROXIMATION.root, point - MEAN - np.sqrt(1 - b**2) * (new - MEAN))
-    home, back = moves.propose(state, new, Given(noise))
+    home, back, _ = moves.propose(state, new, Given(noise))
     np.testing.assert_allclose(home, point, rtol=1e-9)
     assert back == pytest.approx(-there, rel=1e-8)
     assert abs(there) > 1e-3
@@ -64,7 +64,7 @@ def test_always_accepted_where_the_approximation_is_right(b, rng):
     state = moves.init(LAYOUT, APPROXIMATION)
     for _ in range(20):
         point = from_afar(rng)
-        new, log_ratio = moves.propose(state, point, rng)
+        new, log_ratio, _ = moves.propose(state, point, rng)
         assert target.logpdf(new) - target.logpdf(point) + log_ratio == pytest.approx(0, abs=1e-8)
 
 
@@ -75,7 +75,7 @@ def test_leaves_the_approximation_as_it_is(b, rng):
     ends, starts = [], []
     for _ in range(4_000):
         point = MEAN + APPROXIMATION.root @ rng.standard_normal(3)
-        new, _ = moves.propose(state, point, rng)
+        new, *_ = moves.propose(state, point, rng)
         starts.append(APPROXIMATION.standardize(point - MEAN))
         ends.append(APPROXIMATION.standardize(new - MEAN))
     starts, ends = np.array(starts), np.array(ends)
@@ -89,7 +89,7 @@ def test_points_keep_their_type_and_the_ratio_is_of_the_rounded_point(rng):
     moves = CrankNicolsonProposal(1.0)
     state = moves.init(LAYOUT, APPROXIMATION)
     point = MEAN.astype(np.float32)
-    new, log_ratio = moves.propose(state, point, rng)
+    new, log_ratio, _ = moves.propose(state, point, rng)
     assert new.dtype == np.float32
     target = stats.multivariate_normal(MEAN, COVARIANCE)
     assert log_ratio == pytest.approx(target.logpdf(point) - target.logpdf(new), rel=1e-9)

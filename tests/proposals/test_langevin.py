@@ -48,7 +48,7 @@ def chain(langevin, state, n_steps, rng, *, tune=0, start=None):
     point = np.zeros(1) if start is None else start
     points, accepted = np.empty((n_steps, point.size)), np.empty(n_steps)
     for i in range(n_steps):
-        new, log_ratio = langevin.propose(state, point, rng)
+        new, log_ratio, state = langevin.propose(state, point, rng)
         log_target = 0.5 * float(point @ point - new @ new)
         accepts = expit(log_ratio + log_target)
         if langevin.gradients.decisions == "metropolis":
@@ -71,7 +71,7 @@ class TestLogRatio:
     def test_is_that_of_the_normal_densities(self, matrix, rng):
         gradients, point, h = NoisyGradients(), rng.normal(size=2), 0.3
         langevin, state = bound(gradients, step_size=h, preconditioner=matrix)
-        new, log_ratio = langevin.propose(state, point, np.random.default_rng(7))
+        new, log_ratio, _ = langevin.propose(state, point, np.random.default_rng(7))
         m = np.eye(2) if matrix is None else np.asarray(matrix)
         m = np.diag(m) if m.ndim == 1 else m
         gradient = gradients.draw(np.random.default_rng(7))
@@ -90,7 +90,7 @@ class TestLogRatio:
     def test_the_way_back_has_the_opposite_one_with_the_same_mini_batch(self):
         langevin, state = bound(step_size=0.4, preconditioner=MATRIX)
         point = np.array([1.0, -2.0])
-        new, log_ratio = langevin.propose(state, point, np.random.default_rng(5))
+        new, log_ratio, _ = langevin.propose(state, point, np.random.default_rng(5))
 
         class SameBatch:
             """The mini-batch of seed 5, and the noise that leads back."""
@@ -102,7 +102,7 @@ class TestLogRatio:
                 ahead = new + 0.2 * MATRIX @ (-new + shift)
                 return np.linalg.solve(np.linalg.cholesky(MATRIX), point - ahead) / math.sqrt(0.4)
 
-        back, opposite = langevin.propose(state, new, SameBatch())
+        back, opposite, _ = langevin.propose(state, new, SameBatch())
         np.testing.assert_allclose(back, point, rtol=1e-12)
         assert abs(log_ratio) > 0.01
         assert opposite == pytest.approx(-log_ratio, rel=1e-9)
@@ -116,7 +116,7 @@ class TestLogRatio:
     def test_without_decisions_nobody_asks_for_the_way_back(self, rng):
         gradients = NoisyGradients("none")
         langevin, state = bound(gradients, step_size=0.1)
-        _, log_ratio = langevin.propose(state, np.zeros(2), rng)
+        _, log_ratio, _ = langevin.propose(state, np.zeros(2), rng)
         assert (gradients.n_drawn, gradients.n_calls, log_ratio) == (1, 1, 0.0)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
@@ -131,7 +131,7 @@ class TestLogRatio:
 
         gradients.draw = lambda rng: gradient
         langevin, state = bound(gradients, step_size=4.0)
-        _, log_ratio = langevin.propose(state, np.ones(2), rng)
+        _, log_ratio, _ = langevin.propose(state, np.ones(2), rng)
         assert log_ratio == -math.inf
 
 
@@ -203,7 +203,7 @@ class TestStepSize:
         langevin, state = bound(step_size=lambda n: 0.5 / (1 + n), d=1)
         sizes = []
         for _ in range(4):
-            langevin.propose(state, np.zeros(1), rng)
+            *_, state = langevin.propose(state, np.zeros(1), rng)
             sizes.append(langevin.current_scaling(state))
             state = langevin.tune(state, Outcome(np.zeros(1), np.zeros(1), False, 0))
         assert sizes == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
@@ -216,12 +216,12 @@ class TestStepSize:
 
 def test_state_is_pickled(rng):
     langevin, state = bound(preconditioner=MATRIX)
-    langevin.propose(state, np.zeros(2), rng)
+    *_, state = langevin.propose(state, np.zeros(2), rng)
     copy = pickle.loads(pickle.dumps(state))
     first = langevin.propose(state, np.ones(2), np.random.default_rng(3))
     second = langevin.propose(copy, np.ones(2), np.random.default_rng(3))
     np.testing.assert_array_equal(first[0], second[0])
-    assert first[1] == second[1] and copy.n_steps == 2
+    assert first[1] == second[1] and second[2].n_steps == 2
 
 
 class TestBadInput:

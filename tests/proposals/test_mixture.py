@@ -43,10 +43,10 @@ def log_gamma(shape, d):
 
 def step(mixture, state, log_density, point, rng):
     """One step with an exact decision."""
-    new, log_ratio = mixture.propose(state, point, rng)
+    new, log_ratio, state = mixture.propose(state, point, rng)
     change = log_density(new) - log_density(point) + log_ratio
     accepted = bool(np.log(rng.random()) < change)
-    return (new if accepted else point), accepted
+    return (new if accepted else point), accepted, state
 
 
 def tuned(mixture, target, n_steps, rng, cost=lambda state: 500):
@@ -56,7 +56,7 @@ def tuned(mixture, target, n_steps, rng, cost=lambda state: 500):
     state = mixture.init(Layout.continuous(point.size), approximation)
     for _ in range(n_steps):
         previous = point
-        point, accepted = step(mixture, state, log_density, point, rng)
+        point, accepted, state = step(mixture, state, log_density, point, rng)
         state = mixture.tune(state, Outcome(previous, point, accepted, cost(state)))
         assert state.shares.sum() == pytest.approx(1.0)
         assert state.shares.min() > 0.0
@@ -112,10 +112,9 @@ def test_long_waits_count_for_more_than_their_share():
         outcomes_of([0] * 10 + [1] * 10, 1.0), outcomes_of([0, 1] * 10, 0.8), strict=True
     ):
         for chosen, own in enumerate((outcome, of_the_other)):
-            state.chosen = chosen
-            state = mixture.tune(state, own)
+            state = mixture.tune(state._replace(chosen=chosen), own)
     # squared distance over mean squared wait over mean wait, by hand
-    stuck, steady = (score.efficiency for score in state.scores)
+    stuck, steady = (efficiency.distance_per_row for efficiency in state.efficiencies)
     assert stuck == pytest.approx(1.0 / ((11**2 + 9) / 20) / 800)
     assert steady == pytest.approx(0.64 / (10 * 2**2 / 20) / 800)
     np.testing.assert_array_equal(mixture.freeze(state).shares, [0.0, 1.0])
@@ -127,7 +126,7 @@ def test_all_are_tried_before_anything_is_known(rng):
     state = mixture.init(Layout.continuous(2), approximation)
     chosen = []
     for _ in range(3_000):
-        mixture.propose(state, np.zeros(2), rng)
+        *_, state = mixture.propose(state, np.zeros(2), rng)
         chosen.append(state.chosen)
     assert stats.chisquare(np.bincount(chosen, minlength=N_KINDS)).pvalue > 1e-4
 
@@ -137,7 +136,7 @@ def test_components_are_chosen_by_their_shares_after_tuning(rng):
     state, point = tuned(mixture, standard_normal(2), 500, rng)
     state, chosen = mixture.freeze(state), []
     for _ in range(3_000):
-        mixture.propose(state, point, rng)
+        *_, state = mixture.propose(state, point, rng)
         chosen.append(state.chosen)
     counts = np.bincount(chosen, minlength=N_KINDS)
     assert (counts[1:-1] == 0).all()
@@ -148,7 +147,7 @@ def test_a_chain_that_never_moves_is_left_to_the_last(rng):
     mixture, point = ProposalMixture(), np.zeros(2)
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
     for _ in range(300):
-        mixture.propose(state, point, rng)
+        *_, state = mixture.propose(state, point, rng)
         state = mixture.tune(state, Outcome(point, point, False, 500))
     np.testing.assert_array_equal(mixture.freeze(state).shares, np.eye(N_KINDS)[-1])
 
@@ -172,7 +171,7 @@ def test_chains_that_start_in_the_posterior_stay_in_it(proposal, rng):
     for k in range(n_chains):
         point = np.log(rng.gamma(shape, size=d))
         for _ in range(n_steps):
-            point, accepted = step(proposal, state, log_density, point, rng)
+            point, accepted, state = step(proposal, state, log_density, point, rng)
             n_accepted += accepted
         ends[k] = point
     for entry in range(d):
@@ -190,7 +189,7 @@ def test_a_tuned_chain_finds_the_known_posterior(target, rng):
     state, point = tuned(mixture, target, 1_500, rng)
     state, points = mixture.freeze(state), []
     for _ in range(20_000):
-        point, _ = step(mixture, state, log_density, point, rng)
+        point, _, state = step(mixture, state, log_density, point, rng)
         points.append(point)
     from scipy.special import digamma, polygamma
 
@@ -208,7 +207,7 @@ def test_frozen_shares_stay(rng):
     state = mixture.freeze(state)
     shares, scaling = state.shares.copy(), mixture.components[-1].current_scaling(state.states[-1])
     for _ in range(200):
-        point, _ = step(mixture, state, standard_normal(2)[0], point, rng)
+        point, _, state = step(mixture, state, standard_normal(2)[0], point, rng)
     np.testing.assert_array_equal(state.shares, shares)
     assert mixture.components[-1].current_scaling(state.states[-1]) == scaling
 
@@ -217,7 +216,7 @@ def walk(mixture, state, point, seed, n_steps=150):
     rng, log_density, points = np.random.default_rng(seed), student_t(5, 2)[0], []
     for _ in range(n_steps):
         previous = point
-        point, accepted = step(mixture, state, log_density, point, rng)
+        point, accepted, state = step(mixture, state, log_density, point, rng)
         state = mixture.tune(state, Outcome(previous, point, accepted, 500))
         points.append(point)
     return np.array(points), state.shares
@@ -244,7 +243,7 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
     sizes = [1.0, 0.7, 0.4, 0.2, 0.1, 2.38 / np.sqrt(2)]
     for _ in range(30):
-        mixture.propose(state, np.zeros(2), rng)
+        *_, state = mixture.propose(state, np.zeros(2), rng)
         assert mixture.current_scaling(state) == pytest.approx(sizes[state.chosen])
 
 
@@ -267,7 +266,7 @@ def test_components_that_cannot_propose_are_refused(components):
 
 def test_functions_are_components():
     (component,) = ProposalMixture(components=[lambda point, rng: (point + 1.0, 0.0)]).components
-    new, _ = component.propose(None, np.zeros(2), np.random.default_rng(1))
+    new, *_ = component.propose(None, np.zeros(2), np.random.default_rng(1))
     assert new.tolist() == [1.0, 1.0]
 
 
@@ -279,4 +278,4 @@ def test_without_an_approximation_only_what_does_not_need_it():
     )
     state = walks.init(Layout.continuous(2))
     outcome = Outcome(np.zeros(2), np.ones(2), True, 500)
-    assert walks.tune(state, outcome).scores[0].travelled == 2.0  # in the units of the point
+    assert walks.tune(state, outcome).efficiencies[0].travelled == 2.0  # in the units of the point

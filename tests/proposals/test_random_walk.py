@@ -29,8 +29,8 @@ def test_variances_are_a_diagonal_covariance():
     full = RandomWalkProposal(covariance=np.diag([1.0, 4.0, 9.0]), scaling=1.0)
     diagonal = RandomWalkProposal(covariance=[1.0, 4.0, 9.0], scaling=1.0)
     layout = Layout.continuous(3)
-    a, ratio = full.propose(full.init(layout), point, np.random.default_rng(5))
-    b, _ = diagonal.propose(diagonal.init(layout), point, np.random.default_rng(5))
+    a, ratio, _ = full.propose(full.init(layout), point, np.random.default_rng(5))
+    b, *_ = diagonal.propose(diagonal.init(layout), point, np.random.default_rng(5))
     np.testing.assert_allclose(a, b)
     assert ratio == 0.0
 
@@ -38,7 +38,7 @@ def test_variances_are_a_diagonal_covariance():
 def test_points_keep_their_type(rng):
     walk = RandomWalkProposal()
     for dtype in (np.float32, np.float64):
-        new, _ = walk.propose(walk.init(Layout.continuous(2)), np.zeros(2, dtype), rng)
+        new, *_ = walk.propose(walk.init(Layout.continuous(2)), np.zeros(2, dtype), rng)
         assert new.dtype == dtype
 
 
@@ -53,14 +53,14 @@ def chain_on_a_normal(walk, covariance, start, n_steps, rng):
         return np.log(rng.random()) < 0.5 * change
 
     for _ in range(n_steps):
-        proposed, _ = walk.propose(state, point, rng)
+        proposed, _, state = walk.propose(state, point, rng)
         accepted = decide(proposed)
         previous, point = point, proposed if accepted else point
         state = walk.tune(state, Outcome(previous, point, accepted, 1))
     state = walk.freeze(state)
     n_accepted = 0
     for _ in range(3_000):
-        proposed, _ = walk.propose(state, point, rng)
+        proposed, _, state = walk.propose(state, point, rng)
         accepted = decide(proposed)
         point = proposed if accepted else point
         n_accepted += accepted

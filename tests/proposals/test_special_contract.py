@@ -8,9 +8,11 @@ import pytest
 
 from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import ReversibleJumpProposal, StiefelProposal, UserProposal
+from pymc_austerity.orthonormal import StiefelProposal
+from pymc_austerity.proposals import UserProposal
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
+from pymc_austerity.variable_selection import ReversibleJumpProposal
 from tests.proposals.special_models import QUIET, regression, rotated_rows
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.rows import Strata, StratifiedWindows, strata_by_score
+from pymc_austerity.rows import StratifiedWindows, strata_by_score
+from pymc_austerity.strata import Strata
 
 
 class Positions:

@@ -20,7 +20,7 @@ class Stream:
 
 def decide(differences, log_threshold, rng, *, noise=1.0, batch_size=100):
     survey = UniformSurvey(Stream(differences), n_rows=differences.size, batch_size=batch_size)
-    return BarkerTest(noise).decide(survey, log_threshold, rng=rng)
+    return BarkerTest(noise).decide(survey, -log_threshold, rng)
 
 
 @pytest.mark.parametrize(("sigma", "bound"), [(0.5, 1e-7), (0.8, 1e-8), (1.0, 1e-6), (1.2, 1e-4)])

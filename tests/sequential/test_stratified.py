@@ -5,22 +5,27 @@ import pytest
 
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.sequential import (
-    StratifiedDesign,
+    FirstLook,
     StratifiedSurvey,
     StudentTTest,
     UniformSurvey,
-    decide,
+    exceeds,
 )
 from pymc_austerity.setup.strata import stratify
+from pymc_austerity.strata import Strata
 
 
 class Stream:
     """Differences in a random order within each stratum."""
 
-    def __init__(self, strata, rng):
+    def __init__(self, strata, first_counts, rng):
+        self.first_counts = first_counts
         self.strata = [rng.permutation(values) for values in strata]
         self.n_read = np.zeros(len(strata), dtype=int)
         self.calls = []
+
+    def read_first(self):
+        return self.read(self.first_counts)
 
     def read(self, counts):
         self.calls.append(np.array(counts))
@@ -36,8 +41,8 @@ def sizes_of(strata):
 
 
 def survey_of(strata, first_counts, rng):
-    design = StratifiedDesign(sizes_of(strata), np.array(first_counts))
-    return StratifiedSurvey(Stream(strata, rng), design)
+    stream = Stream(strata, first_counts, rng)
+    return StratifiedSurvey(stream, FirstLook(Strata(sizes_of(strata), np.array(first_counts))))
 
 
 @pytest.fixture
@@ -52,7 +57,7 @@ def strata(rng):
 
 def test_one_stratum_is_uniform_sampling(rng):
     values = rng.normal(0.3, 1.0, size=1_000)
-    shuffled = Stream([values], np.random.default_rng(2)).strata[0]
+    shuffled = Stream([values], [80], np.random.default_rng(2)).strata[0]
 
     class Uniform:
         def read(self, n_rows):
@@ -108,7 +113,7 @@ def test_all_rows_in_the_end_and_exact(strata, rng):
     truth = sum(values.sum() for values in strata)
     for log_threshold in (truth - 1e-6, truth + 1e-6):
         survey = survey_of(strata, [30, 10, 10], rng)
-        decision = decide(survey, log_threshold, rule=StudentTTest(0.0))
+        decision = exceeds(survey, log_threshold, rule=StudentTTest(0.0))
         assert decision.exact
         assert decision.n_rows_used == 5_330
         assert decision.accept == (truth > log_threshold)
@@ -137,7 +142,7 @@ def test_rounding_is_not_spread(rng):
     strata = [0.1 + rng.choice([-1e-17, 0.0, 1e-17], size=200) for _ in range(3)]
     survey = survey_of(strata, [20, 20, 20], rng)
     assert survey.look().variance == 0.0
-    assert decide(survey_of(strata, [20, 20, 20], rng), 0.0, rule=StudentTTest(0.05)).exact
+    assert exceeds(survey_of(strata, [20, 20, 20], rng), 0.0, rule=StudentTTest(0.05)).exact
 
 
 def test_finish_sees_the_rest(strata, rng):
@@ -151,7 +156,7 @@ def test_finish_sees_the_rest(strata, rng):
 
 def test_a_row_that_is_not_finite_rejects(rng):
     strata = [np.array([1.0, -np.inf, 2.0]), rng.normal(size=100)]
-    decision = decide(survey_of(strata, [3, 10], rng), -1e9, rule=StudentTTest(0.05))
+    decision = exceeds(survey_of(strata, [3, 10], rng), -1e9, rule=StudentTTest(0.05))
     assert not decision.accept
 
 
@@ -171,7 +176,7 @@ def test_skewed_residuals_of_one_sign(epsilon, rng):
         pieces, total = np.split(residuals, strata.offsets[1:]), residuals.sum()
         for log_uniform in np.log(rng.random(n_thresholds)):
             threshold = total + log_uniform + 1.0
-            decision = decide(survey_of(pieces, strata.first_counts, rng), threshold, rule=rule)
+            decision = exceeds(survey_of(pieces, strata.first_counts, rng), threshold, rule=rule)
             n_wrong += decision.accept != (total > threshold)
     n_decisions = n_orders * n_thresholds
     assert n_wrong / n_decisions < epsilon + 2 * math.sqrt(epsilon / n_decisions)

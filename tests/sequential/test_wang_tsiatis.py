@@ -6,7 +6,13 @@ from scipy import stats
 
 from pymc_austerity.design import Boundary, Looks, constant_looks, operating_characteristic
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import Evidence, StudentTTest, UniformSurvey, WangTsiatisTest, decide
+from pymc_austerity.sequential import (
+    Evidence,
+    StudentTTest,
+    UniformSurvey,
+    WangTsiatisTest,
+    exceeds,
+)
 
 
 class Stream:
@@ -66,7 +72,7 @@ def test_errs_as_often_as_designed(alpha, rng):
     for _ in range(n_repeats):
         stream = Stream(rng.permutation(differences))
         survey = UniformSurvey(stream, n_rows=n_rows, batch_size=100)
-        decision = decide(survey, 0.0, rule=rule)
+        decision = exceeds(survey, 0.0, rule=rule)
         wrong += not decision.accept
         used.append(decision.n_rows_used / n_rows)
     promised = operating_characteristic(mu_std, constant_looks(100, n_rows), Boundary(0.1, alpha))

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.cut.known import Known, is_cast, without_views
+from pymc_austerity.model.cut.protocols import Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
+from pymc_austerity.model.cut.registry import rows_of
 from pymc_austerity.model.cut.selection import WHOLE, Selection, Selections
 
 __all__ = ["Cut", "RowLeaf"]
@@ -88,6 +89,15 @@ class Cut:
         if key not in self._taken:
             self._taken[key] = self._take(variable, axis, selection)
         return self._taken[key]
+
+    def take_or_none(self, variable: Variable, axis: int, selection: Selection) -> Variable | None:
+        """Cut a variable, or None where that is impossible; nothing is noted then."""
+        kept, local = list(self.kept), set(self.local)
+        try:
+            return self.take(variable, axis, selection)
+        except CannotCut:
+            self.kept, self.local = kept, local
+            return None
 
     def take_or_keep(self, variable: Variable, axis: int, selection: Selection) -> Variable:
         """Cut an operand to rows, or keep it where it is broadcast along the rows.

@@ -1,67 +1,29 @@
-"""The rules: for every kind of operation, how rows of its output are had from rows of its inputs.
+"""The rules: for every kind of operation, how rows of its output follow from rows of its inputs.
 
 A rule is an identity ``f(x)[rows] == f'(x[rows])``. What is made of rules is right by construction,
 and an operation without a rule is refused.
 """
 
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pymc_austerity._pymc import Variable
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut, in_words
-from pymc_austerity.model.cut.selection import Selection
 
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
-
-__all__ = ["Wanted", "rows_of"]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which rows of which variable.
-
-    Attributes
-    ----------
-    output : Variable
-        One output of the operation.
-    axis : int
-        Its axis that carries the rows.
-    selection : Selection
-        The rows of that axis.
-    """
-
-    output: Variable
-    axis: int
-    selection: Selection
-
-    @property
-    def node(self) -> Any:
-        """The application of the operation."""
-        return self.output.owner
-
-    @property
-    def index(self) -> int:
-        """Which of the outputs of the operation is wanted."""
-        return self.node.outputs.index(self.output)
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes of the output."""
-        return self.output.type.ndim
+__all__ = ["rows_of"]
 
 
 @singledispatch
-def rows_of(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def rows_of(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Rows of an output of an operation, from rows of its inputs.
 
     Parameters
     ----------
     op : Op
         The operation; rules are registered for its class.
-    cut : Cut
-        Takes rows of inputs (`Cut.take`), or keeps inputs that have no rows (`Cut.keep`).
+    cut : CutContext
+        Takes rows of inputs (`take`), or keeps inputs that have no rows (`keep`).
     wanted : Wanted
         Output, axis and rows.
 

@@ -1,20 +1,18 @@
 """Matrix products, solves, and operations repeated over batch axes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pymc_austerity._pymc import Blockwise, Dot, Variable
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut, in_words
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.registry import rows_of
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""
 
 
 @rows_of.register(Dot)
-def dot(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``(X @ b)[i] == X[i] @ b``, and ``(a @ X.T)[i] == a @ X.T[:, i]``."""
     left, right = wanted.node.inputs
     if wanted.axis == 0 and left.type.ndim == 2:
@@ -23,7 +21,7 @@ def dot(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 
 @rows_of.register(Blockwise)
-def blockwise(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def blockwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``f(x)[i] == f(x[i])`` over batch axes; over core axes only for products and solves."""
     signature = op.outputs_sig[wanted.index]
     n_batch_axes = wanted.ndim - len(signature)
@@ -37,7 +35,7 @@ def blockwise(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     return op.make_node(*operands).outputs[wanted.index]
 
 
-def _along_core_axis(op: Any, cut: "Cut", wanted: Wanted, label: str) -> list[Variable]:
+def _along_core_axis(op: Any, cut: CutContext, wanted: Wanted, label: str) -> list[Variable]:
     """Operands for rows along the core axis with that label in the signature."""
     core_op = type(op.core_op).__name__
     having = [(k, core.index(label)) for k, core in enumerate(op.inputs_sig) if label in core]

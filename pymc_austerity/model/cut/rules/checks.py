@@ -1,6 +1,6 @@
 """Checks of parameters, restricted to the rows of the batch."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +15,14 @@ from pymc_austerity._pymc import (
     TensorType,
     Variable,
 )
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
+from pymc_austerity.model.cut.registry import rows_of
 from pymc_austerity.model.cut.selection import Selection
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
 
 
 @rows_of.register(CheckAndRaise)
-def check(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def check(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Check what the batch sees; what holds for the data whatever the parameters is dropped."""
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
@@ -37,7 +35,7 @@ def check(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     return op(rows, *remaining) if remaining else rows
 
 
-def _restricted(condition: Variable, cut: "Cut", selection: Selection) -> Variable:
+def _restricted(condition: Variable, cut: CutContext, selection: Selection) -> Variable:
     """Turn ``all(...)`` over all rows into the same over the rows of the batch."""
     if not cut.known.depends(condition) or condition.owner is None:
         return condition
@@ -45,7 +43,7 @@ def _restricted(condition: Variable, cut: "Cut", selection: Selection) -> Variab
     if isinstance(op, CAReduce) and isinstance(getattr(op, "scalar_op", None), LogicalAnd):
         (operand,) = inputs
         for axis, length in enumerate(cut.known.shape(operand)):
-            rows = _attempt(cut, operand, axis, selection) if length == cut.n_rows else None
+            rows = cut.take_or_none(operand, axis, selection) if length == cut.n_rows else None
             if rows is not None:
                 return op(rows)
     passes_on = isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector | CheckAndRaise)
@@ -55,13 +53,3 @@ def _restricted(condition: Variable, cut: "Cut", selection: Selection) -> Variab
     if passes_on or combines:
         return op.make_node(*[_restricted(i, cut, selection) for i in inputs]).outputs[0]
     return cut.keep(condition)
-
-
-def _attempt(cut: "Cut", operand: Variable, axis: int, selection: Selection) -> Variable | None:
-    """Rows of an operand if it has any along this axis."""
-    kept, local = list(cut.kept), set(cut.local)
-    try:
-        return cut.take(operand, axis, selection)
-    except CannotCut:
-        cut.kept, cut.local = kept, local
-        return None

@@ -1,6 +1,6 @@
 """Element-wise operations, reductions over other axes, and operations along other axes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,9 @@ from pymc_austerity._pymc import (
     Variable,
     sorted_axis,
 )
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut, in_words
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.registry import rows_of
 
 
 def axes_of(axis: Any, ndim: int) -> set[int]:
@@ -36,7 +34,7 @@ def refuse_if_along_rows(op: Any, axis: Any, wanted: Wanted) -> None:
 
 
 @rows_of.register(Elemwise)
-def elementwise(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def elementwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``f(x, y)[i] == f(x[i], y[i])``; what is broadcast along the rows is kept."""
     operands = [
         cut.take_or_keep(operand, wanted.axis, wanted.selection) for operand in wanted.node.inputs
@@ -46,7 +44,7 @@ def elementwise(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 @rows_of.register(CAReduce)
 @rows_of.register(Argmax)
-def reduction(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def reduction(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.sum(axis=1)[i] == x[i].sum()``: the rows are among the axes that are left."""
     (operand,) = wanted.node.inputs
     reduced = axes_of(op.axis, operand.type.ndim)
@@ -57,7 +55,7 @@ def reduction(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 @rows_of.register(Softmax)
 @rows_of.register(LogSoftmax)
 @rows_of.register(CumOp)
-def along_an_axis(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def along_an_axis(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
     refuse_if_along_rows(op, op.axis, wanted)
     return op(cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection))
@@ -65,7 +63,7 @@ def along_an_axis(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 @rows_of.register(SortOp)
 @rows_of.register(ArgSortOp)
-def sort(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def sort(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``sort(x, axis=1)[i] == sort(x[i])``, unless it runs along the rows."""
     refuse_if_along_rows(op, sorted_axis(wanted.node), wanted)
     operand, *rest = wanted.node.inputs
@@ -73,7 +71,7 @@ def sort(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 
 @rows_of.register(SearchsortedOp)
-def searchsorted(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def searchsorted(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``searchsorted(knots, x)[i] == searchsorted(knots, x[i])``."""
     knots, operand, *sorter = wanted.node.inputs
     return op(cut.keep(knots), cut.take(operand, wanted.axis, wanted.selection), *sorter)

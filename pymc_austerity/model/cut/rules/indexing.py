@@ -1,6 +1,6 @@
 """Reading by slices, by arrays of indices and by masks."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -16,11 +16,9 @@ from pymc_austerity._pymc import (
     Variable,
     indices_of,
 )
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.registry import rows_of
 
 _FOLLOW_SHARE = 0.25
 """A computed variable that is indexed along this many entries, as a share of the rows, is
@@ -28,7 +26,7 @@ computed at the entries that a batch reads only."""
 
 
 @rows_of.register(Subtensor)
-def subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x[3:][i] == x[i + 3]``: slices of the rows are other rows of the input."""
     operand = wanted.node.inputs[0]
     indices = padded(indices_for(wanted.node), operand.type.ndim)
@@ -36,7 +34,7 @@ def subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     return _through_slice(cut, wanted, operand, indices, remaining[wanted.axis])
 
 
-def advanced_subtensor(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def advanced_subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``a[group][i] == a[group[i]]``: rows of the index, or rows of a slice beside it."""
     operand = wanted.node.inputs[0]
     indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
@@ -61,7 +59,7 @@ for _op in ADVANCED_SUBTENSOR_OPS:
 
 
 def _through_slice(
-    cut: "Cut", wanted: Wanted, operand: Variable, indices: list[Any], axis: int
+    cut: CutContext, wanted: Wanted, operand: Variable, indices: list[Any], axis: int
 ) -> Variable:
     rows = rows_of_slice(indices[axis], cut.known.shape(operand)[axis], cut)
     inner = cut.selections.through(wanted.selection, rows, (wanted.output, axis))
@@ -70,7 +68,7 @@ def _through_slice(
 
 
 def _through_index(
-    cut: "Cut",
+    cut: CutContext,
     wanted: Wanted,
     operand: Variable,
     indices: list[Any],
@@ -99,7 +97,9 @@ def _through_index(
     return cut.take(operand, k, inner)[tuple(taken)]
 
 
-def _is_worth_following(cut: "Cut", operand: Variable, k: int, index: Variable, axis: int) -> bool:
+def _is_worth_following(
+    cut: CutContext, operand: Variable, k: int, index: Variable, axis: int
+) -> bool:
     """Tell whether an indexed variable is computed and about as long as there are rows.
 
     Then ``p[arange(n), y]`` computes ``p`` for the rows of the batch only.
@@ -129,7 +129,7 @@ def padded(indices: list[Any], ndim: int) -> list[Any]:
     return indices + [slice(None)] * (ndim - len(indices))
 
 
-def without_masks(index: Any, cut: "Cut") -> list[Any]:
+def without_masks(index: Any, cut: CutContext) -> list[Any]:
     """Turn a mask into the positions it picks, one array per axis."""
     if isinstance(index, slice) or index is None or _is_none(index):
         return [index]
@@ -141,7 +141,7 @@ def without_masks(index: Any, cut: "Cut") -> list[Any]:
     return [pt.constant(positions) for positions in np.nonzero(cut.known.value(index))]
 
 
-def rows_of_slice(index: slice, length: int, cut: "Cut") -> NDArray | None:
+def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
     """Rows that a slice picks of an axis, or None if these are all of them in order."""
     bounds = []
     for bound in (index.start, index.stop, index.step):

@@ -1,19 +1,17 @@
 """Pieces put side by side, along other axes or end to end along the rows."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Join, Variable, join_arguments
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
+from pymc_austerity.model.cut.registry import rows_of
 
 
 @rows_of.register(Join)
-def join(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def join(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``concatenate([x, y], axis=1)[i] == concatenate([x[i], y[i]])``."""
     axis, pieces = join_arguments(wanted.node)
     if axis % wanted.ndim == wanted.axis:
@@ -22,7 +20,7 @@ def join(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
     return pt.join(axis, *taken)
 
 
-def _end_to_end(pieces: list[Variable], cut: "Cut", wanted: Wanted) -> Variable:
+def _end_to_end(pieces: list[Variable], cut: CutContext, wanted: Wanted) -> Variable:
     """Every piece is evaluated at every row, at any of its rows where the row is not its own."""
     lengths = [cut.known.shape(piece)[wanted.axis] for piece in pieces]
     starts = np.concatenate([[0], np.cumsum(lengths)])

@@ -1,20 +1,18 @@
 """Loops over the rows in which no row sees another."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pymc_austerity._pymc import Scan, Variable, inner_outputs, vectorize_graph
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.registry import rows_of
 
 _RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
 """What a loop has if one step sees the result of another."""
 
 
 @rows_of.register(Scan)
-def scan(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def scan(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Replace a loop without recurrence by its body applied to all rows at once."""
     if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
         raise CannotCut("a loop (scan) carries something from one step to the next")

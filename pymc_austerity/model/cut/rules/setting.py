@@ -1,14 +1,15 @@
 """Entries set or added to: ``set_subtensor`` and ``inc_subtensor``."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import ADVANCED_INC_SUBTENSOR_OPS, IncSubtensor, Variable
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
+from pymc_austerity.model.cut.registry import rows_of
 from pymc_austerity.model.cut.rules.indexing import (
     indices_for,
     padded,
@@ -16,12 +17,9 @@ from pymc_austerity.model.cut.rules.indexing import (
     without_masks,
 )
 
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
-
 
 @rows_of.register(IncSubtensor)
-def set_or_add(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def set_or_add(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Set or add to columns of every row, or to some of the rows."""
     operand = wanted.node.inputs[0]
     indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
@@ -46,7 +44,7 @@ for _op in ADVANCED_INC_SUBTENSOR_OPS:
     rows_of.register(_op)(set_or_add)
 
 
-def _into_columns(op: Any, cut: "Cut", wanted: Wanted, indices: list[Any]) -> Variable:
+def _into_columns(op: Any, cut: CutContext, wanted: Wanted, indices: list[Any]) -> Variable:
     """Do the same to every row: only the operand and the new values are cut."""
     operand, values = wanted.node.inputs[:2]
     arrays = [k for k, i in enumerate(indices) if not isinstance(i, slice) and i.type.ndim > 0]
@@ -62,7 +60,7 @@ def _into_columns(op: Any, cut: "Cut", wanted: Wanted, indices: list[Any]) -> Va
 
 
 def _into_rows(
-    op: Any, cut: "Cut", wanted: Wanted, changed: NDArray, indices: tuple[Any, ...]
+    op: Any, cut: CutContext, wanted: Wanted, changed: NDArray, indices: tuple[Any, ...]
 ) -> Variable:
     """Switch between old and new by row: every row knows whether it is one of the changed."""
     operand, values = wanted.node.inputs[:2]

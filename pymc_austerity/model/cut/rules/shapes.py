@@ -1,6 +1,6 @@
 """Operations that only rearrange: axes moved, added, merged, repeated."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
@@ -15,15 +15,13 @@ from pymc_austerity._pymc import (
     SplitDims,
     Variable,
 )
+from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import Wanted, rows_of
-
-if TYPE_CHECKING:
-    from pymc_austerity.model.cut.cut import Cut
+from pymc_austerity.model.cut.registry import rows_of
 
 
 @rows_of.register(DimShuffle)
-def dimshuffle(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.T[i] == x[:, i]``: the rows are another axis of the input."""
     source = op.new_order[wanted.axis]
     if source == "x":
@@ -37,13 +35,13 @@ def dimshuffle(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 
 @rows_of.register(SpecifyShape)
-def specify_shape(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def specify_shape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Drop an assertion about the shape: it was about all rows."""
     return cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection)
 
 
 @rows_of.register(Alloc)
-def alloc(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``alloc(x, n, k)[i] == alloc(x[i], k)``: as many copies as the batch has rows."""
     value = wanted.node.inputs[0]
     axis = wanted.axis - (wanted.ndim - value.type.ndim)
@@ -55,7 +53,7 @@ def alloc(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 @rows_of.register(Reshape)
 @rows_of.register(JoinDims)
 @rows_of.register(SplitDims)
-def reshape(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``: the rows stay an axis of their own."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
@@ -70,7 +68,7 @@ def reshape(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
 
 
 @rows_of.register(Repeat)
-def repeat(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+def repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``repeat(x, times)[i] == x[j[i]]`` with ``j`` known beforehand."""
     operand, times = wanted.node.inputs
     axis = 0 if op.axis is None else op.axis % operand.type.ndim

@@ -6,8 +6,7 @@ import pytest
 from scipy import stats
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.distributions import UniformStiefel
-from pymc_austerity.proposals import StiefelProposal
+from pymc_austerity.orthonormal import StiefelProposal, UniformStiefel
 from tests.proposals.special_models import (
     QUIET,
     matrices_of_the_plane,

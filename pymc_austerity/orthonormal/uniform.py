@@ -72,7 +72,7 @@ class UniformStiefel(pm.Continuous):
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.distributions import UniformStiefel
+    >>> from pymc_austerity.orthonormal import UniformStiefel
     >>> with pm.Model():
     ...     W = UniformStiefel("W", n=4, p=2)
     >>> draw = pm.draw(W, random_seed=1)

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from scipy.special import gamma
 
-from pymc_austerity.distributions import UniformStiefel
 from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.orthonormal import UniformStiefel
 
 
 def log_density_at(value, **sizes):

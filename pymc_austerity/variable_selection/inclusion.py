@@ -63,7 +63,7 @@ class InclusionIndicators(pm.Discrete):
     Examples
     --------
     >>> import pymc as pm
-    >>> from pymc_austerity.distributions import InclusionIndicators
+    >>> from pymc_austerity.variable_selection import InclusionIndicators
     >>> gamma = InclusionIndicators.dist(10, pm.Poisson.dist(2.0))
     >>> pm.draw(gamma, random_seed=1).shape
     (10,)

@@ -6,8 +6,8 @@ import pytest
 from scipy import stats
 from scipy.special import comb
 
-from pymc_austerity.distributions import InclusionIndicators
 from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.variable_selection import InclusionIndicators
 
 N = 5
 SUBSETS = np.array(list(product([0, 1], repeat=N)))

@@ -3,7 +3,8 @@ import pytest
 from scipy import stats
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import Block, Layout, Outcome, StiefelProposal
+from pymc_austerity.orthonormal import StiefelProposal
+from pymc_austerity.proposals import Block, Layout, Outcome
 
 
 def layout_of(*shapes):
@@ -31,7 +32,7 @@ def test_proposals_are_on_the_manifold(shape, rng):
     state = walk.init(layout_of(shape))
     point, visited = np.broadcast_to(np.eye(*shape[-2:]), shape).ravel(), []
     for _ in range(200):
-        new, log_ratio = walk.propose(state, point, rng)
+        new, log_ratio, _ = walk.propose(state, point, rng)
         assert distance_from_manifold(new.reshape(shape)) < 1e-13
         assert log_ratio == 0.0
         visited.append(new)
@@ -45,7 +46,7 @@ def test_rounding_errors_are_corrected(rng):
     point = np.eye(4, 3).ravel() + rng.normal(0.0, 1e-4, size=12)
     distances = []
     for _ in range(3):
-        point, _ = walk.propose(state, point, rng)
+        point, *_ = walk.propose(state, point, rng)
         distances.append(distance_from_manifold(point.reshape(4, 3)))
     assert distances[0] < 1e-6
     assert distances[2] < 1e-14
@@ -56,14 +57,14 @@ def test_many_steps_stay_on_the_manifold(rng):
     walk = StiefelProposal()
     state, point = walk.init(layout_of((3, 3))), np.eye(3).ravel()
     for _ in range(100_000):
-        point, _ = walk.propose(state, point, rng)
+        point, *_ = walk.propose(state, point, rng)
     assert distance_from_manifold(point.reshape(3, 3)) < 1e-14
 
 
 def test_points_keep_their_type(rng):
     walk = StiefelProposal()
     for dtype in (np.float32, np.float64):
-        new, _ = walk.propose(walk.init(layout_of((3, 2))), np.eye(3, 2, dtype=dtype).ravel(), rng)
+        new, *_ = walk.propose(walk.init(layout_of((3, 2))), np.eye(3, 2, dtype=dtype).ravel(), rng)
         assert new.dtype == dtype
 
 
@@ -100,7 +101,8 @@ def test_square_matrices_are_reflected_in_a_share_of_the_moves(rng):
     point = np.broadcast_to(np.eye(3), (2, 3, 3)).ravel()
     columns = []
     for _ in range(2_000):
-        new = walk.propose(state, point, rng)[0].reshape(2, 3, 3)
+        new, _, state = walk.propose(state, point, rng)
+        new = new.reshape(2, 3, 3)
         reflected = np.linalg.det(new) < 0
         assert state.reflected == reflected.any()
         columns += [w.diagonal().argmin() for w in new[reflected]]
@@ -113,19 +115,19 @@ def chain_on_a_density(walk, log_density, shape, n_steps, rng):
     layout = layout_of(shape)
     state, point = walk.init(layout), np.eye(*shape).ravel()
 
-    def step(point):
-        proposed, _ = walk.propose(state, point, rng)
+    def step(state, point):
+        proposed, _, state = walk.propose(state, point, rng)
         accepted = np.log(rng.random()) < log_density(proposed) - log_density(point)
-        return proposed if accepted else point, accepted
+        return state, proposed if accepted else point, accepted
 
     for _ in range(n_steps):
-        following, accepted = step(point)
+        state, following, accepted = step(state, point)
         state = walk.tune(state, Outcome(point, following, accepted, 1))
         point = following
     state = walk.freeze(state)
     rotations = []
     for _ in range(3_000):
-        point, accepted = step(point)
+        state, point, accepted = step(state, point)
         if not state.reflected:
             rotations.append(accepted)
     return state, np.mean(rotations)

@@ -1,8 +1,8 @@
 """A random walk on matrices with orthonormal columns."""
 
 import math
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,7 @@ _LARGEST = math.pi
 """Standard deviation of the angles, radians, beyond which a rotation is as good as any other."""
 
 
-@dataclass
-class StiefelWalkState:
+class StiefelWalkState(NamedTuple):
     """What a walk has learnt.
 
     Attributes
@@ -85,10 +84,11 @@ class StiefelProposal:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.proposals import Block, Layout, StiefelProposal
+    >>> from pymc_austerity.orthonormal import StiefelProposal
+    >>> from pymc_austerity.proposals import Block, Layout
     >>> layout = Layout(np.zeros(6, dtype=int), (Block("W", (3, 2), 0, orthonormal=True),))
     >>> walk = StiefelProposal(scaling=0.5)
-    >>> new, log_ratio = walk.propose(
+    >>> new, log_ratio, state = walk.propose(
     ...     walk.init(layout), np.eye(3, 2).ravel(), np.random.default_rng(1)
     ... )
     >>> W = new.reshape(3, 2)
@@ -132,18 +132,19 @@ class StiefelProposal:
 
     def propose(
         self, state: StiefelWalkState, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point and the log-ratio 0."""
-        state.reflected = False
+    ) -> tuple[NDArray, float, StiefelWalkState]:
+        """New point, the log-ratio 0, and whether there was a reflection."""
+        reflected = False
         new = np.empty(point.size)
         for block in state.blocks:
             matrices = _rotated(block, point, state.search.scale, rng)
             if block.shape[-2] == block.shape[-1]:
                 signs = _random_signs(block.shape, self.reflect, rng)
-                state.reflected |= bool((signs < 0.0).any())
+                reflected |= bool((signs < 0.0).any())
                 matrices = matrices * signs
             new[block.entries] = matrices.ravel()
-        return new.astype(point.dtype, copy=False), 0.0
+        new = new.astype(point.dtype, copy=False)
+        return new, 0.0, state._replace(reflected=reflected)
 
     def disperse(
         self, layout: Layout, point: NDArray, radius: float, rng: np.random.Generator
@@ -154,13 +155,13 @@ class StiefelProposal:
 
     def tune(self, state: StiefelWalkState, outcome: Outcome) -> StiefelWalkState:
         """One step of the search for the scale."""
-        if not state.reflected:
-            state.search.step(outcome.accepted, state.target_acceptance)
-        return state
+        if state.reflected:
+            return state
+        return state._replace(search=state.search.step(outcome.accepted, state.target_acceptance))
 
     def freeze(self, state: StiefelWalkState) -> StiefelWalkState:
         """The average scale, and no more learning."""
-        return replace(state, search=state.search.end())
+        return state._replace(search=state.search.end())
 
     def current_scaling(self, state: StiefelWalkState) -> float:
         """Standard deviation of the angles, radians."""

@@ -70,7 +70,7 @@ class SpikeAndSlab(pm.Distribution):
     Examples
     --------
     >>> import pymc as pm
-    >>> from pymc_austerity.distributions import SpikeAndSlab
+    >>> from pymc_austerity.variable_selection import SpikeAndSlab
     >>> beta = SpikeAndSlab.dist([1, 0, 1], pm.Laplace.dist(0.0, 1.0))
     >>> (pm.draw(beta, random_seed=1) != 0).tolist()
     [True, False, True]

@@ -7,13 +7,9 @@ from scipy import stats
 from scipy.integrate import quad
 from scipy.special import comb
 
-from pymc_austerity.distributions import (
-    InclusionIndicators,
-    SpikeAndSlab,
-    has_point_masses,
-    on_manifold,
-)
 from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.orthonormal import on_manifold
+from pymc_austerity.variable_selection import InclusionIndicators, SpikeAndSlab, has_point_masses
 
 
 def test_log_density_counts_what_is_in_the_model():

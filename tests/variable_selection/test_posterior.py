@@ -5,8 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.distributions import SpikeAndSlab
-from pymc_austerity.proposals import ReversibleJumpProposal
+from pymc_austerity.variable_selection import ReversibleJumpProposal, SpikeAndSlab
 from tests.proposals.special_models import QUIET, enumerated, mean_and_error, regression
 
 

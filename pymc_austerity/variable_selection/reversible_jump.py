@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,18 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
-from pymc_austerity.proposals.births import Births
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
-from pymc_austerity.proposals.selection import find_selection
+from pymc_austerity.variable_selection.births import Births
+from pymc_austerity.variable_selection.selection import find_selection
 
 __all__ = ["ReversibleJumpProposal", "ReversibleJumpState"]
 
 _LONG_ENOUGH = 30
 
 
-@dataclass
-class ReversibleJumpState:
+class ReversibleJumpState(NamedTuple):
     """What the moves have learnt.
 
     Attributes
@@ -31,7 +30,7 @@ class ReversibleJumpState:
         Where they are in the point.
     others : int array
         Entries of the point that are neither: update moves change them too.
-    searches : list of ScaleSearch
+    searches : tuple of ScaleSearch
         Standard deviation of the update moves of each coefficient, then of the others.
     births : Births
         What new coefficients are drawn from.
@@ -44,7 +43,7 @@ class ReversibleJumpState:
     coefficients: slice
     inclusion: slice
     others: NDArray[np.int64]
-    searches: list[ScaleSearch]
+    searches: tuple[ScaleSearch, ...]
     births: Births
     updated: int
     scale: float
@@ -103,10 +102,11 @@ class ReversibleJumpProposal:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.proposals import Block, Layout, ReversibleJumpProposal
+    >>> from pymc_austerity.proposals import Block, Layout
+    >>> from pymc_austerity.variable_selection import ReversibleJumpProposal
     >>> layout = Layout(np.array([0, 0, 2, 2]), (Block("beta", (2,), 0), Block("gamma", (2,), 2)))
     >>> jump = ReversibleJumpProposal("beta", "gamma", jump_share=0.9)
-    >>> point, log_ratio = jump.propose(
+    >>> point, log_ratio, state = jump.propose(
     ...     jump.init(layout), np.array([0.0, 3.0, 0.0, 1.0]), np.random.default_rng(2)
     ... )
     >>> point.round(2), round(log_ratio, 2)
@@ -150,7 +150,7 @@ class ReversibleJumpProposal:
             coefficients,
             inclusion,
             others,
-            [ScaleSearch.begin(self.scaling) for _ in range(n_coefficients + others.size)],
+            (ScaleSearch.begin(self.scaling),) * (n_coefficients + others.size),
             Births.begin(n_coefficients, self.birth_scale),
             updated=-1,
             scale=self.scaling,
@@ -158,24 +158,23 @@ class ReversibleJumpProposal:
 
     def propose(
         self, state: ReversibleJumpState, point: NDArray, rng: np.random.Generator
-    ) -> tuple[NDArray, float]:
-        """New point and the log-ratio."""
+    ) -> tuple[NDArray, float, ReversibleJumpState]:
+        """New point, the log-ratio, and which entry was updated."""
         included = point[state.inclusion] > 0.5
         inside, outside = np.flatnonzero(included), np.flatnonzero(~included)
         birth, death = self._jumps(state, inside.size)
         uniform = rng.random()
         new = point.copy()
-        state.updated = -1
+        state = state._replace(updated=-1)
         if uniform < birth:
             j = int(outside[rng.integers(outside.size)])
             _place(state, new, j, 1, state.births.draw(j, rng))
-            return new, self._log_birth_ratio(state, new, inside.size, j)
+            return new, self._log_birth_ratio(state, new, inside.size, j), state
         if uniform < birth + death:
             j = int(inside[rng.integers(inside.size)])
             _place(state, new, j, 0, 0.0)
-            return new, -self._log_birth_ratio(state, point, inside.size - 1, j)
-        _update(state, new, inside, rng)
-        return new, 0.0
+            return new, -self._log_birth_ratio(state, point, inside.size - 1, j), state
+        return new, 0.0, _update(state, new, inside, rng)
 
     def _jumps(self, state: ReversibleJumpState, n_inside: int) -> tuple[float, float]:
         """Probabilities of a birth and of a death."""
@@ -209,27 +208,28 @@ class ReversibleJumpProposal:
 
     def tune(self, state: ReversibleJumpState, outcome: Outcome) -> ReversibleJumpState:
         """Learn the step of the coefficient that was updated, and where coefficients are."""
-        births, updated = state.births, state.updated
+        updated, searches, usual_step = state.updated, state.searches, None
         if updated >= 0:
-            search = state.searches[updated]
-            search.step(outcome.accepted, self.target_acceptance)
-            if updated < births.means.size and search.n_steps >= _LONG_ENOUGH:
-                births.usual_step = search.scale
+            search = searches[updated].step(outcome.accepted, self.target_acceptance)
+            searches = (*searches[:updated], search, *searches[updated + 1 :])
+            if updated < state.births.means.size and search.n_steps >= _LONG_ENOUGH:
+                usual_step = search.scale
         inside = np.flatnonzero(outcome.following[state.inclusion] > 0.5)
-        births.learn(inside, outcome.following[state.coefficients][inside])
-        return state
+        values = outcome.following[state.coefficients][inside]
+        births = state.births.learn(inside, values, usual_step)
+        return state._replace(searches=searches, births=births)
 
     def freeze(self, state: ReversibleJumpState) -> ReversibleJumpState:
         """Average steps, and no more learning; the usual step where too little was learnt."""
         coefficients = state.searches[: state.births.means.size]
         learnt = [x.mean_log_scale for x in coefficients if x.n_steps >= _LONG_ENOUGH]
         usual_step = math.exp(float(np.median(learnt))) if learnt else self.scaling
-        searches = [
+        searches = tuple(
             search.end() if search.n_steps >= _LONG_ENOUGH else ScaleSearch.begin(usual_step)
             for search in state.searches
-        ]
+        )
         births = replace(state.births, usual_step=usual_step if learnt else 0.0)
-        return replace(state, searches=searches, births=births)
+        return state._replace(searches=searches, births=births)
 
     def current_scaling(self, state: ReversibleJumpState) -> float:
         """Standard deviation of the latest update move."""
@@ -243,15 +243,16 @@ def _place(state: ReversibleJumpState, point: NDArray, j: int, included: int, va
 
 def _update(
     state: ReversibleJumpState, point: NDArray, inside: NDArray, rng: np.random.Generator
-) -> None:
-    """Move one of the entries that can be moved."""
+) -> ReversibleJumpState:
+    """Move one of the entries that can be moved, in place; the state says which."""
     chosen = int(rng.integers(inside.size + state.others.size))
     if chosen < inside.size:
-        state.updated = int(inside[chosen])
-        entry = state.coefficients.start + state.updated
+        updated = int(inside[chosen])
+        entry = state.coefficients.start + updated
     else:
         other = chosen - inside.size
-        state.updated = state.births.means.size + other
+        updated = state.births.means.size + other
         entry = int(state.others[other])
-    state.scale = state.searches[state.updated].scale
-    point[entry] += state.scale * rng.standard_normal()
+    scale = state.searches[updated].scale
+    point[entry] += scale * rng.standard_normal()
+    return state._replace(updated=updated, scale=scale)

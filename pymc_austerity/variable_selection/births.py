@@ -14,7 +14,7 @@ _WIDENING = 1.5
 _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
 class Births:
     """Distributions of new coefficients: a wide normal mixed with a narrow one.
 
@@ -48,16 +48,24 @@ class Births:
     def begin(cls, n_coefficients: int, wide: float) -> "Births":
         """Nothing learnt yet."""
         zeros = np.zeros(n_coefficients)
-        return cls(wide, 0.0, zeros.astype(np.int64), zeros, zeros.copy())
+        return cls(wide, 0.0, zeros.astype(np.int64), zeros, zeros)
 
-    def learn(self, active: NDArray[np.int64], values: NDArray) -> None:
-        """Learn from the values of the coefficients that are in the model."""
-        self.n_steps[active] += 1
-        weights = 4.0 / (self.n_steps[active] + 3)
-        distances = values - self.means[active]
-        self.means[active] += weights * distances
-        rest = distances * (values - self.means[active])
-        self.variances[active] += weights * (rest - self.variances[active])
+    def learn(
+        self, active: NDArray[np.int64], values: NDArray, usual_step: float | None = None
+    ) -> "Births":
+        """The distributions after one more step, with these values in the model.
+
+        `usual_step` is the new one; by default it stays.
+        """
+        n_steps, means, variances = self.n_steps.copy(), self.means.copy(), self.variances.copy()
+        n_steps[active] += 1
+        weights = 4.0 / (n_steps[active] + 3)
+        distances = values - means[active]
+        means[active] += weights * distances
+        rest = distances * (values - means[active])
+        variances[active] += weights * (rest - variances[active])
+        step = self.usual_step if usual_step is None else usual_step
+        return Births(self.wide, step, n_steps, means, variances)
 
     def draw(self, j: int, rng: np.random.Generator) -> float:
         """Value of a new coefficient."""

@@ -1,0 +1,58 @@
+"""What all rows say about a decision, for the record."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pymc_austerity.sequential.protocols import Decision, SequentialTest, Survey, TestDescription
+
+__all__ = ["Audited", "audited"]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A test that sees the remaining rows after every decision, which it does not change.
+
+    Parameters
+    ----------
+    test : SequentialTest
+        Whose decisions are right or wrong.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sequential import Audited, StudentTTest, UniformSurvey
+    >>> class Stream:
+    ...     def __init__(self, values):
+    ...         self.values, self.n_seen = values, 0
+    ...     def read(self, n_rows):
+    ...         self.n_seen += n_rows
+    ...         yield self.values[self.n_seen - n_rows : self.n_seen]
+    >>> rng = np.random.default_rng(1)
+    >>> survey = UniformSurvey(Stream(rng.normal(0.5, size=9_000)), n_rows=9_000, batch_size=500)
+    >>> decision = Audited(StudentTTest(0.05)).decide(survey, 0.0, rng)
+    >>> decision.n_rows_used, decision.exact_accept
+    (500, True)
+    """
+
+    test: SequentialTest
+
+    @property
+    def description(self) -> TestDescription:
+        """That of the test."""
+        return self.test.description
+
+    def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
+        """The decision of the test, and what all rows say."""
+        return audited(self.test.decide(survey, log_ratio, rng), survey)
+
+
+def audited(decision: Decision, survey: Survey) -> Decision:
+    """A decision on a survey, with what all rows say about it."""
+    if decision.exact:
+        return decision._replace(exact_accept=decision.accept)
+    with np.errstate(invalid="ignore", over="ignore"):
+        total = survey.finish().total
+    accept = math.isfinite(total) and total > decision.log_threshold
+    return decision._replace(exact_accept=accept)

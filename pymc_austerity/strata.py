@@ -1,0 +1,53 @@
+"""Strata: stretches of stored rows that are sampled each by itself."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Strata"]
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """Sizes of the strata, and what a decision sees of each at first.
+
+    Parameters
+    ----------
+    sizes : int array, shape (H,)
+        Rows in each stratum, in storage order, :math:`N_h`.
+    first_counts : int array, shape (H,)
+        Rows of each seen at the first look: at least two, or all (a take-all stratum).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.strata import Strata
+    >>> strata = Strata(np.array([10, 990]), np.array([10, 90]))
+    >>> strata.n_rows, strata.n_first, strata.offsets.tolist()
+    (1000, 100, [0, 10])
+    """
+
+    sizes: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+
+    @classmethod
+    def single(cls, n_rows: int, batch_size: int) -> "Strata":
+        """One stratum: uniform samples."""
+        return cls(np.array([n_rows]), np.array([batch_size]))
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Rows in all strata."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def n_first(self) -> int:
+        """Rows seen at the first look."""
+        return int(self.first_counts.sum())
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Position of the first row of each stratum, shape (H,)."""
+        return np.cumsum(self.sizes) - self.sizes
