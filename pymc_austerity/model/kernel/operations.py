@@ -188,11 +188,30 @@ def _simplified(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:
         return cast(arguments[-1], kind)
     if name == "Switch":
         return _chosen(arguments, kind)
+    if name == "Mul" and any(_is_mask(a) for a in arguments):
+        return _masked(arguments, kind)
     if _is_sure(name, arguments):
         return constant(True)
     if all(a.is_constant for a in arguments) and not OPERATIONS[name].is_costly:
         return constant(_computed(name, arguments))
     return operation(name, arguments, kind)
+
+
+def _is_mask(scalar: Scalar) -> bool:
+    """Whether it is a switch between zero and something else."""
+    return scalar.name == "Switch" and any(_is(a, 0) for a in scalar.arguments[1:])
+
+
+def _masked(arguments: list[Scalar], kind: Kind) -> Scalar:
+    """A product with a mask, zero where the mask is whatever the other factors are.
+
+    PyTensor rewrites such products alike: masks stand beside data that are missing.
+    """
+    position = next(k for k, a in enumerate(arguments) if _is_mask(a))
+    mask, others = arguments[position], arguments[:position] + arguments[position + 1 :]
+    condition, *branches = mask.arguments
+    products = [cast(a if _is(a, 0) else apply("Mul", [*others, a], kind), kind) for a in branches]
+    return _chosen([condition, *products], kind)
 
 
 def _is_sure(name: str, arguments: list[Scalar]) -> bool:

@@ -168,6 +168,12 @@ class TestSimplification:
         assert apply("LE", [p, constant(1)], "b").value is True
         assert not apply("LE", [p, constant(0.5)], "b").is_constant
 
+    def test_a_mask_covers_what_is_missing(self):
+        mask = apply("Switch", [self.c, constant(0.0), constant(1.0)], "f")
+        masked = apply("Mul", [mask, self.x], "f")
+        assert masked.name == "Switch"
+        assert masked.arguments[1].value == 0.0 and masked.arguments[2] is self.x
+
     def test_an_unknown_operation_is_refused(self):
         with pytest.raises(NoKernelError, match="GammaIncC has no rule"):
             apply("GammaIncC", [self.x, self.x], "f")
