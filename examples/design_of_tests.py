@@ -3,7 +3,7 @@
 Rows are drawn from a finite population, without replacement and in 20,000 random orders. The
 paper's sequential t-test is asked at several epsilon about populations whose mean lies at several
 distances from the threshold. Its share of wrong decisions and of rows read is drawn over the
-curves of the dynamic programme. A second picture shows what average and worst-case designs cost.
+curves of the dynamic program. A second picture shows what average and worst-case designs cost.
 
 Run ``python -m examples.design_of_tests``. ``--quick`` takes 2,000 orders and leaves the site as it
 is; otherwise the table and the pictures of its page are written.
@@ -46,7 +46,7 @@ class Observed(NamedTuple):
     data_fraction: np.ndarray
 
 
-def standardised(rows: np.ndarray) -> np.ndarray:
+def standardized(rows: np.ndarray) -> np.ndarray:
     """Rows with mean 0 and standard deviation 1."""
     return (rows - rows.mean()) / rows.std()
 
@@ -191,8 +191,8 @@ def table_of_designs(found: dict[str, list[TestDesign]]) -> str:
 def populations(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """Rows that are normal, and rows with a long tail on one side."""
     return {
-        "normal rows": standardised(rng.normal(size=N_ROWS)),
-        "skewed rows": standardised(rng.lognormal(0.0, 1.0, size=N_ROWS)),
+        "normal rows": standardized(rng.normal(size=N_ROWS)),
+        "skewed rows": standardized(rng.lognormal(0.0, 1.0, size=N_ROWS)),
     }
 
 

@@ -37,7 +37,7 @@ COVARIATES = {
 
 
 def load_visits():
-    """Return the visits of each person-year, and the standardised covariates in columns."""
+    """Return the visits of each person-year, and the standardized covariates in columns."""
     data = randhie.load_pandas().data
     covariates = data[list(COVARIATES)].rename(columns=COVARIATES)
     return data["mdvis"].to_numpy(int), (covariates - covariates.mean()) / covariates.std()

@@ -221,7 +221,7 @@ EXPERIMENT = Experiment(
     title="Independent component analysis",
     setting=(
         f"{N_SAMPLES:,} samples of four mixed signals, whitened: music and traffic, which are "
-        "synthesised (plucked notes that fade, and rumble that swells when cars pass; both "
+        "synthesized (plucked notes that fade, and rumble that swells when cars pass; both "
         "autocorrelated and with heavy tails) where the paper has recordings, and two of normal "
         "white noise. The unmixing matrix is uniform on the orthonormal matrices, each source has "
         "the density 1 / (4 cosh^2(s / 2)), and the proposal is a random rotation, about equally "

@@ -7,7 +7,7 @@ import numpy as np
 
 from examples.austerity2014 import risk_figure
 from examples.austerity2014.experiment import Results, Verdict
-from pymc_austerity.plots.drawing import colour
+from pymc_austerity.plots.drawing import color
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +35,7 @@ def draw(results: Results) -> "Figure":
             fmt="o",
             markersize=3,
             linewidth=0.8,
-            color=colour(number),
+            color=color(number),
             label=name,
         )
     axis.set(xlabel="variable", ylabel="inclusion probability", xticks=at)

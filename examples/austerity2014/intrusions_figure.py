@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "in_theory", "verdict"]
 
-COLOURS = {"uncorrected": "#D55E00", "exact": "#0072B2", "epsilon = 0.05": "#009E73"}
+COLORS = {"uncorrected": "#D55E00", "exact": "#0072B2", "epsilon = 0.05": "#009E73"}
 OURS = "control variates, tuned"
 
 
@@ -28,7 +28,7 @@ def draw(results: Results) -> "Figure":
         above.stairs(results["truth"], results["edges"], fill=True, color="0.85", label="truth")
         samplers = results["samplers"][size] | {OURS: results["ours"]}
         for name, found in samplers.items():
-            style = {"color": COLOURS.get(name, "k"), "label": name, "linewidth": 1.5}
+            style = {"color": COLORS.get(name, "k"), "label": name, "linewidth": 1.5}
             above.stairs(found["density"], results["edges"], **style)
             below.plot(found["seconds"], np.mean(found["distance"], axis=0), **style)
         above.set(

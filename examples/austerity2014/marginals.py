@@ -116,9 +116,9 @@ def draw(results: Results) -> "Figure":
         for column, seconds in enumerate(found["seconds"]):
             axis = axes[row, column]
             axis.stairs(found["truth"][row], edges, fill=True, color="0.8", label="truth")
-            for name, colour in ((EXACT, "#0072B2"), (SHOWN, "#D55E00")):
+            for name, color in ((EXACT, "#0072B2"), (SHOWN, "#D55E00")):
                 heights = found["density"][name][column][row]
-                axis.stairs(heights, edges, color=colour, linewidth=1.6, label=name)
+                axis.stairs(heights, edges, color=color, linewidth=1.6, label=name)
             axis.set(yticks=[], title=f"{seconds:.3g} s" if row == 0 else "")
         axes[row, 0].set_ylabel(f"coefficient of component {parameter}")
     axes[0, 0].legend(frameon=False, fontsize="small")

@@ -52,7 +52,7 @@ class ModelMoves:
             about = self.about(included)
             values, log_ratio, _ = move.propose(about, point[d:][inside], rng)
         else:
-            changed = _neighbour(included, rng)
+            changed = _neighbor(included, rng)
             values, log_ratio = self._jump(point[d:], included, changed, rng)
         new = np.zeros_like(point)
         new[:d] = changed
@@ -94,7 +94,7 @@ def _inside(included: NDArray) -> NDArray:
     return np.append(included, True)
 
 
-def _neighbour(included: NDArray, rng: np.random.Generator) -> NDArray:
+def _neighbor(included: NDArray, rng: np.random.Generator) -> NDArray:
     """One indicator changed, or two exchanged if there are two; as likely as the way back."""
     new = included.copy()
     ones, zeros = np.flatnonzero(included), np.flatnonzero(~included)

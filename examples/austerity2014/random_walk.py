@@ -96,7 +96,7 @@ def count(run: TimedRun) -> int:
 def papers_run(
     digits: Digits, epsilon: float, seconds: float, starts: list[dict[str, Floats]], *, seed: int
 ) -> TimedRun:
-    """The paper's algorithm; one draw in ten steps is kept, since neighbours hardly differ."""
+    """The paper's algorithm; one draw in ten steps is kept, since neighbors hardly differ."""
     step = papers_walk(digits.design.shape[1], epsilon, steps_per_draw=STEPS_PER_DRAW)
     return sample_for(seconds, step, starts, pilot=30, seed=seed)
 

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 def connections(data: Arrays) -> tuple[Floats, NDArray]:
     """Design matrix, shape (n, d), and labels: 1 for an attack, 0 for a normal connection.
 
-    Numerical features as log(1 + x), standardised; constant ones are left out.
+    Numerical features as log(1 + x), standardized; constant ones are left out.
     """
     x = np.log1p(data["X_num"].astype(np.float64))
     x = x[:, x.std(axis=0) > 0.0]
@@ -116,8 +116,8 @@ def papers_run(
 
 def shown(true: Floats) -> int:
     """The coefficient whose posterior is least symmetric, the intercept apart."""
-    centred = true - true.mean(axis=0)
-    skewness = np.mean(centred**3, axis=0) / centred.std(axis=0) ** 3
+    centered = true - true.mean(axis=0)
+    skewness = np.mean(centered**3, axis=0) / centered.std(axis=0) ** 3
     return int(1 + np.argmax(np.abs(skewness[1:])))
 
 
@@ -169,7 +169,7 @@ EXPERIMENT = Experiment(
     title="Langevin dynamics on KDD Cup 99",
     setting=(
         "Attacks among the 494,021 connections of the 10 % set: logistic regression on the "
-        "numerical features (logarithms, standardised) and an intercept, normal prior with "
+        "numerical features (logarithms, standardized) and an intercept, normal prior with "
         f"precision 10. Gradients of {GRADIENT_ROWS:,} rows, step sizes "
         f"{' and '.join(f'{size:g}' for size in STEP_SIZES)} in units of the covariance at the "
         "mode, which all samplers have as preconditioner: without one, none of them moves far. The "

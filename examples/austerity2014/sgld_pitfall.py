@@ -143,11 +143,11 @@ def describe(draws: Floats, truth: Floats) -> dict[str, Any]:
 def draw(results: Results) -> "Figure":
     """Posterior, its gradient, and both samplers over it."""
     figure, axes = plt.subplots(2, 2, figsize=(9, 5.4), sharex=True, layout="constrained")
-    width, centres = np.diff(EDGES), 0.5 * (EDGES[1:] + EDGES[:-1])
+    width, centers = np.diff(EDGES), 0.5 * (EDGES[1:] + EDGES[:-1])
     density = results["truth"] / width
     axes[0, 0].stairs(density, EDGES, color="k")
     axes[0, 0].set_title("posterior, by quadrature")
-    axes[0, 1].plot(centres, results["gradient"], "k")
+    axes[0, 1].plot(centers, results["gradient"], "k")
     axes[0, 1].set_title("gradient of its logarithm")
     titles = {
         "uncorrected": "SGLD, uncorrected",

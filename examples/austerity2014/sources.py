@@ -1,8 +1,8 @@
-"""Four signals to be mixed: music, traffic and two of white noise, all synthesised.
+"""Four signals to be mixed: music, traffic and two of white noise, all synthesized.
 
 The paper has recordings. What independent component analysis sees of a recording is the
 distribution of its samples, heavier in the tails than a normal one, since sounds swell and fade;
-and that neighbours resemble each other, of which the model knows nothing. Both signals have both.
+and that neighbors resemble each other, of which the model knows nothing. Both signals have both.
 """
 
 import numpy as np
@@ -73,5 +73,5 @@ def four_signals(n: int, rng: np.random.Generator) -> Floats:
 
 
 def _standardized(signal: Floats) -> Floats:
-    centred = signal - signal.mean()
-    return centred / centred.std()
+    centered = signal - signal.mean()
+    return centered / centered.std()

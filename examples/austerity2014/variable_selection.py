@@ -38,14 +38,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Regression:
-    """Standardised covariates and labels.
+    """Standardized covariates and labels.
 
     Attributes
     ----------
     x, y : arrays, shapes (n, d) and (n,)
         Training rows.
     test_x : float array, shape (n_test, d)
-        Rows to predict, standardised like the others.
+        Rows to predict, standardized like the others.
     """
 
     x: Floats
@@ -215,7 +215,7 @@ EXPERIMENT = Experiment(
     setting=(
         "Logistic regression of MiniBooNE (130,065 rows, 50 variables) where it can be "
         "downloaded, as in the paper, else of ijcnn1 (49,990 rows, 22 variables); columns "
-        "standardised, with an intercept. The number of variables is Poisson with rate "
+        "standardized, with an intercept. The number of variables is Poisson with rate "
         f"{RATE:g}, truncated to at least one; coefficients are Laplace with a scale nu that is "
         "integrated out under the density 1 / nu. Update, birth and death moves of fixed size: "
         f"half are updates of one coefficient with standard deviation {STEP}, new coefficients "

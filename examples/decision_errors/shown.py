@@ -78,7 +78,7 @@ def table_of_acceptance(errors: Sequence[AcceptanceErrors]) -> str:
 
 
 def over_distance(outcomes: Sequence[Outcome], trial: TrialRun) -> Figure:
-    """Error and data usage over the standardised mean: theory as lines, measured as points."""
+    """Error and data usage over the standardized mean: theory as lines, measured as points."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     epsilons = sorted({outcome.epsilon for outcome in outcomes})
     colors = {epsilon: f"C{number}" for number, epsilon in enumerate(epsilons)}
@@ -88,12 +88,12 @@ def over_distance(outcomes: Sequence[Outcome], trial: TrialRun) -> Figure:
         right.plot(DISTANCES, share, colors[epsilon])
     distance = np.abs(trial.mu_std)
     eighths = np.array_split(np.argsort(distance), 8)
-    centres = [distance[eighth].mean() for eighth in eighths]
+    centers = [distance[eighth].mean() for eighth in eighths]
     markers = {"windows": "o", "fresh": "x"}
     for outcome in outcomes:
         style = {"color": colors[outcome.epsilon], "marker": markers[outcome.rows], "ls": ""}
-        left.plot(centres, [outcome.wrong[eighth].mean() for eighth in eighths], **style, ms=4)
-        right.plot(centres, [outcome.share[eighth].mean() for eighth in eighths], **style, ms=4)
+        left.plot(centers, [outcome.wrong[eighth].mean() for eighth in eighths], **style, ms=4)
+        right.plot(centers, [outcome.share[eighth].mean() for eighth in eighths], **style, ms=4)
     for rows, marker in markers.items():
         left.plot([], [], f"k{marker}", ms=4, label=f"measured, {rows}")
     left.set(ylabel="wrong decisions", ylim=(0, 0.52))

@@ -45,13 +45,13 @@ def principal_components(pixels: NDArray, n_components: int) -> Floats:
 def _axes(pixels: NDArray, n_components: int) -> tuple[Floats, Floats]:
     """Mean of the pixels divided by 255, and the first principal axes in columns.
 
-    The scores are not standardised: they keep the scale of the pixels, so that later components
+    The scores are not standardized: they keep the scale of the pixels, so that later components
     have smaller scores and less well known coefficients.
     """
-    centred = pixels / 255.0
-    mean = centred.mean(axis=0)
-    centred -= mean
-    _, axes = np.linalg.eigh(centred.T @ centred)  # ascending
+    centered = pixels / 255.0
+    mean = centered.mean(axis=0)
+    centered -= mean
+    _, axes = np.linalg.eigh(centered.T @ centered)  # ascending
     return mean, axes[:, : -n_components - 1 : -1]
 
 

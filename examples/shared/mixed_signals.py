@@ -31,9 +31,9 @@ def mix(n_rows: int, rng: np.random.Generator) -> Floats:
 
 def whitened(signals: Floats) -> Floats:
     """Linear transform with mean 0 and unit covariance."""
-    centred = signals - signals.mean(axis=0)
-    _, scales, axes = np.linalg.svd(centred, full_matrices=False)
-    return centred @ (axes.T / scales) * np.sqrt(len(signals))
+    centered = signals - signals.mean(axis=0)
+    _, scales, axes = np.linalg.svd(centered, full_matrices=False)
+    return centered @ (axes.T / scales) * np.sqrt(len(signals))
 
 
 def log_likelihood(weights: Floats, signals: Floats) -> Floats:

@@ -14,7 +14,7 @@ __all__ = ["Boundary"]
 
 @dataclass(frozen=True)
 class Boundary:
-    r"""Wang-Tsiatis boundary of the standardised distance from the threshold.
+    r"""Wang-Tsiatis boundary of the standardized distance from the threshold.
 
     .. math:: G_j = G_0 \, \pi_j^{\alpha - 1/2}, \qquad G_0 = \Phi^{-1}(1 - \epsilon)
 

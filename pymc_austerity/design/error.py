@@ -26,7 +26,7 @@ _N_NODES = 12
 """Gauss-Legendre nodes in a panel."""
 
 _NEGLIGIBLE = 1e-15
-"""Probability to go on below which a decision is not followed any further."""
+"""Decisions that continue with a smaller probability are ignored."""
 
 _SQRT_TWO_PI = math.sqrt(2.0 * math.pi)
 
@@ -47,7 +47,7 @@ class OperatingCharacteristic(NamedTuple):
 
 
 class _Grid(NamedTuple):
-    """Where the test goes on at a look, and how likely it got there.
+    """Nodes at which the test continues after a look, and their probabilities.
 
     `survival` is the probability of no earlier stop given that the statistic is at the node; times
     the quadrature weights.
@@ -63,7 +63,7 @@ def operating_characteristic(
 ) -> OperatingCharacteristic:
     r"""Error and expected data usage of a sequential test, by dynamic programming.
 
-    Let :math:`\tau_j = \pi_j / (1 - \pi_j)`. The standardised distance from the threshold is
+    Let :math:`\tau_j = \pi_j / (1 - \pi_j)`. The standardized distance from the threshold is
     :math:`z_j = \mu_{std} \sqrt{\tau_j} + B(\tau_j) / \sqrt{\tau_j}` with a Brownian motion
     :math:`B` (the recursion of section 5.1 in other words). Given :math:`z_j`, the path before
     look j is a Brownian bridge that does not depend on :math:`\mu_{std}`:
@@ -80,7 +80,7 @@ def operating_characteristic(
                   \mathrm{Normal}(y; \rho_j z, 1 - \rho_j^2) \, dy, \qquad h_1 = 1, \\
         C_j(\mu_{std}) &= \int_{|z| \le G_j} h_j(z) \, \phi(z - \mu_{std} \sqrt{\tau_j}) \, dz .
 
-    :math:`C_j` is the probability to go on after look j,
+    :math:`C_j` is the probability to continue after look j,
     :math:`\bar\pi = \pi_1 + \sum_j (\pi_{j+1} - \pi_j) C_j`, and :math:`E` sums the probabilities
     of stopping on the wrong side, the same integrals weighted by
     :math:`P(z_{j+1} \text{ beyond } -G_{j+1} \mid z_j)`.
@@ -175,7 +175,7 @@ def worst_error(looks: Looks, boundary: Boundary) -> float:
 def _stops(
     distances: Floats, information: Floats, bounds: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Probabilities to stop on the wrong side at each look but the last, and to go on after it."""
+    """Probabilities to stop on the wrong side at each look but the last, and to continue."""
     grid: _Grid | None = None
     open_ = np.arange(distances.size)  # which decisions are not certain to be taken by now
     following = np.append(information, math.inf)[1:]
@@ -211,10 +211,10 @@ def _wrong_side(distances: Floats, grid: _Grid | None, now: float, bound: float)
 
 def _density(distances: Floats, grid: _Grid) -> Floats:
     """Density of the statistic at the nodes, were there no stopping; shape (n, n_nodes)."""
-    centred = grid.nodes - (distances * math.sqrt(grid.information))[:, None]
-    centred *= centred
-    centred *= -0.5
-    density = np.exp(centred, out=centred)
+    centered = grid.nodes - (distances * math.sqrt(grid.information))[:, None]
+    centered *= centered
+    centered *= -0.5
+    density = np.exp(centered, out=centered)
     density /= _SQRT_TWO_PI
     return density
 
@@ -223,8 +223,8 @@ def _next_grid(grid: _Grid | None, now: float, nodes: Floats, weights: Floats) -
     if grid is None:
         return _Grid(now, nodes, weights)
     squared = grid.information / now
-    centred = grid.nodes - math.sqrt(squared) * nodes[:, None]
-    bridge = np.exp(-0.5 / (1.0 - squared) * centred * centred)
+    centered = grid.nodes - math.sqrt(squared) * nodes[:, None]
+    bridge = np.exp(-0.5 / (1.0 - squared) * centered * centered)
     survival = bridge @ grid.survival / (_SQRT_TWO_PI * math.sqrt(1.0 - squared))
     return _Grid(now, nodes, weights * survival)
 

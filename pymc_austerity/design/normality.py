@@ -40,7 +40,7 @@ class NormalityCheck:
     Parameters
     ----------
     statistics : float array, shape (R,)
-        The t statistic of R samples, centred at the sum of all rows.
+        The t statistic of R samples, centered at the sum of all rows.
     degrees_of_freedom : float array, shape (R,)
         Degrees of freedom that go with them.
     standard_errors : float array, shape (R,), nats
@@ -206,8 +206,8 @@ def _window_moments(
     """Error of the mean and sample variance of `count` consecutive values from random starts."""
     if count >= values.size:
         return np.zeros(n_samples), np.zeros(n_samples)
-    centred = values - values.mean()
-    around = np.concatenate([centred, centred[: count - 1]])
+    centered = values - values.mean()
+    around = np.concatenate([centered, centered[: count - 1]])
     starts = rng.integers(values.size, size=n_samples)
     means = _window_sums(around, starts, count) / count
     squares = _window_sums(around * around, starts, count)

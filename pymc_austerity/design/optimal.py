@@ -38,7 +38,7 @@ def average_design(
 ) -> TestDesign:
     r"""The cheapest test for decisions like those of a trial run.
 
-    Minimises the mean of :math:`\bar\pi` over the triples subject to the mean of :math:`|\Delta|`,
+    Minimizes the mean of :math:`\bar\pi` over the triples subject to the mean of :math:`|\Delta|`,
     or of :math:`E`, being at most `max_error`.
 
     Parameters
@@ -57,8 +57,8 @@ def average_design(
     alphas : sequence of float
         Shapes of the boundary that are tried; ``(0.5,)`` for Pocock's only.
     loosest : float
-        Largest `epsilon` that is tried, lest a rare decision unlike those of the trial run be taken
-        on next to nothing.
+        Largest `epsilon` that is tried. It keeps decisions unlike those of the trial run from being
+        made on too few rows.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def worst_case_design(
 ) -> TestDesign:
     r"""The cheapest test of which no decision errs more often than is allowed.
 
-    Minimises the mean of :math:`\bar\pi` subject to :math:`E(0+) \le` `max_error`. Holds for any
+    Minimizes the mean of :math:`\bar\pi` subject to :math:`E(0+) \le` `max_error`. Holds for any
     posterior; decisions close to the threshold make it read more than `average_design` does.
 
     Parameters

@@ -115,7 +115,7 @@ class RunInfo:
 
     @property
     def is_normal(self) -> bool:
-        """Whether the check before the run let the means of first looks pass for normal."""
+        """Whether means of first looks passed the check of normality before the run."""
         return "failed" not in self.constants("normality")
 
     @property
@@ -127,11 +127,11 @@ class RunInfo:
     def nothing_to_audit(self) -> str:
         """Why there is nothing to audit, in a sentence; empty if there is something."""
         if self.acceptance_rules == {"none"}:
-            return "There was no test that could be wrong, so that there is nothing to audit."
+            return "There was no test that could be wrong: there is nothing to audit."
         if not self.has_verdicts:
             return "Barker's decisions are random, not right or wrong: there is nothing to audit."
         if self.is_exact:
-            return f"Every {self.decision} is exact, so that there is nothing to audit."
+            return f"Every {self.decision} is exact: there is nothing to audit."
         return ""
 
     @property

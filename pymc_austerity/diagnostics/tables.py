@@ -10,15 +10,15 @@ __all__ = ["by_chain"]
 
 
 def by_chain(
-    statistics: xr.Dataset, summarise: Callable[[xr.Dataset], dict[str, Any]]
+    statistics: xr.Dataset, summarize: Callable[[xr.Dataset], dict[str, Any]]
 ) -> pd.DataFrame:
-    """Summarise every chain, and all chains together in the last row, ``"all"``.
+    """Summarize every chain, and all chains together in the last row, ``"all"``.
 
     Parameters
     ----------
     statistics : xarray.Dataset
         As from `statistics_of`.
-    summarise : callable
+    summarize : callable
         From statistics to the columns of one row, which follow the number of decisions.
 
     Examples
@@ -37,7 +37,7 @@ def by_chain(
     labels = statistics["chain"].values.tolist()
     groups = [*(statistics.isel(chain=[i]) for i in range(len(labels))), statistics]
     index = pd.Index([*labels, "all"], name="chain", dtype=object)
-    rows = [{"n_decisions": _n_decisions(group), **summarise(group)} for group in groups]
+    rows = [{"n_decisions": _n_decisions(group), **summarize(group)} for group in groups]
     return pd.DataFrame(rows, index=index)
 
 

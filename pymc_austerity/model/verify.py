@@ -65,9 +65,9 @@ def verify(
     Notes
     -----
     The reference is a window ``full[start:stop]`` of the untouched graph on all data. Where
-    PyTensor knows by itself that a window of the result needs a window of the data only, it reads
-    no more than that; where it does not, it evaluates all rows. So the reference is right in any
-    case, owes nothing to the rules it is compared with, and takes milliseconds for most models
+    PyTensor can rewrite a window of the result to a window of the data, it reads that window only;
+    elsewhere it evaluates all rows. The reference is therefore correct in either case,
+    independent of the rules that it verifies, and takes milliseconds for most models
     of a million rows.
     """
     functions = _Functions(row_likelihood)

@@ -8,7 +8,7 @@ from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
 from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, percent
+from pymc_austerity.plots.drawing import COLORS, axes_or_new, finished, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ def plot_audit(
 
     A line for each chain and one for all together, or, of several runs, a line for each run, with
     the number of decisions that were audited. An interval that lies entirely above what was
-    promised is drawn in another colour and with another marker.
+    promised is drawn in another color and with another marker.
 
     Parameters
     ----------
@@ -84,10 +84,8 @@ def plot_audit(
         raise SettingError(_why_not(idata, step_method))
     ax = axes_or_new(ax, (6.5, 1.4 + 0.4 * len(table)))
     broken = table.apply(contradicts, axis=1)
-    _draw_intervals(
-        ax, table, ~broken, "o", COLOURS[0], f"audited, {percent(probability)} interval"
-    )
-    _draw_intervals(ax, table, broken, "D", COLOURS[1], "audited, above what was promised")
+    _draw_intervals(ax, table, ~broken, "o", COLORS[0], f"audited, {percent(probability)} interval")
+    _draw_intervals(ax, table, broken, "D", COLORS[1], "audited, above what was promised")
     ax.plot(
         table["promised"],
         range(len(table)),
@@ -95,7 +93,7 @@ def plot_audit(
         marker="|",
         markersize=16.0,
         markeredgewidth=2.0,
-        color=COLOURS[-1],
+        color=COLORS[-1],
         label="promised",
     )
     ax.set_yticks(range(len(table)), _labels(table))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, colour, finished, percent, pyplot
+from pymc_austerity.plots.drawing import COLORS, axes_or_new, color, finished, percent, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def plot_data_usage(
 ) -> "NDArray[np.object_]":
     """Draw the share of the rows that a decision reads, over the draws and as a distribution.
 
-    Left a line for each chain, averaged over neighbouring draws; right the distribution over all
+    Left a line for each chain, averaged over neighboring draws; right the distribution over all
     decisions, with the mean. Decisions that need no rows are left out.
 
     Parameters
@@ -80,13 +80,13 @@ def plot_data_usage(
     for number, values in enumerate(shares.values):
         averaged = _moving_mean(values, window)
         label = f"chain {shares['chain'].values[number]}"
-        left.plot(draws, averaged, color=colour(number), linewidth=1.2, label=label)
+        left.plot(draws, averaged, color=color(number), linewidth=1.2, label=label)
     bins, scale = _bins(seen)
     right.hist(
         seen, bins=bins.tolist(), orientation="horizontal", color="0.75", weights=_weights(seen)
     )
     mean = float(seen.mean())
-    right.axhline(mean, color=COLOURS[-1], linewidth=1.2, label=f"mean {percent(mean)}")
+    right.axhline(mean, color=COLORS[-1], linewidth=1.2, label=f"mean {percent(mean)}")
     read = "share of all rows read per decision"
     for axes in (left, right):
         _scale(axes, scale, (bins[0], bins[-1]))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
+from pymc_austerity.plots.drawing import COLORS, axes_or_new, finished, finite_values, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,10 +110,10 @@ def plot_decision_errors(
 def _draw_curve(ax: "Axes", mu_std: NDArray[np.float64], error: NDArray[np.float64]) -> list[Any]:
     twin = ax.twinx()
     what = "probability of a wrong decision"
-    lines = twin.plot(mu_std, error, color=COLOURS[1], linewidth=2.0, label=what)
+    lines = twin.plot(mu_std, error, color=COLORS[1], linewidth=2.0, label=what)
     twin.set(ylim=(0.0, max(1.05 * float(error.max()), 1e-12)))
-    twin.set_ylabel(what, color=COLOURS[1])
-    twin.tick_params(axis="y", colors=COLOURS[1])
+    twin.set_ylabel(what, color=COLORS[1])
+    twin.tick_params(axis="y", colors=COLORS[1])
     twin.yaxis.set_major_formatter(percent)
     return list(lines)
 

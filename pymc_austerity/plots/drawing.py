@@ -1,4 +1,4 @@
-"""What all plots share: matplotlib, if there is one, colours and scales."""
+"""What all plots share: matplotlib, if there is one, colors and scales."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,10 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLOURS", "axes_or_new", "colour", "finished", "finite_values", "percent", "pyplot"]
+__all__ = ["COLORS", "axes_or_new", "color", "finished", "finite_values", "percent", "pyplot"]
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Colours that the colour-blind can tell apart (Okabe and Ito, 2008)."""
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+"""Colors that the color-blind can tell apart (Okabe and Ito, 2008)."""
 
 
 def pyplot() -> Any:
@@ -43,9 +43,9 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> "Axes":
     return ax
 
 
-def colour(number: int) -> str:
-    """Colour of the n-th thing that is drawn."""
-    return COLOURS[number % len(COLOURS)]
+def color(number: int) -> str:
+    """Color of the n-th thing that is drawn."""
+    return COLORS[number % len(COLORS)]
 
 
 def percent(share: float, _position: Any = None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import axes_or_new, colour, finished
+from pymc_austerity.plots.drawing import axes_or_new, color, finished
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,7 @@ def plot_risk(
     ax = axes_or_new(ax)
     for number, (name, (time, risk)) in enumerate(curves.items()):
         style = _LINES[number % len(_LINES)]
-        ax.plot(time, risk, style, color=colour(number), linewidth=1.8, label=name)
+        ax.plot(time, risk, style, color=color(number), linewidth=1.8, label=name)
     ax.grid(visible=True, which="major", color="0.9", linewidth=0.8)
     risk_of = f"risk: squared error of the {of}"
     return finished(ax, xscale="log", yscale="log", xlabel="time (s)", ylabel=risk_of)

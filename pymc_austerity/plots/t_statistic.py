@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLOURS, axes_or_new, finished, finite_values, percent
+from pymc_austerity.plots.drawing import COLORS, axes_or_new, finished, finite_values, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def plot_t_statistic(
     Parameters
     ----------
     statistics : array_like
-        Values of the statistic for many samples of the same rows, centred at the mean of all rows.
+        Values of the statistic for many samples of the same rows, centered at the mean of all rows.
     degrees_of_freedom : float
         Of Student's t: rows of a sample minus one, for uniform samples.
     ax : matplotlib.axes.Axes, optional
@@ -74,7 +74,7 @@ def plot_t_statistic(
     ax.hist(inside, bins=edges.tolist(), weights=weights, color="0.8", label=label)
     grid = np.linspace(-reach, reach, 401)
     label = f"Student's t, {degrees_of_freedom:g} degrees of freedom"
-    ax.plot(grid, student.pdf(grid), color=COLOURS[0], linewidth=2.0, label=label)
+    ax.plot(grid, student.pdf(grid), color=COLORS[0], linewidth=2.0, label=label)
     return finished(ax, xlim=(-reach, reach), xlabel="t statistic", ylabel="density")
 
 

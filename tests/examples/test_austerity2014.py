@@ -287,7 +287,7 @@ class TestIntrusions:
         _, acceptance = intrusions_figure.in_theory(size, self.SIZES)
         assert found == pytest.approx(acceptance, rel=0.05)
 
-    def test_connections_are_standardised(self, data):
+    def test_connections_are_standardized(self, data):
         design, attack = sgld_intrusions.connections(datasets.load("kddcup99_10pct", data))
         assert design.shape == (12_000, 6) and (design[:, 0] == 1.0).all()
         np.testing.assert_allclose(design[:, 1:].mean(axis=0), 0.0, atol=1e-9)

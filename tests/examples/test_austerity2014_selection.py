@@ -79,7 +79,7 @@ def mass(regression, included):
 
 
 class TestRegression:
-    def test_columns_are_standardised_by_the_training_rows(self, rng):
+    def test_columns_are_standardized_by_the_training_rows(self, rng):
         x = np.column_stack([rng.normal(3.0, 2.0, size=50), np.ones(50), rng.random(50)])
         arrays = {"X_train": x[:40], "y_train": np.ones(40), "X_test": x[40:], "y_test": []}
         found = Regression.of(arrays)

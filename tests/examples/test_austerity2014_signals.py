@@ -61,12 +61,12 @@ class TestSources:
     def signals(self, rng):
         return sources.four_signals(200_000, rng)
 
-    def test_are_standardised_and_uncorrelated(self, signals):
+    def test_are_standardized_and_uncorrelated(self, signals):
         covariance = np.cov(signals, rowvar=False)
         np.testing.assert_allclose(np.diag(covariance), 1.0, atol=0.02)
         assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 0.05
 
-    def test_music_and_traffic_have_heavy_tails_and_resemble_their_neighbours(self, signals):
+    def test_music_and_traffic_have_heavy_tails_and_resemble_their_neighbors(self, signals):
         music, traffic, *noise = signals.T
         for signal in (music, traffic):
             assert kurtosis(signal) > 2.0
@@ -92,7 +92,7 @@ class TestSources:
 
 
 def correlation(signal):
-    """Of neighbours."""
+    """Of neighbors."""
     return np.mean(signal[1:] * signal[:-1])
 
 

@@ -32,7 +32,7 @@ def nuts(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
 def hmcecs(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """Second-order Taylor proxy about the mode, as far as its example in the documentation goes.
 
-    The example finds the reference point by stochastic optimisation. Here it is the mode on all
+    The example finds the reference point by stochastic optimization. Here it is the mode on all
     rows, by L-BFGS, which can only help.
     """
     jax.config.update("jax_enable_x64", True)
@@ -127,7 +127,7 @@ def run_kernel(
 
         return jax.lax.scan(step, state, None, length=CHUNK)
 
-    initialised = now()
+    initialized = now()
     advance = jax.jit(chunk).lower(state, data).compile()
     compiled = now()
     deadline = Deadline(seconds)
@@ -147,7 +147,7 @@ def run_kernel(
     return Run(
         draws={name: np.asarray(values) for name, values in constrained.items() if name != "rows"},
         setup_seconds=starting.other,
-        compile_seconds=starting.compiling + compiled - initialised,
+        compile_seconds=starting.compiling + compiled - initialized,
         tuning_seconds=(tuned - compiled) / shortened,
         tuning_share=shortened,
         sampling_seconds=ended - tuned,

@@ -72,7 +72,7 @@ def student_t_model(rows: Rows) -> pm.Model:
 
 
 def hierarchical_model(rows: Rows) -> pm.Model:
-    """Logistic regression with an intercept for each group, centred."""
+    """Logistic regression with an intercept for each group, centered."""
     n_groups = int(rows["group"].max()) + 1
     with pm.Model() as model:
         center = pm.Normal("center", 0.0, 1.0)
@@ -148,7 +148,7 @@ def with_intercept(x: NDArray) -> NDArray[np.float64]:
 
 
 def kdd(n_rows: int | None = None) -> Problem:
-    """KDD Cup 99, attacks against normal connections: log1p, standardised, not constant."""
+    """KDD Cup 99, attacks against normal connections: log1p, standardized, not constant."""
     data = np.load(data_file("kddcup99_10pct.npz"))
     x = np.log1p(data["X_num"].astype(np.float64))
     x = x[:, x.std(axis=0) > 0.0]
@@ -160,10 +160,10 @@ def kdd(n_rows: int | None = None) -> Problem:
 def mnist(n_rows: int | None = None) -> Problem:
     """MNIST, 7 against 9: 50 principal components, with the scale of the pixels, and ones."""
     data = np.load(data_file("mnist_7v9.npz"))
-    centred = data["X_train"] / 255.0
-    centred -= centred.mean(axis=0)
-    _, axes = np.linalg.eigh(centred.T @ centred)
-    x = with_intercept(centred @ axes[:, :-51:-1])
+    centered = data["X_train"] / 255.0
+    centered -= centered.mean(axis=0)
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    x = with_intercept(centered @ axes[:, :-51:-1])
     rows = {"x": x[:n_rows], "y": data["y_train"].astype(np.int8)[:n_rows]}
     return Problem("logistic", rows, logistic_model)
 

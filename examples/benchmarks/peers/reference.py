@@ -170,9 +170,9 @@ def importance_moments(
     weights = np.exp(excess - excess.max())
     weights /= weights.mean()
     sd_q = np.sqrt(np.sum(root**2, axis=1))
-    standardised = normal @ (root / sd_q[:, None]).T
-    first = (weights - 1.0)[:, None] * standardised
-    second = (weights - 1.0)[:, None] * (standardised**2 - 1.0)
+    standardized = normal @ (root / sd_q[:, None]).T
+    first = (weights - 1.0)[:, None] * standardized
+    second = (weights - 1.0)[:, None] * (standardized**2 - 1.0)
     shift = first.mean(axis=0)
     variance = 1.0 + second.mean(axis=0) - shift**2
     pairs = len(half)

@@ -30,7 +30,7 @@ _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 class CannotCut(Exception):
-    """The rows of a variable cannot be had without its other rows.
+    """Some rows of a variable cannot be computed without its other rows.
 
     Parameters
     ----------
