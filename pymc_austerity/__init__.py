@@ -8,6 +8,7 @@ from pymc_austerity.errors import (
     SettingError,
     SettingTypeError,
     StaleDataError,
+    StorageError,
 )
 from pymc_austerity.gibbs import AusterityGibbs
 from pymc_austerity.orthonormal import StiefelProposal
@@ -45,6 +46,7 @@ __all__ = [
     "SettingTypeError",
     "StaleDataError",
     "StiefelProposal",
+    "StorageError",
     "StudentTTest",
     "WangTsiatisTest",
     "__version__",

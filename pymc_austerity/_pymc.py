@@ -84,6 +84,9 @@ SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
 WORKER_LOOP = frozenset({("pymc.sampling.parallel", "_start_loop")})
 """The same in a process of a parallel run."""
 
+RECORDING = frozenset({("pymc.backends.ndarray", "record"), ("pymc.backends.zarr", "record")})
+"""Where a draw is stored, with PyMC 6 by compiled code; those of workers, too."""
+
 # ------------------------------------------------------------------ graphs: the two generations
 
 # PyTensor 2 has classes of their own for a single vector of indices; PyTensor 3 has not.

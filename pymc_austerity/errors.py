@@ -7,6 +7,7 @@ __all__ = [
     "SettingError",
     "SettingTypeError",
     "StaleDataError",
+    "StorageError",
 ]
 
 
@@ -28,6 +29,10 @@ class DataError(ValueError):
 
 class StaleDataError(ValueError):
     """The model's data were changed after the step method had read them."""
+
+
+class StorageError(OSError):
+    """The rows cannot be stored on this machine, or read back."""
 
 
 class AusterityWarning(UserWarning):

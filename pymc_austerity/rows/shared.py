@@ -1,23 +1,24 @@
 """One copy of the rows per machine, whatever number of processes reads it."""
 
+import contextlib
 import multiprocessing.util
 import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.errors import StorageError
 from pymc_austerity.rows.protocols import Block
 from pymc_austerity.rows.tenancy import Tenancy
 
 __all__ = ["SharedRows"]
 
-_PREFIX = "pymc_austerity-rows-"
 _ROWS_PER_WRITE = 65_536
 
 
@@ -39,6 +40,11 @@ class SharedRows:
     The files lie in the folder that ``TMPDIR`` names; without one, in shared memory where there is
     room for them (twice their size), else in the system's folder for temporary files.
 
+    Raises
+    ------
+    StorageError
+        There is no room for the files, or they may not be written, or they are gone.
+
     Examples
     --------
     >>> import numpy as np
@@ -52,19 +58,23 @@ class SharedRows:
     def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
         self._n_rows = int(order.size)
         n_bytes = sum(array.nbytes for array in arrays)
-        _remove_abandoned()
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_temporary_folder(n_bytes)))
-        self._attach(folder)
-        for number, array in enumerate(arrays):
-            _store(array, order, folder / f"{number}.npy")
-        self._arrays = _open(folder, len(arrays))
+        place = _temporary_folder(n_bytes)
+        with _in_words(place, n_bytes):
+            Tenancy.evict(place)
+            self._attach(Tenancy.of_new_folder(place))
+            try:
+                for number, array in enumerate(arrays):
+                    _store(array, order, self._folder / f"{number}.npy")
+                self._arrays = _open(self._folder, len(arrays))
+            except OSError:
+                self._finalizer()
+                raise
 
-    def _attach(self, folder: Path) -> None:
-        self._folder = folder
-        self._tenancy = Tenancy(folder)
-        self._finalizer = weakref.finalize(self, self._tenancy.leave)
+    def _attach(self, tenancy: Tenancy) -> None:
+        self._folder = tenancy.folder
+        self._finalizer = weakref.finalize(self, tenancy.leave)
         if multiprocessing.parent_process() is not None:  # workers skip what atexit would do
-            multiprocessing.util.Finalize(None, self._tenancy.leave, exitpriority=0)
+            multiprocessing.util.Finalize(None, tenancy.leave, exitpriority=0)
 
     @property
     def n_rows(self) -> int:
@@ -90,12 +100,17 @@ class SharedRows:
         self._finalizer()
 
     def __getstate__(self) -> dict[str, Any]:
+        if not self._folder.exists():
+            raise StorageError(_gone(self._folder))
         return {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._n_rows = state["n_rows"]
-        self._attach(state["folder"])
-        self._arrays = _open(state["folder"], state["n_arrays"])
+        try:
+            self._attach(Tenancy(state["folder"]))
+            self._arrays = _open(state["folder"], state["n_arrays"])
+        except OSError as error:
+            raise StorageError(_gone(state["folder"])) from error
 
 
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
@@ -122,17 +137,33 @@ def _open(folder: Path, n_arrays: int) -> list[NDArray]:
 
 
 def _temporary_folder(n_bytes: int) -> str:
-    if "TMPDIR" not in os.environ:
-        try:
-            if shutil.disk_usage("/dev/shm").free > 2 * n_bytes and os.access("/dev/shm", os.W_OK):
-                return "/dev/shm"
-        except OSError:
-            pass
+    named = os.environ.get("TMPDIR")
+    if named:
+        return named
+    try:
+        if shutil.disk_usage("/dev/shm").free > 2 * n_bytes and os.access("/dev/shm", os.W_OK):
+            return "/dev/shm"
+    except OSError:
+        pass
     return tempfile.gettempdir()
 
 
-def _remove_abandoned() -> None:
-    """Remove what processes left behind that were killed before they could."""
-    for place in {tempfile.gettempdir(), _temporary_folder(0)}:
-        for folder in Path(place).glob(_PREFIX + "*"):
-            Tenancy.evict(folder)
+@contextlib.contextmanager
+def _in_words(place: str, n_bytes: int) -> Iterator[None]:
+    """Say where there is no room for the rows, how much they need, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"the rows of the data, {n_bytes:,} bytes, cannot be stored in {place} "
+            f"({error.strerror or 'it is full'}): set the environment variable TMPDIR to a folder "
+            "with room for them that this process may write to."
+        ) from error
+
+
+def _gone(folder: Path) -> str:
+    return (
+        f"the rows that were stored in {folder} are gone or cannot be read: construct the step "
+        "method again, and keep this folder for as long as it is in use, or set the environment "
+        "variable TMPDIR to a folder that is not cleaned."
+    )

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import stat
+import tempfile
 import time
+import weakref
 from pathlib import Path
 
 try:
@@ -13,6 +16,8 @@ except ImportError:  # pragma: no cover - not a POSIX system
 __all__ = ["Tenancy"]
 
 _LOCK = "in-use"
+_PREFIX = "pymc_austerity-rows-"
+_UNFINISHED = "pymc_austerity-new-"
 _SECONDS_TO_MOVE_IN = 60.0
 
 
@@ -21,7 +26,7 @@ class Tenancy:
 
     The operating system gives the lock back when a process ends, however it ends, so that the
     next one to leave, or the next one to look, can tell that nobody is left. Processes forked
-    from this one share its tenancy and don't end it.
+    from this one have no tenancy: what they opened stays open for them when the folder is gone.
 
     Parameters
     ----------
@@ -33,41 +38,91 @@ class Tenancy:
     Where the system has no such locks (Windows), the process that created the folder removes it.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._process = os.getpid()
-        path = folder / _LOCK
-        self._creator = not path.exists()
-        self._lock: int | None = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    def __init__(self, folder: Path, *, created: bool = False) -> None:
+        self.folder = folder
+        self._creator = created
+        self._lock: int | None = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         if fcntl is not None:
             fcntl.flock(self._lock, fcntl.LOCK_SH)
+        _tenancies.add(self)
+
+    @classmethod
+    def of_new_folder(cls, place: str) -> "Tenancy":
+        """Create a folder, which gets its name when the lock is held, so that nobody removes it."""
+        unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
+        tenancy = cls(unfinished, created=True)
+        tenancy.folder = unfinished.with_name(unfinished.name.replace(_UNFINISHED, _PREFIX, 1))
+        unfinished.rename(tenancy.folder)
+        return tenancy
 
     def leave(self) -> None:
         """End the tenancy, and remove the folder if nobody else has one."""
-        if self._lock is None or os.getpid() != self._process:
+        if self._lock is None:
             return
         alone = _is_alone(self._lock) if fcntl is not None else self._creator
         if alone:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
-        self._lock = None
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.forget()
+
+    def forget(self) -> None:
+        """End the tenancy, and leave the folder to others."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     @staticmethod
-    def evict(folder: Path) -> None:
-        """Remove a folder in which nobody has a tenancy any more."""
+    def evict(place: str) -> None:
+        """Remove the folders of this user in which nobody has a tenancy any more."""
         if fcntl is None:
             return
-        try:
-            if time.time() - folder.stat().st_mtime < _SECONDS_TO_MOVE_IN:
-                return  # somebody may be about to take the lock
-            lock = os.open(folder / _LOCK, os.O_RDWR)
-        except OSError:
-            return
-        try:
-            if _is_alone(lock):
-                shutil.rmtree(folder, ignore_errors=True)
-        finally:
-            os.close(lock)
+        for folder in Path(place).glob(_PREFIX + "*"):
+            if _is_own(folder):
+                _remove_if_abandoned(folder)
+        for folder in Path(place).glob(_UNFINISHED + "*"):  # its process ended within microseconds
+            if _is_own(folder):
+                _remove_if_old(folder)
+
+
+_tenancies: "weakref.WeakSet[Tenancy]" = weakref.WeakSet()
+
+
+def _forget_all() -> None:
+    for tenancy in _tenancies:
+        tenancy.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_all)
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR)
+    except OSError:  # it is being removed, or whoever did so was killed
+        _remove_if_old(folder)
+        return
+    try:
+        if _is_alone(lock):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _is_own(folder: Path) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+
+
+def _remove_if_old(folder: Path) -> None:
+    try:
+        age = time.time() - folder.stat().st_mtime
+    except OSError:
+        return
+    if age > _SECONDS_TO_MOVE_IN:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_alone(lock: int) -> bool:

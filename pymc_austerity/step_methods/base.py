@@ -167,6 +167,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple:
+        defer_interrupts()  # PyMC asks once, before the first draw, where the draws are collected
         return progress.columns(n_chains)
 
     @staticmethod

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar, cast
 
-from pymc_austerity._pymc import SAMPLING_LOOP, WORKER_LOOP
+from pymc_austerity._pymc import RECORDING, SAMPLING_LOOP, WORKER_LOOP
 
 __all__ = ["clean_interrupt", "defer_interrupts", "restore_interrupts", "stop_if_interrupted"]
 
 _Handler = Callable[[int, FrameType | None], Any]
+_MOMENT = 0.001
+"""Seconds; storing a draw takes some millionths of one."""
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -41,11 +44,14 @@ class _Interrupts:
         """Note the first interrupt of a chain; anything else is left to the previous handler.
 
         Workers of a parallel run are interrupted together with the process that reads their draws,
-        which is the one to stop them.
+        which is the one to stop them, as soon as it is not storing one.
         """
         in_worker = _runs(WORKER_LOOP, frame)
         if not self.seen and (in_worker or _runs(SAMPLING_LOOP, frame)):
             self.seen, self.pending = True, not in_worker
+            return
+        if _runs(RECORDING, frame):
+            _interrupt_again()
             return
         restore_interrupts()
         self.previous(number, frame)
@@ -55,7 +61,7 @@ _interrupts = _Interrupts()
 
 
 def defer_interrupts() -> None:
-    """Begin a chain: from now on the first interrupt waits for the end of a step.
+    """Begin a chain, or to collect the draws of chains: the first interrupt waits for a step's end.
 
     Only the main thread can do so, and only where an interrupt calls a Python function.
     """
@@ -103,6 +109,12 @@ def clean_interrupt(function: _Function) -> _Function:
             raise
 
     return cast(_Function, decorated)
+
+
+def _interrupt_again() -> None:
+    """Send the same signal once more in a moment."""
+    main = cast(int, threading.main_thread().ident)
+    threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
 def _comes_from_interrupt(error: BaseException | None) -> bool:

@@ -1,15 +1,18 @@
 import multiprocessing
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from pymc_austerity.errors import StorageError
 from pymc_austerity.rows import SharedRows
 
 
@@ -114,32 +117,154 @@ def test_workers_leave_nothing_behind(context, crash, arrays, order, temporary_f
     assert not folder.exists()
 
 
+HOLD = """
+import multiprocessing, os, signal, sys, time
+import numpy as np
+from pymc_austerity.rows import SharedRows
+
+def work(rows, ready):
+    rows.window(0, 1)
+    ready.set()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    rows = SharedRows([np.arange(10.0)], np.arange(10))
+    if sys.argv[1] != "alone":
+        context = multiprocessing.get_context(sys.argv[1])
+        ready = context.Event()
+        worker = context.Process(target=work, args=(rows, ready), daemon=True)
+        worker.start()
+        ready.wait()
+        print(worker.pid)
+    sys.stdout.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(tmp_path, how):
+    """Run a process that is killed while it uses rows; its orphaned worker's number, if any."""
+    script = tmp_path.parent / f"{tmp_path.name}.py"
+    script.write_text(HOLD)
+    with subprocess.Popen(
+        [sys.executable, script, how], stdout=subprocess.PIPE, text=True
+    ) as process:
+        return process.stdout.readline() if how != "alone" else process.wait()
+
+
+def folders(temporary_folder):
+    return list(temporary_folder.glob("pymc_austerity-*"))
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, temporary_folder):
-    script = textwrap.dedent(
-        """
-        import os, signal
-        import numpy as np
-        from pymc_austerity.rows import SharedRows
-        rows = SharedRows([np.arange(10.0)], np.arange(10))
-        os.kill(os.getpid(), signal.SIGKILL)
-        """
-    )
-    subprocess.run([sys.executable, "-c", script], check=False)
-    (abandoned,) = temporary_folder.glob("pymc_austerity-rows-*")
-    long_ago = time.time() - 3_600
-    os.utime(abandoned, (long_ago, long_ago))
+    killed(temporary_folder, "alone")
+    (abandoned,) = folders(temporary_folder)
     rows = SharedRows(arrays, order)
     assert not abandoned.exists()
-    assert len(list(temporary_folder.glob("pymc_austerity-rows-*"))) == 1
+    assert len(folders(temporary_folder)) == 1
     rows.close()
+    assert not folders(temporary_folder)
+
+
+def test_what_an_orphan_holds_is_removed(arrays, order, temporary_folder):
+    """Workers that were forked know nothing of the end of the process that forked them."""
+    orphan = int(killed(temporary_folder, "fork"))
+    (abandoned,) = folders(temporary_folder)
+    try:
+        os.kill(orphan, 0)  # it lives
+        rows = SharedRows(arrays, order)
+        assert not abandoned.exists()
+        os.kill(orphan, 0)
+        rows.close()
+    finally:
+        os.kill(orphan, signal.SIGKILL)
+
+
+def test_what_was_begun_and_never_used_is_removed_after_a_minute(arrays, order, temporary_folder):
+    unfinished = temporary_folder / "pymc_austerity-new-1"
+    unfinished.mkdir()
+    SharedRows(arrays, order).close()
+    assert unfinished.exists()
+    long_ago = time.time() - 3_600
+    os.utime(unfinished, (long_ago, long_ago))
+    SharedRows(arrays, order).close()
+    assert not unfinished.exists()
+
+
+def test_folders_of_others_are_left_alone(arrays, order, temporary_folder, monkeypatch):
+    killed(temporary_folder, "alone")
+    (abandoned,) = folders(temporary_folder)
+    monkeypatch.setattr(os, "getuid", lambda: 12_345)
+    SharedRows(arrays, order).close()
+    assert abandoned.exists()
 
 
 def test_a_folder_in_use_is_never_removed(arrays, order, temporary_folder):
     first = SharedRows(arrays, order)
-    (folder,) = temporary_folder.glob("pymc_austerity-rows-*")
+    (folder,) = folders(temporary_folder)
     long_ago = time.time() - 3_600
     os.utime(folder, (long_ago, long_ago))
     second = SharedRows(arrays, order)
     assert folder.exists()
     first.close()
     second.close()
+
+
+@pytest.mark.slow
+def test_nothing_is_left_of_many_that_were_killed(arrays, order, temporary_folder):
+    """Killed at random times between the beginning and the end of storing the rows."""
+    script = """
+        import sys
+        import numpy as np
+        from pymc_austerity.rows import SharedRows
+        array = np.zeros(100_000)
+        print("ready", flush=True)
+        while True:
+            rows = SharedRows([array] * 5, np.arange(array.size))
+            rows.close()
+        """
+    command = [sys.executable, "-c", textwrap.dedent(script)]
+    random = np.random.default_rng(1)
+    for _ in range(50):
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            time.sleep(random.uniform(0.0, 0.1))
+            process.kill()
+    SharedRows(arrays, order).close()
+    assert not folders(temporary_folder)
+
+
+def test_a_folder_that_does_not_exist(arrays, order, temporary_folder, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(temporary_folder / "missing"))
+    with pytest.raises(StorageError, match=r"33,000 bytes, cannot be stored in .*missing.*TMPDIR"):
+        SharedRows(arrays, order)
+
+
+def test_a_folder_without_room(arrays, order, temporary_folder, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pymc_austerity.rows.shared._store", full)
+    with pytest.raises(StorageError, match="No space left"):
+        SharedRows(arrays, order)
+    assert not folders(temporary_folder)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_device_without_room(arrays, order, temporary_folder, monkeypatch):
+    with open("/dev/full", "wb") as device:
+        monkeypatch.setattr(Path, "open", lambda path, mode: device)
+        with pytest.raises(StorageError, match="TMPDIR"):
+            SharedRows(arrays, order)
+    assert not folders(temporary_folder)
+
+
+def test_files_that_are_gone_when_they_are_to_be_shared(arrays, order, temporary_folder):
+    rows = SharedRows(arrays, order)
+    pickled = pickle.dumps(rows)
+    (folder,) = folders(temporary_folder)
+    shutil.rmtree(folder)
+    assert rows.window(0, 7)[0].shape == (7, 3)  # what is open stays open
+    with pytest.raises(StorageError, match=r"are gone.*construct the step method again"):
+        pickle.dumps(rows)
+    with pytest.raises(StorageError, match=r"are gone"):
+        pickle.loads(pickled)

@@ -7,13 +7,18 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from pathlib import Path
 
 import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.step_methods.interrupts import clean_interrupt, restore_interrupts
+from pymc_austerity.step_methods.interrupts import (
+    clean_interrupt,
+    defer_interrupts,
+    restore_interrupts,
+)
 from tests.step_methods.models import normal_mean
 
 REPOSITORY = Path(__file__).parents[2]
@@ -71,6 +76,26 @@ def test_the_second_interrupt_takes_effect_at_once():
 
     sample_and(twice)
     assert after == ["first"]
+
+
+def test_an_interrupt_while_a_draw_is_stored_comes_back():
+    """In parallel runs the process that collects the draws runs no step of ours."""
+
+    stored = []
+    namespace = {"__name__": "pymc.backends.ndarray", "interrupt": interrupt, "stored": stored}
+    exec(compile("def record():\n    interrupt()\n    stored.append(True)", "", "exec"), namespace)
+
+    def store_and_wait():
+        namespace["record"]()
+        time.sleep(10)
+
+    defer_interrupts()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            store_and_wait()
+        assert stored == [True]
+    finally:
+        restore_interrupts()
 
 
 def test_handlers_are_restored_when_sampling_ends():
