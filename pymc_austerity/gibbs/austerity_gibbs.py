@@ -51,6 +51,7 @@ class GibbsState(StepMethodState):
     phase: Phase
     epsilon: float = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
+    data_fingerprint: str = field(metadata={"frozen": True})
 
 
 class AusterityGibbs(SubsamplingStep):

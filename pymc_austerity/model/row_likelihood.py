@@ -1,6 +1,5 @@
 """What a log-density consists of once it has been split into an exact part and rows."""
 
-import weakref
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,33 +7,34 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_austerity._pymc import SharedVariable, Variable, ancestors
+from pymc_austerity._pymc import Constant, SharedVariable, Variable, ancestors
 from pymc_austerity.model.cut import RowLeaf
+from pymc_austerity.model.fingerprint import fingerprint
 
 __all__ = ["DataSource", "EvaluatedInFull", "RowLeaf", "RowLikelihood", "data_sources_of"]
 
 
 @dataclass(frozen=True)
 class DataSource:
-    """Shared data that rows were read from.
+    """Data that rows were read from.
 
     Attributes
     ----------
     name : str
-        Name of the ``pm.Data``.
-    variable : SharedVariable
+        Name of the ``pm.Data``, or what else the array is.
+    variable : SharedVariable or Constant
         What holds it.
-    read : weakref.ref
-        The array it held when it was read; no data are kept alive by it.
+    fingerprint : str
+        Of the array when it was read.
     """
 
     name: str
     variable: Any
-    read: "weakref.ref[np.ndarray]"
+    fingerprint: str
 
     def is_stale(self) -> bool:
-        """Tell whether the array has been replaced."""
-        return self.variable.get_value(borrow=True) is not self.read()
+        """Tell whether the array has been replaced by another or changed in place."""
+        return fingerprint([_array_of(self.variable)]) != self.fingerprint
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class RowLikelihood:
     local_variables : frozenset of variables
         Value variables with one entry per row.
     data_sources : tuple of DataSource
-        Shared data that the leaves were read from.
+        Data that the leaves were read from.
     """
 
     model: pm.Model
@@ -108,8 +108,13 @@ class RowLikelihood:
         """Data of the rows, in the user's order: one array per leaf, rows on axis 0."""
         return [leaf.array for leaf in self.leaves]
 
+    @property
+    def fingerprint(self) -> str:
+        """What tells these rows from others of the same number."""
+        return fingerprint(self.arrays)
+
     def stale(self) -> list[str]:
-        """Names of the ``pm.Data`` that were changed since the leaves were read.
+        """Names of the data that were changed since the leaves were read.
 
         Returns
         -------
@@ -120,7 +125,7 @@ class RowLikelihood:
 
 
 def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSource, ...]:
-    """Return the shared data that graphs read, as the user's model knows them.
+    """Return the data that graphs read, as the user's model knows them.
 
     Parameters
     ----------
@@ -131,11 +136,18 @@ def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSo
     """
     sources = {}
     for variable in ancestors(list(graphs)):
+        own = variable
         if isinstance(variable, SharedVariable):
-            own = model.named_vars.get(variable.name, variable)
-            own = own if isinstance(own, SharedVariable) else variable
-            array = own.get_value(borrow=True)
-            if isinstance(array, np.ndarray):
-                name = own.name or "a shared variable without a name"
-                sources[own] = DataSource(name, own, weakref.ref(array))
+            counterpart = model.named_vars.get(variable.name, variable)
+            own = counterpart if isinstance(counterpart, SharedVariable) else variable
+        array = _array_of(own)
+        if isinstance(array, np.ndarray) and (array.size > 1 or isinstance(own, SharedVariable)):
+            name = own.name or "an array without a name"
+            sources[own] = DataSource(name, own, fingerprint([array]))
     return tuple(sources.values())
+
+
+def _array_of(variable: Any) -> Any:
+    if isinstance(variable, SharedVariable):
+        return variable.get_value(borrow=True)
+    return variable.data if isinstance(variable, Constant) else None

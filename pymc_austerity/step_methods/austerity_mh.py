@@ -50,6 +50,7 @@ class AusterityState(StepMethodState):
     decision_state: DecisionState
     test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
+    data_fingerprint: str = field(metadata={"frozen": True})
 
 
 class AusterityMH(SubsamplingStep):

@@ -54,6 +54,7 @@ class SubsamplingStep(ArrayStepShared):
         super().__init__(problem.variables, problem.shared, blocked=blocked, rng=rng)
         self.n_rows = problem.likelihood.n_rows
         self.subsampled = problem.likelihood.subsampled
+        self.data_fingerprint = problem.likelihood.fingerprint
         self.phase = Phase.TUNING
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
 
@@ -128,7 +129,7 @@ class SubsamplingStep(ArrayStepShared):
         if replaced:
             name = type(self).__name__
             raise StaleDataError(
-                f"{', '.join(map(repr, replaced))} was changed with pm.set_data after this {name} "
+                f"{', '.join(map(repr, replaced))} was changed after this {name} "
                 f"had read it: construct a new {name} for the new data."
             )
 

@@ -113,6 +113,19 @@ class TestStaleData:
             pm.set_data({"X": np.zeros((N_ROWS, 3))})
         assert split.stale() == ["X"]
 
+    def test_equal_data_set_again_are_not_stale(self):
+        model = model_of("linear_with_data")
+        split = split_log_density(model)
+        with model:
+            pm.set_data({"X": model["X"].get_value().copy()})
+        assert split.stale() == []
+
+    def test_data_changed_in_place_are_stale(self):
+        model = model_of("linear_with_data")
+        split = split_log_density(model)
+        model["X"].get_value(borrow=True)[3, 1] += 1.0
+        assert split.stale() == ["X"]
+
     def test_data_of_the_prior_are_read_anew_and_never_stale(self):
         with pm.Model() as model:
             scale = pm.Data("scale", 2.0)

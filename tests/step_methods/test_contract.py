@@ -280,6 +280,29 @@ def test_data_that_were_set_anew_are_noticed(cores):
         AusterityMH(**PAPER)
 
 
+def test_rows_changed_in_place_are_noticed():
+    y = np.random.default_rng(1).normal(size=1_000)
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 1.0, observed=pm.Data("data", y))
+        step = AusterityMH(**PAPER)
+        model["data"].get_value(borrow=True)[7] = 3.0
+        with pytest.raises(StaleDataError, match=r"'data' was changed after"):
+            sample(step, model, draws=5, tune=5)
+
+
+def test_a_state_belongs_to_its_rows():
+    def step_on(seed):
+        with pm.Model():
+            y = np.random.default_rng(seed).normal(size=1_000)
+            pm.Normal("y", pm.Normal("mu"), 1.0, observed=y)
+            return AusterityMH(**PAPER)
+
+    state = step_on(1).sampling_state
+    step_on(1).sampling_state = state
+    with pytest.raises(ValueError, match="'data_fingerprint' has different values"):
+        step_on(2).sampling_state = state
+
+
 def test_interrupted_runs_keep_their_draws():
     model = normal_mean()
     with model:
