@@ -20,7 +20,7 @@ def audit(
     idata: Any,
     *,
     promised: float | None = None,
-    probability: float = 0.95,
+    prob: float = 0.95,
     step_method: int | None = None,
 ) -> pd.DataFrame:
     r"""Share of wrong decisions among those checked on all rows, next to what was promised.
@@ -33,7 +33,7 @@ def audit(
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds one look: whole decisions may err more
         often.
-    probability : float
+    prob : float
         Coverage of the interval, in (0, 1).
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together, next to the
@@ -90,7 +90,7 @@ def audit(
     1            100        0           0.000            0.036
     all          200        3           0.003            0.043
     """
-    table = audit_table(idata, promised, probability, step_method)
+    table = audit_table(idata, promised, prob, step_method)
     overall = table.loc["all"]
     if contradicts(overall):
         info = RunInfo(statistics_of(idata, step_method=step_method))
@@ -106,11 +106,11 @@ def audit(
 
 
 def audit_table(
-    idata: Any, promised: float | None, probability: float, step_method: int | None
+    idata: Any, promised: float | None, prob: float, step_method: int | None
 ) -> pd.DataFrame:
     """`audit` without the warning."""
     statistics = statistics_of(idata, ["n_audited", "n_wrong"], step_method=step_method)
-    _check_share("probability", probability)
+    _check_share("prob", prob)
     if promised is None:
         promised = _promised(statistics)  # NaN where decisions are not right or wrong
     else:
@@ -118,7 +118,7 @@ def audit_table(
 
     def summary(chains: xr.Dataset) -> dict[str, float]:
         n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
-        low, high = exact_interval(n_wrong, n_audited, probability)
+        low, high = exact_interval(n_wrong, n_audited, prob)
         return {
             "n_audited": n_audited,
             "n_wrong": n_wrong,
@@ -158,5 +158,5 @@ def _check_share(name: str, value: Any) -> None:
         number = float(value)
     except (TypeError, ValueError):
         raise SettingTypeError(f"{name} must be a number, not {type(value).__name__}.") from None
-    if not 0.0 <= number <= 1.0 or (name == "probability" and number in {0.0, 1.0}):
+    if not 0.0 <= number <= 1.0 or (name == "prob" and number in {0.0, 1.0}):
         raise SettingError(f"{name} is a share and must be between 0 and 1, not {value}.")

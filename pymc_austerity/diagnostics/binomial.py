@@ -5,14 +5,14 @@ from scipy.stats import binomtest
 __all__ = ["exact_interval"]
 
 
-def exact_interval(n_hits: int, n_trials: int, probability: float) -> tuple[float, float]:
+def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, float]:
     """Clopper-Pearson interval of a probability, from hits in independent trials.
 
     Parameters
     ----------
     n_hits, n_trials : int
         Hits, and trials; without trials the interval is (0, 1).
-    probability : float
+    prob : float
         Coverage, at least, in (0, 1).
 
     Returns
@@ -34,5 +34,5 @@ def exact_interval(n_hits: int, n_trials: int, probability: float) -> tuple[floa
     """
     if n_trials == 0:
         return 0.0, 1.0
-    interval = binomtest(n_hits, n_trials).proportion_ci(probability, method="exact")
+    interval = binomtest(n_hits, n_trials).proportion_ci(prob, method="exact")
     return float(interval.low), float(interval.high)

@@ -39,9 +39,7 @@ class Facts:
     promise: str
 
 
-def facts_of(
-    idata: Any, promised: float | None, probability: float, step_method: int | None
-) -> Facts:
+def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
     """Read all that is known of a run."""
     statistics = statistics_of(idata, step_method=step_method)
     info = RunInfo(statistics)
@@ -50,6 +48,6 @@ def facts_of(
         info,
         data_usage(statistics),
         decision_errors(statistics),
-        audit_table(statistics, promised, probability, None),
+        audit_table(statistics, promised, prob, None),
         "promised" if promised is not None or info.is_designed else "allowed by epsilon",
     )

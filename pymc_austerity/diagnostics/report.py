@@ -20,7 +20,7 @@ def report(
     idata: Any,
     *,
     promised: float | None = None,
-    probability: float = 0.95,
+    prob: float = 0.95,
     step_method: int | None = None,
 ) -> str:
     """How exact a run was, how cheap, and what to change: one page of text.
@@ -32,7 +32,7 @@ def report(
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``.
-    probability : float
+    prob : float
         Coverage of the interval of the audit, in (0, 1).
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
@@ -89,9 +89,9 @@ def report(
     What to change
       - Nothing stands out.
     """
-    facts = facts_of(idata, promised, probability, step_method)
+    facts = facts_of(idata, promised, prob, step_method)
     sections = {
-        "How exact": _exactness(facts, probability),
+        "How exact": _exactness(facts, prob),
         "How cheap": [*_rows_and_looks(facts), _gradients(facts), _accepted(facts), _set_up(facts)],
         "What to change": advice_on(facts) or ["Nothing stands out."],
     }
@@ -127,7 +127,7 @@ def _size_of_data(facts: Facts) -> str:
 # ------------------------------------------------------------------ how exact
 
 
-def _exactness(facts: Facts, probability: float) -> list[str]:
+def _exactness(facts: Facts, prob: float) -> list[str]:
     info = facts.info
     if info.is_exact:
         kernel = "Gibbs sampling" if info.is_gibbs else "Metropolis-Hastings"
@@ -136,7 +136,7 @@ def _exactness(facts: Facts, probability: float) -> list[str]:
     if not info.has_verdicts:
         return [_without_verdicts(facts), f"Audit: {info.nothing_to_audit}"]
     tail = _tail(facts) if info.is_normal else _not_normal(facts)
-    return [tail, _exact(facts), _audited(facts, probability)]
+    return [tail, _exact(facts), _audited(facts, prob)]
 
 
 def _without_verdicts(facts: Facts) -> str:
@@ -191,7 +191,7 @@ def _exact(facts: Facts) -> str:
     return f"{share:.1%} of the decisions are exact: they saw all {info.rows}, or needed none."
 
 
-def _audited(facts: Facts, probability: float) -> str:
+def _audited(facts: Facts, prob: float) -> str:
     row, info = facts.audit.loc["all"], facts.info
     n_audited, promised = row["n_audited"], row["promised"]
     checked = f"{row['n_decisions']:,.0f} {info.decision}s"
@@ -200,7 +200,7 @@ def _audited(facts: Facts, probability: float) -> str:
     return (
         f"Audit: {n_audited:,.0f} of {checked} checked on all {info.rows}, "
         f"{row['n_wrong']:,.0f} of these wrong: {row['wrong_rate']:.2%}, with "
-        f"{probability:.0%} interval {row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}."
+        f"{prob:.0%} interval {row['wrong_rate_low']:.2%} to {row['wrong_rate_high']:.2%}."
         + ("" if np.isnan(promised) else f" {_verdict(row)} the {promised:.2%} {facts.promise}.")
     )
 

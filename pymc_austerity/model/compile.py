@@ -25,13 +25,10 @@ class CompiledDifferences:
         given, float64 array, shape (m,), nats.
     exact : callable
         ``exact(proposed, current)``: difference of the exact part, float64, 0-d, nats.
-    point_map_info : tuple of (name, shape, size, dtype)
-        What the raveled vector consists of, as in ``pymc.blocking.RaveledVars``.
     """
 
     rows: Callable[..., NDArray[np.float64]]
     exact: Callable[..., NDArray[np.float64]]
-    point_map_info: tuple[tuple[str, tuple[int, ...], int, Any], ...]
 
 
 def compile_differences(
@@ -96,11 +93,4 @@ def compile_differences(
     model = row_likelihood.model
     rows_function = compiled(model, [proposed, current, *placeholders], rows, compile_kwargs)
     exact_function = compiled(model, [proposed, current], exact, compile_kwargs)
-    return CompiledDifferences(rows_function, exact_function, _point_map_info(vars, point))
-
-
-def _point_map_info(
-    variables: Sequence[Variable], point: Mapping[str, NDArray]
-) -> tuple[tuple[str, tuple[int, ...], int, Any], ...]:
-    values = [(v.name, np.asarray(point[v.name])) for v in variables]
-    return tuple((name, value.shape, value.size, value.dtype) for name, value in values)
+    return CompiledDifferences(rows_function, exact_function)

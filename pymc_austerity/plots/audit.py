@@ -20,7 +20,7 @@ def plot_audit(
     idata: Any,
     *,
     promised: float | None = None,
-    probability: float = 0.95,
+    prob: float = 0.95,
     step_method: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
@@ -38,7 +38,7 @@ def plot_audit(
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of each run, or else its largest ``epsilon``, which bounds one look: whole decisions may
         err more often.
-    probability : float
+    prob : float
         Coverage of the intervals, in (0, 1).
     step_method : int, optional
         Which AusterityMH of a compound run, counted from 0; by default all together.
@@ -79,12 +79,12 @@ def plot_audit(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['chain 0 (100 audited)', 'chain 1 (100 audited)', 'all (200 audited)']
     """
-    table = _table(idata, promised, probability, step_method)
+    table = _table(idata, promised, prob, step_method)
     if not table["n_audited"].any():
         raise SettingError(_why_not(idata, step_method))
     ax = axes_or_new(ax, (6.5, 1.4 + 0.4 * len(table)))
     broken = table.apply(contradicts, axis=1)
-    _draw_intervals(ax, table, ~broken, "o", COLORS[0], f"audited, {percent(probability)} interval")
+    _draw_intervals(ax, table, ~broken, "o", COLORS[0], f"audited, {percent(prob)} interval")
     _draw_intervals(ax, table, broken, "D", COLORS[1], "audited, above what was promised")
     ax.plot(
         table["promised"],
@@ -136,9 +136,9 @@ def _end(table: pd.DataFrame) -> float:
 
 
 def _table(
-    idata: Any, promised: float | None, probability: float, step_method: int | None
+    idata: Any, promised: float | None, prob: float, step_method: int | None
 ) -> pd.DataFrame:
-    settings = promised, probability, step_method
+    settings = promised, prob, step_method
     # A Dataset and a DataTree are mappings, too: only a plain dictionary is several runs.
     if not isinstance(idata, dict):
         return audit_table(idata, *settings).rename(lambda x: x if x == "all" else f"chain {x}")

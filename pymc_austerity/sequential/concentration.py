@@ -20,7 +20,7 @@ class ConcentrationTest(StoppingTest):
     """
 
     largest_difference: BoundOfDifferences
-    error_probability: float = 0.05
+    error_prob: float = 0.05
 
     def __post_init__(self) -> None:
         if not callable(self.largest_difference):
@@ -31,7 +31,7 @@ class ConcentrationTest(StoppingTest):
                 "a bound of differences",
                 "a positive number of nats, or a function of two points that returns one",
             )
-        checked_rate("error_probability", self.error_probability, "the probability of an error")
+        checked_rate("error_prob", self.error_prob, "the probability of an error")
 
     @cached_property
     def description(self) -> TestDescription:
@@ -39,9 +39,9 @@ class ConcentrationTest(StoppingTest):
         name = type(self).__name__
         return TestDescription(
             name=name,
-            summary=f"{name} test with epsilon={self.error_probability:g}",
+            summary=f"{name} test with epsilon={self.error_prob:g}",
             assumption="bounded differences",
-            epsilon=self.error_probability,
+            epsilon=self.error_prob,
             growth=2.0,
             largest_difference=self.largest_difference,
         )
@@ -49,7 +49,7 @@ class ConcentrationTest(StoppingTest):
     @property
     def epsilon(self) -> float:
         """Largest probability of a wrong decision."""
-        return self.error_probability
+        return self.error_prob
 
     def bound_of(self, evidence: Evidence) -> float:
         """Largest absolute difference of a row, nats."""
@@ -62,4 +62,4 @@ class ConcentrationTest(StoppingTest):
 
     def share_of_error(self, look: int) -> float:
         r"""Error allowed at a look, :math:`\delta_k`: over all looks at most the whole."""
-        return 0.5 / look**2 * self.error_probability
+        return 0.5 / look**2 * self.error_prob

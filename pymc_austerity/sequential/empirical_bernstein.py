@@ -29,7 +29,7 @@ class EmpiricalBernsteinTest(ConcentrationTest):
         absolute value. Or a function ``(proposed, current) -> C`` of two points, arrays of shape
         (d,): for a logistic regression, say, the largest norm of a row of covariates times
         ``np.linalg.norm(proposed - current)``.
-    error_probability : float
+    error_prob : float
         :math:`\delta`, largest probability of a wrong decision.
 
     Raises
@@ -52,7 +52,7 @@ class EmpiricalBernsteinTest(ConcentrationTest):
     Examples
     --------
     >>> from pymc_austerity.sequential import EmpiricalBernsteinTest, Evidence
-    >>> rule = EmpiricalBernsteinTest(largest_difference=1.0, error_probability=0.05)
+    >>> rule = EmpiricalBernsteinTest(largest_difference=1.0, error_prob=0.05)
     >>> rule.stops(Evidence(2_000.0, 60.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
     True
     """

@@ -1,21 +1,16 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
-import logging
 import time
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any, Literal
 
-import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.arguments import checked_choice, refuse_positional
-from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.decider import Decider, DecisionState
+from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.settings import USUAL_EPSILON, Settings, refuse_contradictions
-from pymc_austerity.proposals import Outcome, Proposal, ProposalFunction, as_proposal
+from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.model_inputs import (
@@ -27,33 +22,15 @@ from pymc_austerity.setup.normality import check_normality
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
 from pymc_austerity.setup.target import build
-from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.interrupts import clean_interrupt
-from pymc_austerity.step_methods.phase import Phase
-from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from pymc_austerity.step_methods.summary import constants_of, summary_of
+from pymc_austerity.step_methods.metropolis import MetropolisStep
 
 __all__ = ["AusterityMH"]
 
-_log = logging.getLogger("pymc.austerity")
 
-
-@dataclass_state
-class AusterityState(StepMethodState):
-    """All that changes while a chain runs, and fields that must match on resume."""
-
-    phase: Phase
-    proposal_state: Any
-    decision_state: DecisionState
-    test: str = field(metadata={"frozen": True})
-    n_rows: int = field(metadata={"frozen": True})
-    data_fingerprint: str = field(metadata={"frozen": True})
-
-
-class AusterityMH(SubsamplingStep):
+class AusterityMH(MetropolisStep):
     r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
 
     Takes the place of other step methods in ``pm.sample(step=AusterityMH())`` for models whose
@@ -172,7 +149,6 @@ class AusterityMH(SubsamplingStep):
     """
 
     name = "austerity_mh"
-    _state_class = AusterityState
 
     @clean_interrupt
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
@@ -247,95 +223,5 @@ class AusterityMH(SubsamplingStep):
             self.target, self.proposal = build(problem, settings, own_proposal, anchor=at, say=say)
         self._begin(problem, blocked=blocked, rng=rng)
         self.decider = Decider(settings, self.target)
-        self.proposal_state: Any = None
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
         self._finish(started, problem)
-
-    # ------------------------------------------------------------------ one step
-
-    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Propose, decide, and record what it took, as often as there are steps in a draw."""
-        current = apoint.data
-        if self.phase.is_start:
-            self.phase = self.phase.begun()
-            if np.array_equal(current, self.target.start):  # else the user chose where it starts
-                current = start_of_chain(self.target, self.rng, proposal=self.proposal)
-        self.decider.begin_draw(tuning=self.tune)
-        transitions = []
-        for _ in range(self.settings.steps_per_draw):
-            current, statistics = self._transition(current)
-            transitions.append(statistics)
-        return RaveledVars(current, apoint.point_map_info), [of_draw(transitions)]
-
-    def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning, decider = self.tune, self.decider
-        proposed, log_ratio, state = self.proposal.propose(self.proposal_state, current, self.rng)
-        decision = decider.decide(proposed, current, log_ratio, self.rng, tuning=tuning)
-        following = proposed if decision.accept else current
-        scaling = self.proposal.current_scaling(state)
-        if tuning and self.adapts:
-            outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
-            state = self.proposal.tune(state, outcome)
-        self.proposal_state = state
-        return following, of_decision(
-            decision, self.n_rows, scaling=scaling, epsilon=decider.epsilon
-        )
-
-    # ------------------------------------------------------------------ a chain
-
-    def set_rng(self, rng: Any) -> None:
-        """Begin a chain."""
-        super().set_rng(rng)
-        self.decider.begin_chain(self.rng)
-
-    def reset_tuning(self) -> None:
-        """Forget what was learnt."""
-        self.tune = True
-        self.decider.reset()
-        self.proposal_state = self.proposal.init(self.target.layout, self.target.approximation)
-
-    def stop_tuning(self) -> None:
-        """Freeze the proposal and the test."""
-        if not self.tune:
-            return
-        self.tune = False
-        if self.adapts:
-            self.proposal_state = self.proposal.freeze(self.proposal_state)
-        designed = self.decider.stop_tuning()
-        if designed:
-            _log.info(designed)
-
-    @property
-    def decision_state(self) -> DecisionState:
-        """What the decider knows that changes while a chain runs."""
-        return self.decider.state
-
-    @decision_state.setter
-    def decision_state(self, state: DecisionState) -> None:
-        self.decider.state = state
-
-    # ------------------------------------------------------------------ words
-
-    @property
-    def test(self) -> str:
-        """Which test decides: identifier, for comparing states."""
-        return f"{self.decider.test!r}, {self.settings.max_error=}"
-
-    @property
-    def anchor(self) -> Anchor | None:
-        """Where the row differences are expanded; None if they are not."""
-        return self.target.anchor
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """What is constant over the run, as it is written to the attributes of sample_stats."""
-        return {
-            **self._common_constants,
-            **constants_of(self.target, self.decider, self.proposal, self.normality),
-        }
-
-    @property
-    def summary(self) -> str:
-        """What was built, in one line."""
-        words = summary_of(self.target, self.decider, self.proposal, self.normality)
-        return self._summary_of(words)

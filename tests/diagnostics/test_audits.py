@@ -23,12 +23,12 @@ def test_interval_leaves_out_the_improbable(n_hits, n_trials):
     assert high == 1 if n_hits == n_trials else below == pytest.approx(0.05)
 
 
-@pytest.mark.parametrize("probability", [0.003, 0.05, 0.3])
-def test_interval_covers_at_least_as_often_as_it_says(probability):
+@pytest.mark.parametrize("prob", [0.003, 0.05, 0.3])
+def test_interval_covers_at_least_as_often_as_it_says(prob):
     n_trials = 60
     ends = [exact_interval(n_hits, n_trials, 0.95) for n_hits in range(n_trials + 1)]
-    covers = [low <= probability <= high for low, high in ends]
-    assert np.sum(binom.pmf(np.arange(n_trials + 1), n_trials, probability)[covers]) >= 0.95
+    covers = [low <= prob <= high for low, high in ends]
+    assert np.sum(binom.pmf(np.arange(n_trials + 1), n_trials, prob)[covers]) >= 0.95
 
 
 def test_by_chain_and_overall():
@@ -65,7 +65,7 @@ def test_warns_when_the_interval_lies_above_what_was_promised():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         audit(run, promised=low + 1e-6)
-        audit(run, probability=1 - 1e-9)
+        audit(run, prob=1 - 1e-9)
         audit(audited(50, 0), promised=0.0)
         audit(audited(0, 0), promised=0.0)
 
@@ -86,7 +86,7 @@ def test_step_methods_of_one_kind_add_up():
     assert audit(run, step_method=1).loc["all", "promised"] == 0.01
 
 
-@pytest.mark.parametrize("name", ["promised", "probability"])
+@pytest.mark.parametrize("name", ["promised", "prob"])
 def test_shares_are_checked(name):
     for value in (-0.1, 1.1, float("nan")):
         with pytest.raises(SettingError, match=f"{name} .*between 0 and 1, not {value}"):
@@ -108,8 +108,8 @@ def test_warns_of_what_can_be_changed():
 
 @pytest.mark.parametrize("value", [0, 1])
 def test_an_interval_must_be_one(value):
-    with pytest.raises(SettingError, match="probability"):
-        audit(synthetic(), probability=value)
+    with pytest.raises(SettingError, match="prob"):
+        audit(synthetic(), prob=value)
 
 
 def test_exact_runs_are_never_wrong():

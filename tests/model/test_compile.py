@@ -41,11 +41,12 @@ def log_density_of(model: pm.Model, variables: list):
 def test_rows_and_exact_part_add_up_to_the_models_difference(name, rng):
     model = SHAPES[name].build(N_ROWS)
     split, values, differences = compiled(model)
-    start = np.concatenate([np.ravel(model.initial_point()[v.name]) for v in values])
+    parts = [np.ravel(model.initial_point()[v.name]) for v in values]
+    start = np.concatenate(parts)
     moves = np.concatenate(
         [
-            np.full(size, 3.0) if np.dtype(dtype).kind == "i" else 0.1 * rng.normal(size=size)
-            for _, _, size, dtype in differences.point_map_info
+            np.full(part.size, 3.0) if part.dtype.kind == "i" else 0.1 * rng.normal(size=part.size)
+            for part in parts
         ]
     )
     current, proposed = start.astype(float), (start + moves).astype(float)

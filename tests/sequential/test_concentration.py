@@ -67,7 +67,7 @@ def test_stops_where_the_formula_says(rule, half_width, n, look, rng):
     sample = rng.normal(0.0, 0.3, size=n)
     delta = 0.1 / (2 * look**2)
     width = half_width(sample, 1_000, delta, 2.5)
-    asked = rule(largest_difference=2.5, error_probability=0.1)
+    asked = rule(largest_difference=2.5, error_prob=0.1)
     for sign in (-1, 1):
         assert asked.stops(evidence_of(sample, 1_000, sign * width * (1 + 1e-9), look))
         assert not asked.stops(evidence_of(sample, 1_000, sign * width * (1 - 1e-9), look))
@@ -84,7 +84,7 @@ def test_error_is_a_probability(rule, rng):
 
 
 def test_errors_of_all_looks_stay_within_the_whole():
-    rule = HoeffdingTest(1.0, error_probability=0.2)
+    rule = HoeffdingTest(1.0, error_prob=0.2)
     total = sum(rule.share_of_error(k) for k in range(1, 100_000))
     assert 0.1 < total <= 0.2
 
@@ -119,7 +119,7 @@ def two_values(n_rows, mean):
 @pytest.mark.parametrize("mean", [0.004, 0.1, 0.3])
 def test_errs_no_more_than_promised(rule, mean, rng):
     """A generous promise of 40 %, so that a bound that were wrong by little would be seen."""
-    asked, n_repeats = rule(largest_difference=1.0, error_probability=0.4), 1_000
+    asked, n_repeats = rule(largest_difference=1.0, error_prob=0.4), 1_000
     wrong, _ = decide_often(asked, two_values(2_000, mean), rng, n_repeats=n_repeats)
     # intervals have two sides, and a wrong decision lies beyond one of them
     assert wrong <= 0.4 / 2 + 3 * math.sqrt(0.2 * 0.8 / n_repeats)
@@ -127,7 +127,7 @@ def test_errs_no_more_than_promised(rule, mean, rng):
 
 @pytest.mark.parametrize(("rule", "mean"), [(HoeffdingTest, 0.3), (EmpiricalBernsteinTest, 0.6)])
 def test_clear_cases_are_decided_early(rule, mean, rng):
-    asked = rule(largest_difference=1.0, error_probability=0.05)
+    asked = rule(largest_difference=1.0, error_prob=0.05)
     wrong, early = decide_often(asked, two_values(2_000, mean), rng, n_repeats=200)
     assert wrong <= 0.05
     assert early > 0.99
@@ -135,7 +135,7 @@ def test_clear_cases_are_decided_early(rule, mean, rng):
 
 def test_a_range_that_is_too_small_breaks_the_promise(rng):
     """The test above can fail: a bound of a tenth of the truth errs far more often than 5 %."""
-    asked = HoeffdingTest(largest_difference=0.1, error_probability=0.05)
+    asked = HoeffdingTest(largest_difference=0.1, error_prob=0.05)
     wrong, _ = decide_often(asked, two_values(2_000, 0.004), rng, n_repeats=300)
     assert wrong > 0.25
 
@@ -144,7 +144,7 @@ def test_bernstein_profits_from_small_spread(rng):
     differences = np.clip(rng.normal(0.05, 0.02, size=20_000), -1, 1)
     shares = {}
     for rule in RULES:
-        asked = rule(largest_difference=1.0, error_probability=0.05)
+        asked = rule(largest_difference=1.0, error_prob=0.05)
         first_look = FirstLook(Strata.single(20_000, 100))
         survey = StratifiedSurvey(Stratum(differences, 100), first_look)
         shares[rule] = exceeds(survey, 0.0, rule=asked).n_rows_used
@@ -157,7 +157,7 @@ def test_bernstein_profits_from_small_spread(rng):
     [
         ({"largest_difference": 0.0}, "largest_difference"),
         ({"largest_difference": math.inf}, "largest_difference"),
-        ({"largest_difference": 1.0, "error_probability": 0.0}, "error_probability"),
+        ({"largest_difference": 1.0, "error_prob": 0.0}, "error_prob"),
     ],
 )
 def test_settings_out_of_range(rule, settings, name):

@@ -65,7 +65,7 @@ def largest_difference(model):
 def test_posterior_of_a_normal_mean(test, settings):
     model = normal_mean()
     if isinstance(test, type):
-        test = test(largest_difference(model), error_probability=0.05)
+        test = test(largest_difference(model), error_prob=0.05)
     idata = sample(model, draws=4_000, test=test, **settings)
     found_mean, found_sd, ess = (float(value[0]) for value in moments(idata))
     (y,) = (model.rvs_to_values[rv].data for rv in model.observed_RVs)
