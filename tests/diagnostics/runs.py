@@ -5,9 +5,9 @@ import pymc as pm
 import xarray as xr
 
 from pymc_austerity import AusterityMH
+from tests.running import QUIET
 
 DIMS = ("chain", "draw")
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 
 
 def synthetic(n_chains=2, n_draws=50, n_step_methods=None, attrs=None, **changed):

@@ -8,9 +8,8 @@ import xarray as xr
 from pymc_austerity import AusterityMH, RandomWalkProposal, SettingError
 from pymc_austerity.design import average_design
 from pymc_austerity.diagnostics import trial_run
+from tests.running import QUIET
 from tests.step_methods.models import normal_mean
-
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 
 
 def sampled(n_rows, **settings):

@@ -19,8 +19,8 @@ from tests.gibbs.fields import (
     regression,
     triples_field,
 )
+from tests.running import QUIET
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 FAST = {"compile_kwargs": {"mode": "FAST_COMPILE"}}
 FIELD = triples_field()
 

@@ -8,11 +8,11 @@ from scipy import stats
 from pymc_austerity import AusterityMH
 from pymc_austerity.orthonormal import StiefelProposal, UniformStiefel
 from tests.proposals.special_models import (
-    QUIET,
     matrices_of_the_plane,
     mean_and_error,
     rotated_rows,
 )
+from tests.running import QUIET
 
 
 def sampled(model, draws, **settings):

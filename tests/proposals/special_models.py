@@ -10,7 +10,6 @@ from scipy.special import comb
 from pymc_austerity.orthonormal import UniformStiefel
 from pymc_austerity.variable_selection import InclusionIndicators, SpikeAndSlab
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 SLAB, NOISE, RATE = 0.35, 1.0, 2.0
 
 

@@ -1,4 +1,4 @@
-"""What PyMC expects of every step method, with the proposals for special variables."""
+"""AusterityMH with the proposals for special variables."""
 
 import pickle
 
@@ -13,7 +13,8 @@ from pymc_austerity.proposals import UserProposal
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.variable_selection import ReversibleJumpProposal
-from tests.proposals.special_models import QUIET, regression, rotated_rows
+from tests.proposals.special_models import regression, rotated_rows
+from tests.running import sample, walk
 
 
 def turned():
@@ -29,58 +30,6 @@ def built(request):
     model, proposal = request.param()
     with model:
         return model, AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
-
-
-def sample(step, model, **kwargs):
-    settings = {"draws": 60, "tune": 60, "chains": 2, "cores": 1, "random_seed": 3}
-    with model:
-        return pm.sample(step=step, model=model, **(settings | QUIET | kwargs))
-
-
-def draws(idata):
-    return {name: values.values for name, values in idata.posterior.items()}
-
-
-def assert_same(first, second):
-    assert first.keys() == second.keys()
-    for name, values in first.items():
-        np.testing.assert_array_equal(values, second[name])
-
-
-def walk(step, point, n_steps):
-    points = []
-    for _ in range(n_steps):
-        point, _ = step.step(point)
-        points.append(np.concatenate([np.ravel(value) for value in point.values()]))
-    return np.array(points)
-
-
-def test_reproducible_and_reusable(built):
-    model, step = built
-    first, again, other = (draws(sample(step, model, random_seed=s)) for s in (3, 3, 4))
-    assert_same(first, again)
-    assert any(not np.array_equal(first[name], other[name]) for name in first)
-
-
-def test_parallel_chains_are_the_sequential_ones(built):
-    model, step = built
-    assert_same(draws(sample(step, model)), draws(sample(step, model, cores=2, mp_ctx="fork")))
-
-
-def test_pickle_and_sampling_state_go_on_where_the_original_was(built):
-    model, step = built
-    point = model.initial_point()
-    step.set_rng(np.random.default_rng(8))
-    walk(step, point, 75)
-    copy, state = (pickle.loads(pickle.dumps(x)) for x in (step, step.sampling_state))
-    first = walk(step, point, 80)
-    assert len(np.unique(first, axis=0)) > 5
-    np.testing.assert_array_equal(walk(copy, point, 80), first)
-    step.stop_tuning()
-    walk(step, point, 5)
-    step.sampling_state = state
-    assert step.tune
-    np.testing.assert_array_equal(walk(step, point, 80), first)
 
 
 def test_nothing_is_learnt_after_tuning(built):

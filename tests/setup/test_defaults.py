@@ -19,9 +19,9 @@ from pymc_austerity import (
     RandomWalkProposal,
     SettingError,
 )
+from tests.running import QUIET
 from tests.step_methods.models import groups, normal_regression, switch_point
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 N_ROWS, N_COLUMNS = 20_000, 4
 
 

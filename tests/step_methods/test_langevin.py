@@ -14,9 +14,9 @@ from scipy.special import expit
 
 from pymc_austerity import AusterityMH, AusterityWarning, LangevinProposal, SettingError
 from pymc_austerity.sequential import BarkerTest
+from tests.running import QUIET
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 PAPER = {"control_variates": None, "strata": None, "batch_size": 100}
 SLOW = {"compile_kwargs": {"mode": "FAST_COMPILE"}}  # quick to compile
 N_ROWS = 300

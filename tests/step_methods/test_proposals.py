@@ -5,9 +5,8 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, SettingTypeError
+from tests.running import QUIET
 from tests.step_methods.models import normal_mean
-
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 
 
 def drifting_walk(point, rng):

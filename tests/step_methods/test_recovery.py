@@ -6,8 +6,8 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
+from tests.running import QUIET
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 N_ROWS, COEFFICIENTS = 20_000, np.array([0.4, -0.3, 0.2, 0.0])
 
 

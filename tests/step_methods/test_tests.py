@@ -21,11 +21,11 @@ from pymc_austerity import (
 )
 from pymc_austerity.diagnostics import audit, report
 from pymc_austerity.sequential import Tightening
+from tests.running import QUIET
 from tests.setup.test_defaults import moments, rare_influence
 from tests.step_methods.models import normal_mean
 from tests.step_methods.test_bad_input import refused
 
-QUIET = {"progressbar": False, "compute_convergence_checks": False, "quiet": True}
 PAPER = {"control_variates": None, "batch_size": 200}
 
 

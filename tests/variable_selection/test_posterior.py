@@ -6,7 +6,8 @@ import pytest
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.variable_selection import ReversibleJumpProposal, SpikeAndSlab
-from tests.proposals.special_models import QUIET, enumerated, mean_and_error, regression
+from tests.proposals.special_models import enumerated, mean_and_error, regression
+from tests.running import QUIET
 
 
 def sampled(model, draws, **settings):

@@ -1,0 +1,124 @@
+"""What PyMC expects of every step method, and the statistics that ours record."""
+
+import pickle
+
+import arviz as az
+import cloudpickle
+import numpy as np
+import pytest
+from pymc.sampling.mcmc import assign_step_methods
+
+from pymc_austerity import AusterityGibbs, AusterityMH
+from tests.running import assert_same_draws, draws_of, sample, walk
+from tests.step_methods.cases import CASES, built
+
+STATISTICS = {
+    "accepted",
+    "n_rows_used",
+    "data_fraction",
+    "n_looks",
+    "decision_error",
+    "standardized_mean",
+    "used_all_rows",
+    "audited",
+    "audit_agrees",
+    "n_audited",
+    "n_wrong",
+    "test_epsilon",
+}
+"""Of all step methods. Names are public."""
+STATISTICS_OF_ONE = {AusterityMH: {"scaling"}, AusterityGibbs: set()}
+
+
+@pytest.fixture(params=CASES)
+def case(request):
+    return request.param
+
+
+def test_runs_are_reproducible_and_chains_dispersed(case):
+    model, step = built(case)
+    first, again, other = (sample(step, model, random_seed=seed) for seed in (3, 3, 4))
+    assert_same_draws(first, again)
+    draws, others = draws_of(first), draws_of(other)
+    assert any(not np.array_equal(draws[name], others[name]) for name in draws)
+    apart = [np.ptp(values[:, 0], axis=0) > 0 for values in draws.values()]
+    assert any(each.any() for each in apart)
+    if not model.discrete_value_vars:
+        assert all(each.all() for each in apart)
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_parallel_chains_are_the_sequential_ones(case):
+    model, step = built(case)
+    sequential = sample(step, model)
+    for context in CASES[case].contexts:
+        assert_same_draws(sequential, sample(step, model, cores=2, mp_ctx=context))
+
+
+@pytest.mark.parametrize("module", [pickle, cloudpickle])
+def test_a_pickle_continues_where_the_original_was(case, module):
+    model, step = built(case)
+    point = model.initial_point()
+    step.set_rng(np.random.default_rng(8))
+    walk(step, point, 30)
+    copy = module.loads(module.dumps(step))
+    np.testing.assert_array_equal(walk(step, point, 80), walk(copy, point, 80))
+
+
+def test_the_sampling_state_continues_where_it_was_taken(case):
+    model, step = built(case)
+    point = model.initial_point()
+    step.set_rng(np.random.default_rng(8))
+    walk(step, point, 75)
+    state = pickle.loads(pickle.dumps(step.sampling_state))
+    first = walk(step, point, 80)
+    assert len(np.unique(first, axis=0)) > 5
+    step.stop_tuning()
+    walk(step, point, 5)
+    step.sampling_state = state
+    assert step.tune
+    np.testing.assert_array_equal(walk(step, point, 80), first)
+
+
+def test_statistics(case):
+    model, step = built(case)
+    stats = sample(step, model)["sample_stats"]
+    declared = type(step).stats_dtypes_shapes
+    assert set(stats.data_vars) == STATISTICS | STATISTICS_OF_ONE[type(step)] == set(declared)
+    for name, (dtype, _) in declared.items():
+        assert stats[name].shape == (2, 60)
+        assert stats[name].dtype == dtype, name
+    assert stats.attrs["sampler"] == type(step).__name__
+    used, n_steps = stats["n_rows_used"].values, stats.attrs["steps_per_draw"]
+    n_rows, epsilon = stats.attrs["n_rows"], stats["test_epsilon"].values
+    np.testing.assert_allclose(stats["data_fraction"].values, used / (n_steps * n_rows))
+    np.testing.assert_array_equal(stats["used_all_rows"].values, used == n_steps * n_rows)
+    errors = stats["decision_error"].values
+    assert ((errors >= 0) & ((errors < epsilon) | (errors == 0))).all()
+    assert (errors[used == n_steps * n_rows] == 0).all()
+    accepted = stats["accepted"].values
+    assert ((accepted >= 0) & (accepted <= 1)).all() and np.ptp(accepted) > 0
+    n_audited, n_wrong = stats["n_audited"].values, stats["n_wrong"].values
+    np.testing.assert_array_equal(stats["audited"].values, n_audited > 0)
+    np.testing.assert_array_equal(stats["audit_agrees"].values, n_wrong == 0)
+    assert (n_wrong <= n_audited).all()
+
+
+def test_runs_can_be_saved_and_loaded(case, tmp_path):
+    model, step = built(case)
+    idata = sample(step, model, draws=400)  # long enough for every unknown to have moved
+    path = tmp_path / "draws.nc"
+    idata.to_netcdf(path)
+    loaded = az.from_netcdf(path)
+    kept, stored = (x["sample_stats"] for x in (idata, loaded))
+    for name in kept.data_vars:
+        np.testing.assert_array_equal(stored[name].values, kept[name].values)
+    for name, value in kept.attrs.items():  # the same from disk
+        np.testing.assert_array_equal(stored.attrs[name], value, err_msg=name)
+    assert len(az.summary(loaded)) == sum(x[0, 0].size for x in draws_of(idata).values())
+
+
+def test_never_chosen_without_being_asked_for(case):
+    model, step = built(case)
+    _, chosen = assign_step_methods(model)
+    assert type(step) not in chosen
