@@ -77,7 +77,7 @@ class Settings:
         self._refuse_strata_without_control_variates()
 
     def _refuse_strata_without_control_variates(self) -> None:
-        if self.sampling == "strata" and self.order == 0:
+        if self.sampling == "strata" and (self.order == 0 or self.description.needs_bound):
             reason = (
                 f"test={self.test!r} needs uniform samples"
                 if self.description.needs_bound

@@ -1,0 +1,61 @@
+"""Where chains start: overdispersed, and never where the log-density is not finite."""
+
+import numpy as np
+import pytest
+
+from pymc_austerity.proposals import GaussianApproximation, Layout
+from pymc_austerity.setup.starts import disperse, disperse_about
+
+POINT = np.array([1.0, 2.0, 3.0])
+LAYOUT = Layout(np.array([0, 2, 0]))
+NORMAL = GaussianApproximation(np.full(3, 5.0), 0.1 * np.eye(3))
+
+
+def everywhere(candidate):
+    return True
+
+
+def nowhere(candidate):
+    return False
+
+
+def test_real_entries_move_within_one_and_others_stay(rng):
+    starts = np.array([disperse(POINT, LAYOUT, everywhere, rng) for _ in range(200)])
+    assert (starts[:, 1] == POINT[1]).all()
+    moves = (starts - POINT)[:, [0, 2]]
+    assert 0.9 < np.abs(moves).max() <= 1.0
+    assert abs(moves.mean()) < 4 * np.sqrt(1 / 3 / moves.size)
+
+
+def test_about_an_approximation_with_twice_its_spread(rng):
+    starts = np.array([disperse_about(NORMAL, POINT, everywhere, rng) for _ in range(500)])
+    assert starts.mean() == pytest.approx(5.0, abs=4 * 0.2 / np.sqrt(1_500))
+    assert starts.std() == pytest.approx(0.2, rel=4 / np.sqrt(2 * 1_500))
+
+
+def test_candidates_come_closer_until_one_is_possible(rng):
+    def near(candidate):
+        return np.abs(candidate - POINT).max() < 0.01
+
+    start = disperse(POINT, LAYOUT, near, rng)
+    assert near(start)
+
+
+def test_the_point_itself_where_nothing_is_possible(rng):
+    assert disperse(POINT, LAYOUT, nowhere, rng) is POINT
+    assert disperse_about(NORMAL, POINT, nowhere, rng) is POINT
+
+
+def test_a_proposal_may_know_better(rng):
+    class Knowing:
+        def disperse(self, layout, point, radius, rng):
+            return point + 7.0 * radius
+
+    start = disperse(POINT, LAYOUT, everywhere, rng, proposal=Knowing())
+    np.testing.assert_array_equal(start, POINT + 7.0)
+
+
+def test_the_type_of_the_point_stays(rng):
+    point = POINT.astype(np.float32)
+    assert disperse(point, LAYOUT, everywhere, rng).dtype == np.float32
+    assert disperse_about(NORMAL, point, everywhere, rng).dtype == np.float32

@@ -1,0 +1,31 @@
+"""Where a chain is, in the order in which PyMC tells it."""
+
+import inspect
+
+import pytest
+
+from pymc_austerity import AusterityGibbs, AusterityMH
+from pymc_austerity.step_methods.phase import Phase
+
+
+@pytest.mark.parametrize("phase", Phase)
+def test_a_step_begins_the_chain_and_leaves_tuning_alone(phase):
+    assert not phase.begun().is_start
+    assert phase.begun().is_tuning == phase.is_tuning
+    assert phase.begun().begun() is phase.begun()
+
+
+@pytest.mark.parametrize("phase", Phase)
+@pytest.mark.parametrize("tuning", [True, False])
+def test_tuning_begins_and_ends_without_a_step(phase, tuning):
+    assert phase.with_tuning(tuning).is_tuning is tuning
+    assert phase.with_tuning(tuning).is_start == phase.is_start
+
+
+@pytest.mark.parametrize("step_method", [AusterityMH, AusterityGibbs])
+def test_signatures_show_the_arguments(step_method):
+    parameters = inspect.signature(step_method).parameters
+    assert {"vars", "epsilon", "batch_size", "audit", "compile_kwargs"} <= set(parameters)
+    assert not [name for name in parameters if name.startswith("_") or name in ("args", "kwargs")]
+    assert parameters["epsilon"].default == 0.05
+    assert parameters["epsilon"].kind is inspect.Parameter.KEYWORD_ONLY
