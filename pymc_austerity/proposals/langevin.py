@@ -125,7 +125,7 @@ class LangevinProposal:
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity import AusterityMH, Langevin
+    >>> from pymc_austerity import AusterityMH, LangevinProposal
     >>> y = np.random.default_rng(1).normal(2.0, 1.0, size=5_000)
     >>> with pm.Model():
     ...     mu = pm.Normal("mu", 0.0, 10.0)
