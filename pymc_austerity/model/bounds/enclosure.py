@@ -1,0 +1,144 @@
+"""Walk through the graph of a scalar function: enclosures of every variable, inputs first."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import CAReduce, CheckAndRaise, Elemwise, Variable
+from pymc_austerity.model.bounds import jets
+from pymc_austerity.model.bounds.cells import Cells
+from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.bounds.reductions import reduce_axes
+from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
+from pymc_austerity.model.bounds.rules import RULES, Enclosed, NoRuleError, values_of
+from pymc_austerity.model.bounds.scalar_function import ScalarFunction
+
+__all__ = ["enclose", "first_unbounded"]
+
+Known = dict[Variable, Enclosed]
+
+
+def enclose(function: ScalarFunction, cells: Cells, order: int) -> Enclosed:
+    """Enclosures of the Taylor coefficients of the log-likelihood over cells.
+
+    Parameters
+    ----------
+    function : ScalarFunction
+    cells : Cells
+        Where to evaluate it.
+    order : int
+        Highest order.
+
+    Returns
+    -------
+    Enclosed
+        NaN where the log-likelihood is not defined or a check may fail in the cell.
+
+    Raises
+    ------
+    NoRuleError
+        The message names the operation that has no rule.
+    """
+    with np.errstate(all="ignore"):
+        known = _walk(function, cells, order)
+        value = known[function.value]
+        allowed = np.ones(len(cells.center), dtype=bool)
+        for condition in function.conditions:
+            if condition in known:
+                certain = values_of(known[condition].box).lower == 1.0
+                allowed &= certain.all(axis=tuple(range(1, certain.ndim)))
+        return Enclosed(value.center, _only_where(allowed, value.box))
+
+
+def first_unbounded(function: ScalarFunction, cells: Cells, order: int) -> str:
+    """Name of the first operation whose result has no finite enclosure for some cell."""
+    with np.errstate(all="ignore"):
+        known = _walk(function, cells, order)
+    for node in function.nodes():
+        result = known[node.outputs[0]].box
+        if not all(np.isfinite(end).all() for x in result.values() for end in x):
+            return _name(node.op)
+    return "a check of parameters"
+
+
+def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
+    k = function.n_predictors
+    known: Known = {}
+    for v, data in cells.data.items():
+        center = jets.constant(np.asarray(cells.examples[v], dtype=np.float64), k)
+        known[v] = Enclosed(center, center if data.is_point else {(0,) * k: data})
+    for j, variable in enumerate(function.predictors):
+        x = jets.predictor(point(cells.center[:, j]), j, k)
+        box = Interval(cells.lower[:, j], cells.upper[:, j])
+        known[variable] = Enclosed(x, x if cells.are_points else jets.predictor(box, j, k))
+    for node in function.nodes():
+        known[node.outputs[0]] = _apply(node, known, cells.examples, order)
+    return known
+
+
+def _apply(
+    node: Any, known: Known, fixed: Mapping[Variable, NDArray], order: int
+) -> Enclosed:
+    op = node.op
+    if isinstance(op, Elemwise):
+        kind, inputs = type(op.scalar_op).__name__, node.inputs
+        if kind == "Log1p" and _is_square(inputs[0]):
+            kind, inputs = "Log1pOfSquare", inputs[0].owner.inputs
+        if kind not in RULES:
+            raise NoRuleError(_name(op))
+        return _each(_broadcast, RULES[kind]([known[v] for v in inputs], order))
+    if isinstance(op, CAReduce):
+        try:
+            return _each(lambda jet: reduce_axes(op, jet), known[node.inputs[0]])
+        except NotImplementedError:
+            raise NoRuleError(_name(op)) from None
+    if isinstance(op, CheckAndRaise):
+        return known[node.inputs[0]]
+    if is_rearrangement(op):
+        inputs = {v: known[v] for v in node.inputs if v in known}
+        center = rearrange(node, {v: x.center for v, x in inputs.items()}, fixed)
+        if all(x.center is x.box for x in inputs.values()):
+            return Enclosed(center, center)
+        return Enclosed(center, rearrange(node, {v: x.box for v, x in inputs.items()}, fixed))
+    raise NoRuleError(_name(op))
+
+
+def _is_square(v: Variable) -> bool:
+    scalar = getattr(v.owner and v.owner.op, "scalar_op", None)
+    return type(scalar).__name__ == "Sqr"
+
+
+def _each(function: Callable[[Jet], Jet], x: Enclosed) -> Enclosed:
+    center = function(x.center)
+    return Enclosed(center, center if x.box is x.center else function(x.box))
+
+
+def _broadcast(jet: Jet) -> Jet:
+    """Coefficients of one shape, as later indexing and reshaping needs them."""
+    shape = np.broadcast_shapes(*(x.lower.shape for x in jet.values()))
+    if all(x.lower.shape == shape for x in jet.values()):
+        return jet
+    return {m: _broadcast_interval(x, shape) for m, x in jet.items()}
+
+
+def _broadcast_interval(x: Interval, shape: tuple[int, ...]) -> Interval:
+    if x.is_point:
+        return point(np.broadcast_to(x.lower, shape))
+    return Interval(np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape))
+
+
+def _only_where(allowed: NDArray[np.bool_], jet: Jet) -> Jet:
+    if allowed.all():
+        return jet
+    return {
+        m: Interval(np.where(allowed, x.lower, np.nan), np.where(allowed, x.upper, np.nan))
+        for m, x in jet.items()
+    }
+
+
+def _name(op: Any) -> str:
+    scalar = getattr(op, "scalar_op", None)
+    return type(op).__name__ if scalar is None else type(scalar).__name__.lower()

@@ -1,0 +1,76 @@
+"""Taylor coefficients of functions of several predictors, as intervals, and their arithmetic."""
+
+from collections.abc import Sequence
+from math import factorial
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.model.bounds import intervals
+from pymc_austerity.model.bounds.intervals import Interval
+
+__all__ = ["Jet", "MultiIndex", "add", "compose", "constant", "multiply", "negate", "predictor"]
+
+MultiIndex: TypeAlias = tuple[int, ...]
+Jet: TypeAlias = dict[MultiIndex, Interval]
+"""From the multi-index m to an enclosure of D^m f / m! over a box; 0 where there is no entry."""
+
+
+def constant(value: NDArray, n_predictors: int) -> Jet:
+    """Jet of what does not depend on the predictors."""
+    return {(0,) * n_predictors: intervals.point(value)}
+
+
+def predictor(box: Interval, which: int, n_predictors: int) -> Jet:
+    """Jet of one predictor over a box."""
+    unit = tuple(int(j == which) for j in range(n_predictors))
+    return {(0,) * n_predictors: box, unit: intervals.point(np.ones_like(box.lower))}
+
+
+def add(u: Jet, v: Jet) -> Jet:
+    """Jet of a sum."""
+    total = dict(u)
+    for m, x in v.items():
+        total[m] = intervals.add(total[m], x) if m in total else x
+    return total
+
+
+def negate(u: Jet) -> Jet:
+    """Jet of a function with the sign changed."""
+    return {m: intervals.negate(x) for m, x in u.items()}
+
+
+def multiply(u: Jet, v: Jet, order: int) -> Jet:
+    """Jet of a product, up to an order."""
+    product: Jet = {}
+    for k, x in u.items():
+        for n, y in v.items():
+            if sum(k) + sum(n) <= order:
+                m = tuple(i + j for i, j in zip(k, n, strict=True))
+                xy = intervals.multiply(x, y)
+                product[m] = intervals.add(product[m], xy) if m in product else xy
+    return product
+
+
+def compose(u: Jet, derivatives: Sequence[Interval]) -> Jet:
+    r"""Jet of :math:`g(u)`, by Horner's rule in the part of `u` that is not constant.
+
+    Parameters
+    ----------
+    u : Jet
+        Inner function.
+    derivatives : sequence of Interval
+        Enclosures of :math:`g, g', g'', \dots` over the values of `u`; their number less one is
+        the order of the result.
+    """
+    zero = (0,) * len(next(iter(u)))
+    varying = {m: x for m, x in u.items() if m != zero}
+    if not varying:
+        return {zero: derivatives[0]}
+    order = len(derivatives) - 1
+    result: Jet = {zero: intervals.scale(derivatives[order], 1.0 / factorial(order))}
+    for n in range(order - 1, -1, -1):
+        result = multiply(result, varying, order - n)
+        result[zero] = intervals.scale(derivatives[n], 1.0 / factorial(n))
+    return result

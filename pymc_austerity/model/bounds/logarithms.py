@@ -1,0 +1,142 @@
+"""Logarithms of positive products and sums in terms of the logarithms of their parts.
+
+Interval arithmetic takes the parts of an expression for independent of each other. It encloses
+``log(exp(a) / (exp(a) + exp(b)))`` badly and the same as ``-softplus(b - a)`` well.
+"""
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import Constant, DimShuffle, Variable, ancestors, toposort
+
+__all__ = ["expand_logarithms"]
+
+
+def expand_logarithms(
+    graphs: Sequence[Variable], predictors: Sequence[Variable]
+) -> list[Variable]:
+    """Rewrite logarithms, and quotients, of what is positive because it is an exponential.
+
+    Parameters
+    ----------
+    graphs : sequence of variables
+    predictors : sequence of variables
+        Nothing is done to what does not depend on them.
+
+    Examples
+    --------
+    >>> a, b = pt.dscalars("a", "b")
+    >>> (graph,) = expand_logarithms([pt.log(pt.exp(a) / (pt.exp(a) + pt.exp(b)))], [a, b])
+    >>> round(float(graph.eval({a: 0.0, b: 0.0})), 4)
+    -0.6931
+    """
+    new: dict[Variable, Variable] = {}
+    varying = set(predictors)
+    for node in toposort(list(graphs)):
+        inputs = [new.get(v, v) for v in node.inputs]
+        if inputs != list(node.inputs):
+            rebuilt = node.clone_with_new_inputs(inputs, strict=False)
+        else:
+            rebuilt = node
+        rewritten = _rewritten(rebuilt, varying)
+        if rewritten is not None:
+            new[node.outputs[0]] = rewritten.astype(node.outputs[0].dtype)
+        elif rebuilt is not node:
+            new.update(zip(node.outputs, rebuilt.outputs, strict=True))
+    return [new.get(v, v) for v in graphs]
+
+
+def _varies(v: Variable, predictors: set[Variable]) -> bool:
+    return not predictors.isdisjoint(ancestors([v]))
+
+
+def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
+    """What replaces the result of a node, None for nothing."""
+    kind = _kind(node)
+    if kind not in ("Log", "Log1p", "Reciprocal", "TrueDiv"):
+        return None
+    *above, inner = node.inputs
+    if not _varies(inner, predictors):
+        return None
+    if kind == "Log1p":
+        root = _square_root_of(inner, predictors)
+        return None if root is None or _kind(inner.owner) == "Sqr" else pt.log1p(pt.sqr(root))
+    logarithm = _log_of(inner, predictors)
+    if kind == "Log" or logarithm is None:
+        return logarithm
+    if kind == "Reciprocal":
+        return pt.exp(-logarithm)
+    numerator = _log_of(above[0], predictors) if _varies(above[0], predictors) else None
+    if numerator is not None:
+        return pt.exp(numerator - logarithm)
+    return above[0] * pt.exp(-logarithm)
+
+
+def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
+    """Logarithm without exponentials inside; None for what is not known to be positive."""
+    if not _varies(v, predictors):
+        return pt.log(v)
+    node, kind = v.owner, _kind(v.owner)
+    if kind == "Exp":
+        return node.inputs[0]
+    if kind == "Sigmoid":
+        return -pt.softplus(-node.inputs[0])
+    if node is None or not (isinstance(node.op, DimShuffle) or kind in _PARTS_ARE_POSITIVE):
+        return None
+    exponent = None
+    inputs = node.inputs
+    if kind == "Pow":
+        *inputs, exponent = node.inputs
+        if _varies(exponent, predictors):
+            return None
+    logarithms = [_log_of(x, predictors) for x in inputs]
+    if any(x is None for x in logarithms):
+        return None
+    first = logarithms[0]
+    if isinstance(node.op, DimShuffle):
+        return node.op(first)
+    return {
+        "Add": lambda: reduce(lambda a, b: a + pt.softplus(b - a), logarithms),
+        "Cast": lambda: first,
+        "Mul": lambda: pt.add(*logarithms),
+        "Pow": lambda: exponent * first,
+        "Reciprocal": lambda: -first,
+        "Sign": lambda: pt.zeros_like(first),
+        "Sqr": lambda: 2.0 * first,
+        "Sqrt": lambda: 0.5 * first,
+        "TrueDiv": lambda: first - logarithms[1],
+    }[kind]()
+
+
+_PARTS_ARE_POSITIVE = {
+    "Add", "Cast", "Mul", "Pow", "Reciprocal", "Sign", "Sqr", "Sqrt", "TrueDiv",
+}  # fmt: skip
+
+
+def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
+    """What v is the square of, for products of squares and of what is known to be positive."""
+    node, kind = v.owner, _kind(v.owner)
+    if not _varies(v, predictors):
+        return pt.sqrt(v)
+    if kind == "Sqr" or (kind == "Pow" and _is_two(node.inputs[1])):
+        return node.inputs[0]
+    if kind in ("Mul", "TrueDiv"):
+        roots = [_square_root_of(x, predictors) for x in node.inputs]
+        if any(root is None for root in roots):
+            return None
+        return pt.mul(*roots) if kind == "Mul" else roots[0] / roots[1]
+    logarithm = _log_of(v, predictors)
+    return None if logarithm is None else pt.exp(0.5 * logarithm)
+
+
+def _is_two(v: Variable) -> bool:
+    return isinstance(v, Constant) and bool(np.all(v.data == 2))
+
+
+def _kind(node: Any) -> str | None:
+    scalar = getattr(getattr(node, "op", None), "scalar_op", None)
+    return None if scalar is None else type(scalar).__name__
