@@ -39,3 +39,14 @@ def metropolis(log_density, proposal, start, n_steps, rng):
         accept = math.log(rng.random()) < log_ratio
         chain.append(proposed if accept else current)
     return np.array(chain[1:])
+
+
+def exact_decision(residuals, bounds, thinned, log_ratio, rng):
+    """An exact decision with a Poisson variable for every thinned row; the others are summed."""
+    phi = bounds - np.maximum(0.0, residuals)
+    psi = phi + residuals
+    counts = rng.poisson(np.where(thinned, phi, 0.0))
+    with np.errstate(divide="ignore"):
+        terms = np.where(counts > 0, counts * (np.log(psi) - np.log(phi)), 0.0)
+    total = log_ratio + terms.sum() + residuals[~thinned].sum()
+    return math.log(rng.random()) < total

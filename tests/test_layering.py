@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "variable_selection": {"errors", "arguments", "_pymc", "proposals"},
     "rows": {"errors", "strata"},
     "model": {"errors", "arguments", "_pymc"},
+    "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
     "deciding": {"errors", "arguments", "strata", "sequential", "rows", "design"},

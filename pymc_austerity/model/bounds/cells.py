@@ -13,6 +13,7 @@ from pymc_austerity.model.bounds.intervals import Interval, point
 __all__ = ["Cells", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
 
 _GROUP = 32
+_FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +98,7 @@ def groups_of_like_rows(columns: list[NDArray], size: int = _GROUP) -> list[NDAr
     >>> groups_of_like_rows([np.array([0.0, 9.0, 1.0, 8.0])], size=2)
     [array([0, 2]), array([3, 1])]
     """
-    table = np.column_stack(columns)
+    table = np.nan_to_num(np.column_stack(columns), posinf=_FAR, neginf=-_FAR)
     spread = table.std(axis=0)
     table = table / np.where(spread > 0.0, spread, 1.0)
     pending, groups = [np.arange(len(table))], []

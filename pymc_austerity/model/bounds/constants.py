@@ -28,7 +28,7 @@ _CHUNK = 65536
 _PART = 2048
 _LOOSE = 1.3
 """Bounds looser than this, against what the anchor alone would give, are refined row by row."""
-_ORDERS = {1: 8, 2: 6, 3: 6, 4: 5}
+_ORDERS = {1: 8, 2: 6, 3: 5, 4: 5}
 _LARGEST_COUNT = 8
 _SLACK = 1.0 + 1e-6
 """Covers the rounding of constants that a model computes in single precision."""
@@ -79,9 +79,9 @@ def third_derivative_constants(
     -----
     Taylor form: derivatives of order 3 to P - 1 at the anchor, which are exact, and order P over
     the box that holds the ball, which interval arithmetic overestimates but the radius to the
-    power of P - 3 makes small. The smallest over P is taken. With :math:`T` in coordinates scaled
-    by the length :math:`|z_j|` of each predictor's row of Z, the norm of a derivative is at most the sum of
-    its absolute entries, and at most its Frobenius norm times :math:`\lambda^{q/2}`, where
+    power of P - 3 makes small. The smallest over P is taken. In coordinates scaled by the length
+    :math:`|z_j|` of each predictor's row of Z, the norm of the q-th derivative is at most the sum
+    of its absolute entries, and at most its Frobenius norm times :math:`\lambda^{q/2}`, where
     :math:`\lambda` is the largest eigenvalue of the matrix of cosines between the rows of Z.
 
     References
@@ -198,7 +198,10 @@ def _over_groups(
         widths = radius * chunk.lengths[rows]
         cells = about_groups(local, chunk.center[rows], widths, chunk.part(rows))
         jet = enclose(chunk.function, cells, order).box
-        each = {m: Interval(*(np.repeat(_full(end, len(part)), sizes) for end in x)) for m, x in jet.items()}
+        each = {
+            m: Interval(*(np.repeat(_full(end, len(part)), sizes) for end in x))
+            for m, x in jet.items()
+        }
         inside[:, rows] = [chunk.norms(each, q, rows) for q in range(3, order + 1)]
     return inside
 
@@ -222,9 +225,15 @@ def _smallest_taylor_form(here: NDArray, inside: NDArray, radius: float) -> NDAr
     return smallest
 
 
+@np.errstate(invalid="ignore", over="ignore")
 def _norm(jet: Jet, q: int, lengths: NDArray, spread: NDArray) -> NDArray:
-    """Bound on the norm of the q-th derivative in whitened coordinates."""
-    total, squares = np.zeros(len(lengths)), np.zeros(len(lengths))
+    """Bound on the norm of the q-th derivative in whitened coordinates.
+
+    It is NaN where any coefficient is, of whatever order: a row that is not smooth has no bound.
+    """
+    unknown = sum(np.multiply(end, 0.0) for x in jet.values() for end in x)
+    total = np.zeros(len(lengths)) + unknown
+    squares = total.copy()
     for m, x in jet.items():
         if sum(m) == q:
             entry = np.maximum(abs(x.lower), abs(x.upper)) * np.prod(lengths ** np.array(m), axis=1)

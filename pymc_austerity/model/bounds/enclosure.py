@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import CAReduce, CheckAndRaise, Elemwise, Variable
+from pymc_austerity._pymc import CAReduce, CheckAndRaise, Elemwise, LogSoftmax, Softmax, Variable
 from pymc_austerity.model.bounds import jets
 from pymc_austerity.model.bounds.cells import Cells
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
-from pymc_austerity.model.bounds.reductions import reduce_axes
 from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
+from pymc_austerity.model.bounds.reductions import log_softmax, reduce_axes
 from pymc_austerity.model.bounds.rules import RULES, Enclosed, NoRuleError, values_of
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 
@@ -79,9 +79,7 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
     return known
 
 
-def _apply(
-    node: Any, known: Known, fixed: Mapping[Variable, NDArray], order: int
-) -> Enclosed:
+def _apply(node: Any, known: Known, fixed: Mapping[Variable, NDArray], order: int) -> Enclosed:
     op = node.op
     if isinstance(op, Elemwise):
         kind, inputs = type(op.scalar_op).__name__, node.inputs
@@ -93,6 +91,11 @@ def _apply(
     if isinstance(op, CAReduce):
         try:
             return _each(lambda jet: reduce_axes(op, jet), known[node.inputs[0]])
+        except NotImplementedError:
+            raise NoRuleError(_name(op)) from None
+    if isinstance(op, LogSoftmax | Softmax):
+        try:
+            return _each(_broadcast, log_softmax(op, known[node.inputs[0]], order))
         except NotImplementedError:
             raise NoRuleError(_name(op)) from None
     if isinstance(op, CheckAndRaise):

@@ -1,7 +1,7 @@
 """Enclosures of scalar functions of one argument and of their derivatives over intervals."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache
 from math import factorial, pi, sqrt
 from typing import TypeAlias
 
@@ -42,7 +42,7 @@ Derivatives: TypeAlias = Callable[[Interval, int], list[Interval]]
 # --------------------------------------------- derivatives that are polynomials in one function
 
 
-@lru_cache(maxsize=None)
+@cache
 def _chain(first: tuple[float, ...], rate: tuple[float, ...], n: int) -> Polynomial:
     """n-th derivative of ``first(v)`` where v' = ``rate(v)``, as a polynomial in v."""
     derivative = Polynomial(first)
@@ -51,7 +51,7 @@ def _chain(first: tuple[float, ...], rate: tuple[float, ...], n: int) -> Polynom
     return derivative
 
 
-@lru_cache(maxsize=None)
+@cache
 def _extrema(polynomial: tuple[float, ...]) -> tuple[float, ...]:
     """Where a polynomial may have an extremum on the real line."""
     slope = Polynomial(polynomial).deriv().trim()
@@ -126,7 +126,8 @@ def log1p(x: Interval, order: int) -> list[Interval]:
 def log1p_of_square(x: Interval, order: int) -> list[Interval]:
     r"""log(1 + x^2).
 
-    .. math:: \frac{d^n}{dx^n} \log(1 + x^2) = 2 (-1)^{n-1} (n - 1)! \sin^n t \cos(n t), \quad x = \cot t
+    .. math::
+        \frac{d^n}{dx^n} \log(1 + x^2) = 2 (-1)^{n-1} (n - 1)! \sin^n t \cos(n t), \quad x = \cot t
 
     with extrema where :math:`\cos((n + 1) t) = 0`.
     """
@@ -154,9 +155,7 @@ def _log_one_minus_exp(x: NDArray) -> NDArray:
     return np.where(x > -0.693, np.log(-np.expm1(x)), np.log1p(-np.exp(x)))
 
 
-_log1mexp = _polynomials_in(
-    lambda x: -1.0 / np.expm1(x), (0, -1, 1), (1, -1), _log_one_minus_exp
-)
+_log1mexp = _polynomials_in(lambda x: -1.0 / np.expm1(x), (0, -1, 1), (1, -1), _log_one_minus_exp)
 
 
 def reciprocal(x: Interval, order: int) -> list[Interval]:
@@ -178,7 +177,7 @@ def reciprocal(x: Interval, order: int) -> list[Interval]:
 
 
 def power(exponent: float) -> Derivatives:
-    """x to a fixed exponent: for positive x, or for all x where it is a small natural number."""
+    """X to a fixed exponent: for positive x, or for all x where it is a small natural number."""
     if exponent in range(9):
         monomial = (0.0,) * int(exponent) + (1.0,)
         return _polynomials_in(lambda x: x, (1.0,), monomial)
@@ -227,6 +226,8 @@ def _erfcx_derivative(x: NDArray, n: int) -> NDArray:
     (DLMF 7.18.10); for negative x the recursion :math:`y^{(n+1)} = 2 x y^{(n)} + 2 n y^{(n-1)}`
     adds terms of the same sign.
     """
+    if n == 0:
+        return special.erfcx(x)
     tail = (-1.0) ** n * factorial(n) / sqrt(pi)
     tail = tail * special.hyperu((n + 1) / 2.0, 0.5, np.maximum(x, 0.0) ** 2)
     if not (x < 0.0).any():

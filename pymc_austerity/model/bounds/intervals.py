@@ -75,6 +75,4 @@ def multiply(a: Interval, b: Interval) -> Interval:
     if a.is_point or b.is_point:
         fixed, other = (a, b) if a.is_point else (b, a)
         return enclose(fixed.lower * other.lower, fixed.lower * other.upper)
-    return enclose(
-        a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper
-    )
+    return enclose(a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper)

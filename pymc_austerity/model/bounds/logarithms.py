@@ -16,9 +16,7 @@ from pymc_austerity._pymc import Constant, DimShuffle, Variable, ancestors, topo
 __all__ = ["expand_logarithms"]
 
 
-def expand_logarithms(
-    graphs: Sequence[Variable], predictors: Sequence[Variable]
-) -> list[Variable]:
+def expand_logarithms(graphs: Sequence[Variable], predictors: Sequence[Variable]) -> list[Variable]:
     """Rewrite logarithms, and quotients, of what is positive because it is an exponential.
 
     Parameters
@@ -87,13 +85,13 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
         return -pt.softplus(-node.inputs[0])
     if node is None or not (isinstance(node.op, DimShuffle) or kind in _PARTS_ARE_POSITIVE):
         return None
-    exponent = None
+    exponent: Any = None
     inputs = node.inputs
     if kind == "Pow":
         *inputs, exponent = node.inputs
         if _varies(exponent, predictors):
             return None
-    logarithms = [_log_of(x, predictors) for x in inputs]
+    logarithms: list[Any] = [_log_of(x, predictors) for x in inputs]
     if any(x is None for x in logarithms):
         return None
     first = logarithms[0]
@@ -109,7 +107,7 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
         "Sqr": lambda: 2.0 * first,
         "Sqrt": lambda: 0.5 * first,
         "TrueDiv": lambda: first - logarithms[1],
-    }[kind]()
+    }[str(kind)]()
 
 
 _PARTS_ARE_POSITIVE = {
@@ -125,7 +123,7 @@ def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     if kind == "Sqr" or (kind == "Pow" and _is_two(node.inputs[1])):
         return node.inputs[0]
     if kind in ("Mul", "TrueDiv"):
-        roots = [_square_root_of(x, predictors) for x in node.inputs]
+        roots: list[Any] = [_square_root_of(x, predictors) for x in node.inputs]
         if any(root is None for root in roots):
             return None
         return pt.mul(*roots) if kind == "Mul" else roots[0] / roots[1]

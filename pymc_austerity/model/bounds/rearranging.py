@@ -74,8 +74,7 @@ def _coefficient(jet: Jet, m: tuple[int, ...], end: int, shape: tuple[int, ...])
 
 def _of(v: Variable, fixed: Mapping[Variable, NDArray], m: tuple, zero: tuple) -> Any:
     """Value of an input that does not vary: its derivatives are zero unless it is an index."""
-    value = fixed[v] if v in fixed else v.data
-    value = np.asarray(value)
+    value = np.asarray(fixed[v])
     if m == zero or value.dtype.kind in "iub":
         return value
     return np.zeros_like(value)

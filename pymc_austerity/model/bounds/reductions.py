@@ -1,13 +1,18 @@
 """Reductions over a short axis: sums of enclosures, and conditions that hold for all entries."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity._pymc import LogSoftmax
+from pymc_austerity.model.bounds import jets
+from pymc_austerity.model.bounds.functions import exp, log
+from pymc_austerity.model.bounds.intervals import Interval, add, point
+from pymc_austerity.model.bounds.jets import Jet, compose
+from pymc_austerity.model.bounds.rules import Enclosed, values_of
 
-__all__ = ["reduce_axes"]
+__all__ = ["log_softmax", "reduce_axes"]
 
 
 def reduce_axes(op: Any, jet: Jet) -> Jet:
@@ -32,7 +37,41 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     raise NotImplementedError(kind)
 
 
-def _reduce(function: Any, x: Interval, axes: tuple[int, ...]) -> Interval:
+def log_softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
+    """Log of a softmax over an axis, or the softmax itself, shifted by a constant of each row."""
+    axis = op.axis
+    values = values_of(x.center).lower
+    shift = values.max(axis=axis, keepdims=True)
+    if axis is None or axis % values.ndim == 0:
+        raise NotImplementedError(type(op).__name__)
+
+    def apply(jet: Jet) -> Jet:
+        zero = (0,) * len(next(iter(jet)))
+        shifted = {m: _broadcast_to(c, values_of(jet)) for m, c in jet.items()}
+        shifted[zero] = add(jet[zero], point(-shift))
+        powers = compose(shifted, exp(shifted[zero], order))
+        total = {
+            m: _reduce(partial(np.sum, keepdims=True), _broadcast_to(c, shifted[zero]), axis)
+            for m, c in powers.items()
+        }
+        logs = jets.add(shifted, jets.negate(compose(total, log(total[zero], order))))
+        return logs if isinstance(op, LogSoftmax) else compose(logs, exp(logs[zero], order))
+
+    center = apply(x.center)
+    return Enclosed(center, center if x.box is x.center else apply(x.box))
+
+
+def _full(x: Interval, like: Interval) -> tuple[Any, Any]:
+    shape = like.lower.shape
+    return np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape)
+
+
+def _broadcast_to(x: Interval, like: Interval) -> Interval:
+    lower, upper = _full(x, like)
+    return point(lower) if x.is_point else Interval(lower, upper)
+
+
+def _reduce(function: Any, x: Interval, axes: Any) -> Interval:
     if x.is_point:
         return point(function(x.lower, axis=axes))
     return Interval(function(x.lower, axis=axes), function(x.upper, axis=axes))

@@ -1,0 +1,183 @@
+"""Exact decisions against brute force: detailed balance, stationarity, cost."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special
+
+from pymc_austerity.exact import (
+    BoundViolatedError,
+    decide,
+    expected_rows,
+    group_rows,
+    largest_change,
+    largest_change_of_cubic,
+    log_weight,
+)
+from tests.references import exact_decision
+
+LOGISTIC = math.sqrt(3) / 18
+
+
+class Logistic:
+    """Logistic regression about its mode, in whitened coordinates; prior N(0, I)."""
+
+    def __init__(self, n_rows, n_columns, seed=0, **grouping):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(n_rows, n_columns))
+        x[:, 0] = 1.0
+        truth = rng.normal(size=n_columns) / math.sqrt(n_columns)
+        y = (rng.random(n_rows) < special.expit(x @ truth)).astype(float)
+        mode = np.zeros(n_columns)
+        for _ in range(12):
+            p = special.expit(x @ mode)
+            precision = (x.T * (p * (1 - p))) @ x + np.eye(n_columns)
+            mode = mode + np.linalg.solve(precision, x.T @ (y - p) - mode)
+        root = np.linalg.inv(np.linalg.cholesky(precision)).T
+        z = x @ root
+        radii = np.array([20.0])
+        constants = LOGISTIC * np.linalg.norm(z, axis=1)[None] ** 3
+        if grouping:
+            grouping["whitened"] = z
+        order, self.groups = group_rows(constants, radii, rng, **grouping)
+        self.z, self.y, self.eta = z[order], y[order], (x @ mode)[order]
+        self.n_columns = n_columns
+
+    def remainders(self, u, rows=slice(None)):
+        z, y, eta = self.z[rows], self.y[rows], self.eta[rows]
+        p, s = special.expit(eta), z @ u
+        value = y * s - np.logaddexp(0, eta + s) + np.logaddexp(0, eta)
+        return value - (y - p) * s + 0.5 * p * (1 - p) * s**2
+
+    def decide(self, u, v, rng, log_ratio=0.0, inflation=1.0):
+        def residuals(rows):
+            return self.remainders(v, rows) - self.remainders(u, rows)
+
+        return decide(residuals, u, v, log_ratio, self.groups, rng, inflation=inflation)
+
+
+class TestLargestChange:
+    def test_does_not_depend_on_the_order_of_the_points(self):
+        for u, v in np.random.default_rng(0).normal(size=(20, 2, 5)):
+            assert largest_change(u, v) == pytest.approx(largest_change(v, u), rel=1e-12)
+            one, other = largest_change_of_cubic(u, v), largest_change_of_cubic(v, u)
+            assert one == pytest.approx(other, rel=6e-3)
+
+    @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
+    def test_bounds_cubics_and_is_nearly_attained(self, scale):
+        rng = np.random.default_rng(1)
+        for u, v in rng.normal(size=(20, 2, 3)) * [[[1.0], [scale]]]:
+            n = rng.normal(size=(200_000, 3))
+            n /= np.linalg.norm(n, axis=1)[:, None]
+            found = (abs((n @ v) ** 3 - (n @ u) ** 3) / 6).max()
+            bound = largest_change_of_cubic(u, v)
+            assert 0.97 * bound <= found <= bound
+            assert found <= largest_change(u, v) * (1 + 1e-12)
+
+
+class TestDecide:
+    @pytest.mark.parametrize("grouping", [{}, {"n_directions": 1}, {"n_directions": 6}])
+    def test_detailed_balance(self, grouping):
+        """pi(x) a(x, y) = pi(y) a(y, x), with acceptance averaged over all that is random."""
+        model = Logistic(40, 2, **grouping)
+        points = np.array([[0.0, 0.0], [1.5, -1.0], [-2.0, 0.7], [0.4, 2.0]])
+        log_density = np.array([model.remainders(u).sum() for u in points])
+        rng, n = np.random.default_rng(2), 4_000
+        for i in range(len(points)):
+            for j in range(i):
+                forward, back = (
+                    np.mean([model.decide(points[a], points[b], rng).accept for _ in range(n)])
+                    for a, b in ((i, j), (j, i))
+                )
+                weight = math.exp(log_density[j] - log_density[i])
+                spread = math.sqrt((forward * (1 - forward) + weight**2 * back * (1 - back)) / n)
+                assert abs(forward - weight * back) < 4.5 * spread + 1e-12
+
+    def test_accepts_as_often_as_the_reference(self):
+        """Fewer bounds of one group read, by thinning, what independent Poisson variables do."""
+        model = Logistic(60, 2)
+        u, v = np.array([1.5, -1.0]), np.array([-1.0, 1.2])
+        residuals = model.remainders(v) - model.remainders(u)
+        bounds = model.groups.constants[0] * largest_change(u, v)
+        kept = bounds <= 1.0
+        rng, n = np.random.default_rng(3), 20_000
+        ours = np.mean([model.decide(u, v, rng).accept for _ in range(n)])
+        plain = np.mean([exact_decision(residuals, bounds, kept, 0.0, rng) for _ in range(n)])
+        assert abs(ours - plain) < 4.5 * math.sqrt(2 * plain * (1 - plain) / n) + 0.01
+
+    def test_draws_of_the_posterior_stay_draws_of_it(self):
+        """Many chains begin with exact draws and take some steps: their moments stay."""
+        model = Logistic(60, 2, n_directions=4)
+        rng = np.random.default_rng(4)
+        grid = np.linspace(-5, 5, 81)
+        points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        log_density = [model.remainders(u).sum() - 0.5 * u @ u for u in points]
+        weights = np.exp(log_density - np.max(log_density))
+        weights /= weights.sum()
+        mean, square = weights @ points, weights @ points**2
+        n, ends = 3_000, []
+        for start in rng.choice(len(points), n, p=weights):
+            i, j = divmod(int(start), len(grid))
+            for _ in range(3):  # a symmetric walk on the grid, which rejects outside of it
+                a, b = i + rng.integers(-25, 26), j + rng.integers(-25, 26)
+                if 0 <= a < len(grid) and 0 <= b < len(grid):
+                    u, v = points[i * len(grid) + j], points[a * len(grid) + b]
+                    if model.decide(u, v, rng, log_ratio=0.5 * (u @ u - v @ v)).accept:
+                        i, j = a, b
+            ends.append(points[i * len(grid) + j])
+        for found, expected in ((np.array(ends), mean), (np.array(ends) ** 2, square)):
+            error = found.std(axis=0) / math.sqrt(n)
+            assert (abs(found.mean(axis=0) - expected) < 4.0 * error).all()
+
+    def test_reads_all_rows_beyond_the_largest_radius(self):
+        model = Logistic(50, 2)
+        decision = model.decide(np.zeros(2), np.full(2, 30.0), np.random.default_rng(0))
+        assert decision.n_rows_used == 50
+
+    def test_names_the_row_that_exceeds_its_bound(self):
+        bounds = np.array([0.1, 0.2])
+        assert log_weight(np.array([0.05, 5.0]), bounds, np.random.default_rng(0))[1] == 1
+        model, rng = Logistic(40, 2), np.random.default_rng(1)
+        u, v = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        with pytest.raises(BoundViolatedError, match="row"):
+            [
+                decide(lambda rows: np.full(rows.size, 5.0), u, v, 0.0, model.groups, rng)
+                for _ in range(1_000)
+            ]
+
+    def test_zero_bounds_read_nothing(self):
+        _, groups = group_rows(np.zeros((1, 10)), np.array([5.0]), np.random.default_rng(0))
+        u, v = np.zeros(2), np.ones(2)
+        rng = np.random.default_rng(0)
+        assert decide(np.empty, u, v, 0.0, groups, rng) == (True, 0)
+
+
+class TestCost:
+    @pytest.mark.parametrize(("n_rows", "most"), [(10_000, 60), (100_000, 20)])
+    def test_rows_and_acceptance_of_a_logistic_regression(self, n_rows, most):
+        model = Logistic(n_rows, 20, n_directions=1)
+        rng = np.random.default_rng(1)
+        u, accepted, used = rng.normal(size=20), [], []
+        pairs = rng.normal(size=(20, 2, 20))
+        for _ in range(1_000):
+            v = rng.normal(size=20)
+            decision = model.decide(u, v, rng)
+            accepted.append(decision.accept)
+            used.append(decision.n_rows_used)
+            u = v if decision.accept else u
+        assert np.mean(used) < most
+        assert np.mean(accepted) > 0.88
+        assert expected_rows(model.groups, pairs) == pytest.approx(np.mean(used), rel=0.5)
+
+    def test_inflation_brings_acceptance_nearer_to_that_of_all_rows(self):
+        residuals, rng = np.full(200, 0.02), np.random.default_rng(0)
+        spread = []
+        for inflation in (1.0, 10.0):
+            bounds, weights = np.full(200, 0.05 * inflation), []
+            for _ in range(2_000):
+                counts = rng.poisson(bounds)
+                rows = np.repeat(np.arange(200), counts)
+                weights.append(log_weight(residuals[rows], bounds[rows], rng)[0])
+            spread.append(np.std(weights))
+        assert spread[1] < 0.5 * spread[0]

@@ -1,0 +1,167 @@
+"""Constants that bound the third derivatives, against known ones and by brute force on the zoo."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.exact import largest_change
+from pymc_austerity.model import find_predictors, split_log_density
+from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
+from pymc_austerity.model.bounds.cells import at_points
+from pymc_austerity.model.bounds.enclosure import enclose
+from tests.zoo.all_shapes import SHAPES
+
+RADII = (1.0, 2.5, 4.0)
+
+
+def constants(graph, predictors, data, center, radius=50.0):
+    function = scalar_function(graph, predictors, [pt_ for pt_, _ in data])
+    center = np.asarray(center, dtype=float)
+    gram = np.tile(np.eye(center.shape[1]), (len(center), 1, 1))
+    arrays = [values for _, values in data]
+    return third_derivative_constants(function, arrays, center, gram, [radius])[0]
+
+
+class TestKnownConstants:
+    def test_logistic(self):
+        eta, y = pt.dvector("eta"), pt.lvector("y")
+        graph = pm.logp(pm.Bernoulli.dist(logit_p=eta), y)
+        found = constants(graph, [eta], [(y, np.array([0, 1]))], [[0.0], [3.0]])
+        np.testing.assert_allclose(found, np.sqrt(3) / 18, rtol=1e-4)
+
+    def test_normal_with_known_scale(self):
+        eta, y = pt.dvector("eta"), pt.dvector("y")
+        graph = pm.logp(pm.Normal.dist(eta, 2.0), y)
+        assert constants(graph, [eta], [(y, np.zeros(1))], [[0.3]]) == [0.0]
+
+    def test_poisson_with_log_link(self):
+        eta, y = pt.dvector("eta"), pt.lvector("y")
+        graph = pm.logp(pm.Poisson.dist(pt.exp(eta)), y)
+        found = constants(graph, [eta], [(y, np.array([2]))], [[0.5]], radius=1.0)
+        np.testing.assert_allclose(found, np.exp(1.5), rtol=1e-3)
+
+    def test_negative_binomial_with_known_dispersion(self):
+        eta, y = pt.dvector("eta"), pt.lvector("y")
+        graph = pm.logp(pm.NegativeBinomial.dist(mu=pt.exp(eta), alpha=1.5), y)
+        found = constants(graph, [eta], [(y, np.array([4]))], [[0.5]], radius=8.0)
+        np.testing.assert_allclose(found, (4 + 1.5) * np.sqrt(3) / 18, rtol=1e-3)
+
+    def test_student_t_in_its_mean(self):
+        eta, y = pt.dvector("eta"), pt.dvector("y")
+        nu, sigma = 4.0, 2.0
+        graph = pm.logp(pm.StudentT.dist(nu=nu, mu=eta, sigma=sigma), y)
+        found = constants(graph, [eta], [(y, np.zeros(1))], [[0.0]])
+        np.testing.assert_allclose(found, 1.46 * (nu + 1) / (nu**1.5 * sigma**3), rtol=2e-3)
+
+
+class TestNoBound:
+    def test_names_an_operation_without_a_rule(self):
+        eta, y = pt.dvector("eta"), pt.dvector("y")
+        with pytest.raises(NoBoundError, match="no rule for arccosh"):
+            constants(pt.arccosh(eta) * y, [eta], [(y, np.zeros(1))], [[2.0]])
+
+    def test_names_the_operation_without_a_finite_enclosure(self):
+        eta, y = pt.dvector("eta"), pt.dvector("y")
+        with pytest.raises(NoBoundError, match="abs has no finite enclosure"):
+            constants(-abs(eta - y), [eta], [(y, np.zeros(1))], [[0.5]])
+
+    def test_a_check_that_may_fail_in_the_box(self):
+        eta, y = pt.dvector("eta"), pt.dvector("y")
+        graph = pm.logp(pm.Normal.dist(0.0, eta), y)
+        assert np.isfinite(constants(graph, [eta], [(y, np.zeros(1))], [[2.0]], radius=1.0))
+        with pytest.raises(NoBoundError):
+            constants(graph, [eta], [(y, np.zeros(1))], [[2.0]], radius=3.0)
+
+
+def test_both_formulas_of_one_function_may_be_used():
+    """A choice between formulas of one function is no kink, wherever the box lies."""
+    eta, y = pt.dvector("eta"), pt.dvector("y")
+    tail, body = pt.log(pt.erfcx(-eta)) - eta**2, pt.log1p(-pt.erfc(eta) / 2) + np.log(2.0)
+    graph = pt.switch(eta < 0.3, tail, body) + y
+    found = constants(graph, [eta], [(y, np.zeros(1))], [[0.2]], radius=0.3)
+    assert np.isfinite(found)
+
+
+NO_BOUND = {
+    "categorical_logits": "switch",
+    "categorical_softmax": "switch",
+    "correlated_effects": "AdvancedIncSubtensor",
+    "einsum": "Shape",
+    "hurdle": "gammaincc",
+    "mixture_of_regressions": "maximum",
+    "multinomial": "switch",
+    "multinomial_totals": "maximum",
+    "multivariate_normal": "AdvancedIncSubtensor",
+    "multivariate_regression": "Shape",
+    "neural_network": "12 predictors",
+    "normal_mixture": "maximum",
+    "ordered_logistic": "Shape",
+    "ordered_probit": "log",
+    "rows_on_the_second_axis": "add",
+    "smooth_function": "10 predictors",
+    "unknown_knots": "Shape",
+    "zero_inflated": "maximum",
+}
+OFTEN = (
+    "asymmetric_laplace", "beta_regression", "binomial_by_group_and_time", "censored",
+    "custom_log_density", "dirichlet", "gamma", "logistic", "mixture_of_regressions",
+    "negative_binomial", "non_centred_two_levels", "poisson_exposure", "student_t",
+    "survival_by_hand",
+)  # fmt: skip
+CUT = [name for name, shape in SHAPES.items() if shape.expect == "works" and not shape.needs]
+
+
+def marked(name):
+    return name if name in OFTEN else pytest.param(name, marks=pytest.mark.exhaustive)
+
+
+@pytest.mark.parametrize("floatX", ["float64", "float32"])
+@pytest.mark.parametrize("name", [marked(name) for name in CUT])
+def test_no_residual_exceeds_its_bound(name, floatX):
+    """Random pairs of points, near and far, for every row of every shape."""
+    with pytensor.config.change_flags(floatX=floatX):
+        shape = SHAPES[name]
+        model = shape.build(60)
+        split = split_log_density(model, **shape.settings)
+        structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    if isinstance(structure, str):
+        pytest.skip(structure)
+    placeholders = [leaf.placeholder for leaf in structure.leaves]
+    arrays, n, k = split.arrays, split.n_rows, len(structure.etas)
+    function = scalar_function(structure.function, structure.etas, placeholders)
+    rng = np.random.default_rng(0)
+    center, jacobian = 0.3 * rng.normal(size=(n, k)), 0.05 * rng.normal(size=(n, k, k + 2))
+    gram = jacobian @ jacobian.transpose(0, 2, 1)
+    if name in NO_BOUND:
+        with pytest.raises(NoBoundError, match=NO_BOUND[name]):
+            third_derivative_constants(function, arrays, center, gram, RADII)
+        return
+    bounds = third_derivative_constants(function, arrays, center, gram, RADII)
+    log_density = pytensor.function(
+        [*structure.etas, *placeholders], structure.function, mode="FAST_COMPILE",
+        on_unused_input="ignore",
+    )  # fmt: skip
+
+    def rows_at(eta):
+        etas = [x.astype(v.dtype) for x, v in zip(eta.T, structure.etas, strict=True)]
+        return np.broadcast_to(np.asarray(log_density(*etas, *arrays), dtype=float), (n,))
+
+    expansion = enclose(function, at_points(center, function.constants_of(arrays)), 2).center
+
+    def remainder(u):
+        moved = jacobian @ u
+        powers = ((m, np.prod(moved ** np.array(m), axis=1)) for m in expansion)
+        return rows_at(center + moved) - sum(expansion[m].lower * p for m, p in powers)
+
+    rounding = (1e-11 if floatX == "float64" else 1e-5) * (1.0 + abs(rows_at(center)))
+    for radius, c in zip(RADII, bounds, strict=True):
+        for _ in range(10):
+            u, v = rng.normal(size=(2, k + 2))
+            u *= radius * rng.random() / np.linalg.norm(u)
+            v *= radius / np.linalg.norm(v)
+            with np.errstate(invalid="ignore"):
+                residual = abs(remainder(v) - remainder(u))
+                fine = residual <= c * largest_change(u, v) + rounding
+            assert (fine | np.isinf(c)).all()
