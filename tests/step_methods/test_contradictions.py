@@ -181,7 +181,7 @@ def test_a_proposal_that_lacks_a_method():
 def test_a_proposal_of_a_class_is_tried_too():
     class Short(RandomWalkProposal):
         def propose(self, state, point, rng):
-            return point[:1], 0.0
+            return point[:1], 0.0, state
 
     refused(SettingTypeError, "same shape", model=normal_regression(), proposal=Short())
 
