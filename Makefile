@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format typecheck docs bench bench-peers austerity2014 clean
+.PHONY: help demo test test-all lint format typecheck docs bench bench-peers austerity2014 hostile-models clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -26,6 +26,7 @@ help:
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
+	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
 	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."
@@ -64,6 +65,9 @@ bench-peers: $(PEERS_READY)
 
 austerity2014: $(READY)
 	$(RUN) -m examples.austerity2014 $(ARGS)
+
+hostile-models: $(READY)
+	$(RUN) -m examples.hostile_models $(ARGS)
 
 clean:
 	rm -rf .venv-* .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api/generated examples/output

@@ -1,0 +1,82 @@
+"""Models whose parameters and data can both be drawn, for simulation-based calibration."""
+
+import numpy as np
+import pymc as pm
+
+from tests.calibration.simulation import Generator
+
+__all__ = ["GENERATORS"]
+
+N_ROWS, N_GROUPS = 1_000, 8
+_FIXED = np.random.default_rng(20140621)
+X = _FIXED.normal(size=(N_ROWS, 2))
+GROUP = np.arange(N_ROWS) % N_GROUPS
+
+
+def _draw_logistic(rng):
+    beta = rng.normal(size=2)
+    y = rng.random(N_ROWS) < 1.0 / (1.0 + np.exp(-X @ beta))
+    return {"beta": beta}, {"x": X, "y": y.astype(np.int64)}
+
+
+def _write_logistic(data):
+    beta = pm.Normal("beta", 0.0, 1.0, shape=2)
+    pm.Bernoulli("observed", logit_p=(data["x"] * beta).sum(axis=1), observed=data["y"])
+
+
+def _draw_poisson(rng):
+    a, b = rng.normal(0.0, 1.0), rng.normal(0.0, 0.5)
+    return {"a": a, "b": b}, {"x": X[:, 0], "y": rng.poisson(np.exp(a + b * X[:, 0]))}
+
+
+def _write_poisson(data):
+    a, b = pm.Normal("a", 0.0, 1.0), pm.Normal("b", 0.0, 0.5)
+    pm.Poisson("observed", pm.math.exp(a + b * data["x"]), observed=data["y"])
+
+
+def _draw_normal(rng):
+    a, b, sigma = rng.normal(), rng.normal(), rng.gamma(3.0, 0.5)
+    return (
+        {"a": a, "b": b, "sigma": sigma},
+        {"x": X[:, 0], "y": rng.normal(a + b * X[:, 0], sigma)},
+    )
+
+
+def _write_normal(data):
+    a, b, sigma = pm.Normal("a"), pm.Normal("b"), pm.Gamma("sigma", 3.0, 2.0)
+    pm.Normal("observed", a + b * data["x"], sigma, observed=data["y"])
+
+
+def _draw_student_t(rng):
+    a, b, sigma = rng.normal(), rng.normal(), rng.gamma(3.0, 0.5)
+    noise = sigma * rng.standard_t(4.0, size=N_ROWS)
+    return {"a": a, "b": b, "sigma": sigma}, {"x": X[:, 0], "y": a + b * X[:, 0] + noise}
+
+
+def _write_student_t(data):
+    a, b, sigma = pm.Normal("a"), pm.Normal("b"), pm.Gamma("sigma", 3.0, 2.0)
+    pm.StudentT("observed", nu=4.0, mu=a + b * data["x"], sigma=sigma, observed=data["y"])
+
+
+def _draw_hierarchical(rng):
+    mu, tau = rng.normal(), rng.gamma(4.0, 0.2)
+    effects = rng.normal(mu, tau, size=N_GROUPS)
+    return (
+        {"mu": mu, "tau": tau, "effects": effects},
+        {"group": GROUP, "y": rng.normal(effects[GROUP], 2.0)},
+    )
+
+
+def _write_hierarchical(data):
+    mu, tau = pm.Normal("mu"), pm.Gamma("tau", 4.0, 5.0)
+    effects = pm.Normal("effects", mu, tau, shape=N_GROUPS)
+    pm.Normal("observed", effects[data["group"]], 2.0, observed=data["y"])
+
+
+GENERATORS = {
+    "logistic regression": Generator(_draw_logistic, _write_logistic),
+    "Poisson regression": Generator(_draw_poisson, _write_poisson),
+    "normal regression with unknown scale": Generator(_draw_normal, _write_normal),
+    "Student-t regression with unknown scale": Generator(_draw_student_t, _write_student_t),
+    "hierarchical model": Generator(_draw_hierarchical, _write_hierarchical),
+}

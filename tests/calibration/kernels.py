@@ -1,0 +1,235 @@
+"""Step methods as Markov kernels on small models whose posteriors can be drawn from directly."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import comb
+
+from pymc_austerity import (
+    AusterityGibbs,
+    AusterityMH,
+    CrankNicolsonProposal,
+    LangevinProposal,
+    ProposalMixture,
+    RandomWalkProposal,
+    ReversibleJumpProposal,
+    StiefelProposal,
+)
+from pymc_austerity.orthonormal import UniformStiefel
+from pymc_austerity.variable_selection import InclusionIndicators, SpikeAndSlab
+from tests.calibration.exactness import Kernel, Target
+from tests.gibbs.fields import triples_field
+
+__all__ = ["SUBJECTS", "Subject", "kernel_of", "rates"]
+
+_N_TUNE = 500
+_ALMOST_EXACT = {"epsilon": 1e-10, "control_variates": 2}
+"""For moves that need a normal approximation, which there is none of at epsilon=0."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model, and its posterior in the coordinates in which the step method moves."""
+
+    model: pm.Model
+    target: Target
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A step method to be tested on a problem."""
+
+    problem: Callable[[], Problem]
+    step: Callable[[], AusterityMH | AusterityGibbs]
+    reversible: bool = True
+
+
+def kernel_of(problem: Problem, step: AusterityMH | AusterityGibbs, seed: int = 1) -> Kernel:
+    """One step, tuned and then frozen, as a function from point to point."""
+    rng, model = np.random.default_rng(seed), problem.model
+    start = model.initial_point()
+    places, first = {}, 0
+    for variable in step.vars:
+        values = np.asarray(start[variable.name])
+        places[variable.name] = (slice(first, first + values.size), values.shape, values.dtype)
+        first += values.size
+
+    def kernel(point: NDArray, rng: np.random.Generator) -> NDArray:
+        step.rng, step.at_start = rng, False
+        before = {
+            name: point[place].reshape(shape).astype(dtype)
+            for name, (place, shape, dtype) in places.items()
+        }
+        after, _ = step.step(before)
+        return np.concatenate([np.ravel(after[name]) for name in places]).astype(float)
+
+    step.set_rng(rng)
+    point = problem.target.draw(rng)
+    for _ in range(_N_TUNE):
+        point = kernel(point, rng)
+    step.stop_tuning()
+    return kernel
+
+
+def _with_products(points: NDArray) -> NDArray:
+    """Entries, their squares where they are not binary, and products of neighbors."""
+    parts = [points, points[:, :-1] * points[:, 1:]]
+    if np.unique(points).size > 2:
+        parts.append(points**2)
+    return np.hstack(parts)
+
+
+# ---------------------------------------------------------------------- two Poisson rates
+
+
+def rates() -> Problem:
+    """Two Poisson rates with few events, so that their logarithms are skewed: gamma posteriors."""
+    rng, n_rows = np.random.default_rng(1), 600
+    group = np.arange(n_rows) % 2
+    y = rng.permutation(np.repeat([1, 0], [9, n_rows - 9]))
+    prior = np.array([2.0, 50.0])
+    with pm.Model() as model:
+        rate = pm.Gamma("rate", *prior, shape=2)
+        pm.Poisson("y", rate[group], observed=y)
+    shape = prior[0] + np.bincount(group, weights=y)
+    scale = 1.0 / (prior[1] + np.bincount(group))
+    return Problem(model, Target(lambda rng: np.log(rng.gamma(shape, scale)), _with_products))
+
+
+def stretched(point: NDArray, rng: np.random.Generator) -> tuple[NDArray, float]:
+    """A user's function that is not symmetric: its steps are longer the larger the point."""
+    scales = 0.1 + 0.4 * np.exp(point + 4.0)
+    new = point + scales * rng.normal(size=point.size)
+    back = 0.1 + 0.4 * np.exp(new + 4.0)
+    squares = ((new - point) / scales) ** 2 - ((new - point) / back) ** 2
+    return new, float((0.5 * squares + np.log(scales) - np.log(back)).sum())
+
+
+# ---------------------------------------------------------------------- orthonormal matrices
+
+
+def unit_vector() -> Problem:
+    """A direction in space, seen along the axes with noise: a von Mises-Fisher posterior."""
+    x = np.tile(np.eye(3), (20, 1))
+    y = (x @ np.array([0.6, 0.0, 0.8]))[:, None] + np.random.default_rng(2).normal(0, 3, (60, 1))
+    with pm.Model() as model:
+        W = UniformStiefel("W", n=3, p=1)
+        pm.Normal("y", pm.math.dot(x, W), 3.0, observed=y)
+    natural = (x.T @ y)[:, 0] / 9.0
+    size = np.linalg.norm(natural)
+    posterior = stats.vonmises_fisher(natural / size, size)
+    return Problem(
+        model, Target(lambda rng: posterior.rvs(1, random_state=rng).ravel(), _with_products)
+    )
+
+
+def rotation_or_reflection() -> Problem:
+    """An orthogonal matrix in the plane, of either determinant; drawn on a fine grid of angles."""
+    rng, noise = np.random.default_rng(3), 3.0
+    x = rng.normal(size=(60, 2))
+    y = x @ np.array([[0.6, -0.8], [0.8, 0.6]]) + noise * rng.normal(size=(60, 2))
+    with pm.Model() as model:
+        W = UniformStiefel("W", n=2, p=2)
+        pm.Normal("y", pm.math.dot(x, W), noise, observed=y)
+    cross = x.T @ y / noise**2  # all that the likelihood has of the rows, as W W' = I
+    angles = np.linspace(0.0, 2 * np.pi, 20_000, endpoint=False)
+
+    def matrices(angles: NDArray) -> NDArray:
+        turns = np.stack([np.cos(angles), -np.sin(angles), np.sin(angles), np.cos(angles)], -1)
+        return np.concatenate([turns, turns * [1.0, -1.0, 1.0, -1.0]])
+
+    log_density = matrices(angles) @ cross.ravel()
+    cumulative = np.cumsum(np.exp(log_density - log_density.max()))
+
+    def draw(rng: np.random.Generator) -> NDArray:
+        place = int(np.searchsorted(cumulative, rng.random() * cumulative[-1]))
+        angle = angles[place % angles.size] + rng.uniform(0.0, angles[1])
+        return matrices(np.array([angle]))[place // angles.size]
+
+    return Problem(model, Target(draw, _with_products))
+
+
+# ---------------------------------------------------------------------- variable selection
+
+
+def selection() -> Problem:
+    """Three coefficients that are in the model or not: eight models, each with a normal part."""
+    rng, slab, rate = np.random.default_rng(4), 0.5, 1.0
+    x = rng.normal(size=(60, 3))
+    x[:, 1] += 0.7 * x[:, 0]
+    y = x @ np.array([0.3, 0.0, 0.2]) + rng.normal(size=60)
+    with pm.Model() as model:
+        gamma = InclusionIndicators("gamma", 3, pm.Poisson.dist(rate))
+        beta = SpikeAndSlab("beta", gamma, pm.Normal.dist(0.0, slab))
+        pm.Normal("y", pm.math.dot(x, beta), 1.0, observed=y)
+    subsets = np.array(list(product([False, True], repeat=3)))
+    log_weights, parts = [], []
+    for subset in subsets:
+        k, inside = subset.sum(), x[:, subset]
+        precision = inside.T @ inside + np.eye(k) / slab**2
+        mean = np.linalg.solve(precision, inside.T @ y)
+        log_weight = 0.5 * (mean @ precision @ mean - np.linalg.slogdet(precision)[1])
+        log_weight += stats.poisson(rate).logpmf(k) - np.log(comb(3, k)) - k * np.log(slab)
+        log_weights.append(log_weight)
+        parts.append((mean, np.linalg.cholesky(np.linalg.inv(precision)) if k else np.eye(0)))
+    weights = np.exp(np.array(log_weights) - max(log_weights))
+    weights /= weights.sum()
+
+    def draw(rng: np.random.Generator) -> NDArray:
+        number = int(rng.choice(len(subsets), p=weights))
+        mean, root = parts[number]
+        beta = np.zeros(3)
+        beta[subsets[number]] = mean + root @ rng.normal(size=mean.size)
+        return np.concatenate([subsets[number], beta])
+
+    return Problem(model, Target(draw, _with_products))
+
+
+# ---------------------------------------------------------------------- binary fields
+
+
+def field() -> Problem:
+    """Six binary variables with a factor for each triple: 64 configurations."""
+    model = triples_field(spread=0.6, n_entries=6)
+    configurations = np.array(list(product([0, 1], repeat=6)))
+    log_density = model.compile_logp()
+    values = np.array([float(log_density({"x": each})) for each in configurations])
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+
+    def draw(rng: np.random.Generator) -> NDArray:
+        return configurations[rng.choice(len(configurations), p=weights)].astype(float)
+
+    return Problem(model, Target(draw, _with_products))
+
+
+def _exact(proposal) -> Callable[[], AusterityMH]:
+    return lambda: AusterityMH(epsilon=0.0, proposal=proposal)
+
+
+def _gibbs(scan: str) -> Callable[[], AusterityGibbs]:
+    return lambda: AusterityGibbs(epsilon=0.0, likelihood=["factors"], scan=scan)
+
+
+SUBJECTS = {
+    "random walk": Subject(rates, _exact(RandomWalkProposal())),
+    "MALA": Subject(rates, _exact(LangevinProposal())),
+    "Langevin on small batches": Subject(rates, _exact(LangevinProposal(batch_size=50))),
+    "a user's function": Subject(rates, _exact(stretched)),
+    "Crank-Nicolson": Subject(
+        rates, lambda: AusterityMH(proposal=CrankNicolsonProposal(0.7), **_ALMOST_EXACT)
+    ),
+    "mixture": Subject(rates, lambda: AusterityMH(proposal=ProposalMixture(), **_ALMOST_EXACT)),
+    "unit vector": Subject(unit_vector, _exact(StiefelProposal())),
+    "orthogonal matrix": Subject(rotation_or_reflection, _exact(StiefelProposal())),
+    "reversible jump": Subject(
+        selection, _exact(ReversibleJumpProposal("beta", "gamma", birth_scale=0.3))
+    ),
+    "Gibbs, random scan": Subject(field, _gibbs("random")),
+    "Gibbs, systematic scan": Subject(field, _gibbs("systematic"), reversible=False),
+}

@@ -1,0 +1,52 @@
+"""Are ranks uniform, and do two samples come from the same distribution? P-values."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+__all__ = ["chi_square_of_ranks", "rank_among", "same_distribution"]
+
+
+def rank_among(value: float, others: NDArray, rng: np.random.Generator) -> int:
+    """How many of the others are smaller, equal ones counted at random.
+
+    With ties broken so, the rank of one of L + 1 exchangeable numbers is uniform on 0, ..., L,
+    also if they are discrete.
+    """
+    smaller, equal = int((others < value).sum()), int((others == value).sum())
+    return smaller + int(rng.integers(0, equal + 1))
+
+
+def chi_square_of_ranks(ranks: NDArray, n_ranks: int, n_bins: int = 10) -> float:
+    """P-value of the hypothesis that ranks are uniform on 0, ..., n_ranks - 1.
+
+    Parameters
+    ----------
+    ranks : int array, shape (n,)
+        Independent ranks.
+    n_ranks : int
+        Number of possible ones.
+    n_bins : int
+        Largest number of bins; fewer if `n_ranks` is not a multiple of it or if fewer than
+        five ranks are expected in each.
+    """
+    possible = [k for k in range(2, n_bins + 1) if n_ranks % k == 0 and ranks.size >= 5 * k]
+    if not possible:
+        raise ValueError(f"{ranks.size} ranks of {n_ranks} are too few for a test")
+    counts = np.bincount(ranks * max(possible) // n_ranks, minlength=max(possible))
+    return float(stats.chisquare(counts).pvalue)
+
+
+def same_distribution(first: NDArray, second: NDArray) -> float:
+    """P-value of the hypothesis that two independent samples have the same distribution.
+
+    The Kolmogorov-Smirnov test for numbers with many values, and a chi-square test of the table of
+    counts for those with few: it is exact for the former, and holds for the latter.
+    """
+    values = np.unique(np.concatenate([first, second]))
+    if values.size > 20:
+        return float(stats.ks_2samp(first, second).pvalue)
+    if values.size == 1:
+        return 1.0
+    table = np.array([[(sample == value).sum() for value in values] for sample in (first, second)])
+    return float(stats.chi2_contingency(table, correction=False).pvalue)

@@ -1,0 +1,201 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from examples.hostile_models import cell, tables
+from examples.hostile_models.__main__ import RESULTS
+from examples.hostile_models.horseshoe import horseshoe_moments
+from examples.hostile_models.moments import Moments, gaussian, quadrature
+from examples.hostile_models.processes import how_it_ended
+from examples.hostile_models.references import quantities_of, read, summaries, write
+from examples.hostile_models.registry import HOSTILE_MODELS, HostileModel, hostile
+from examples.hostile_models.verdicts import Found, Record, errors_of, verdict_of
+
+REFERENCE = {"a": Moments(1.0, 2.0)}
+
+
+def record(mean=1.0, sd=2.0, mean_error=0.0, sd_error=0.0, r_hat=1.0, **words):
+    return Record({"a": Found(Moments(mean, sd, mean_error, sd_error), r_hat, 1e3)}, **words)
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        ("run", "verdict"),
+        [
+            (record(), "right"),
+            (record(said=["a warning that was not needed"]), "right"),
+            (record(mean=1.19), "right"),
+            (record(mean=1.21), "SILENT"),
+            (record(sd=2.19), "right"),
+            (record(sd=1.79), "SILENT"),
+            (record(sd=math.nan), "SILENT"),
+            (record(r_hat=1.09), "right"),
+            (record(r_hat=1.7), "SILENT"),
+            (record(mean=9.0, said=["we are sorry"]), "warned"),
+            (record(mean=9.0, foreign=["overflow"]), "SILENT"),
+            (record(foreign=["overflow"]), "rude"),
+            (Record(error="DataError: no", refused=True), "refused"),
+            (Record(error="LinAlgError: no"), "rude"),
+        ],
+    )
+    def test_each(self, run, verdict):
+        assert verdict_of(run, REFERENCE) == verdict
+
+    def test_without_a_posterior_no_answer_is_right(self):
+        assert verdict_of(record(), None) == "SILENT"
+        assert verdict_of(record(said=["there is no posterior"]), None) == "warned"
+
+    def test_monte_carlo_error_is_allowed_for_but_not_without_end(self):
+        quantile = stats.norm.isf(0.001 / 4)
+        (precise,) = errors_of(record(mean_error=0.02).found, REFERENCE).values()
+        assert precise.mean_bound == pytest.approx(0.1 + quantile * 0.01)
+        (stuck,) = errors_of(record(mean_error=50.0, sd_error=math.inf).found, REFERENCE).values()
+        assert stuck.mean_bound == pytest.approx(0.1 + quantile / 20.0)
+        assert stuck.spread_bound == pytest.approx(0.1 + quantile / math.sqrt(800.0))
+
+    def test_a_correct_run_is_seldom_wrong(self, rng):
+        """400 independent draws of a normal distribution, against bounds without the 0.1."""
+        draws = rng.normal(1.0, 2.0, size=(2_000, 400))
+        wrong = 0
+        for values in draws:
+            errors = (2.0 / 20.0, 2.0 / math.sqrt(800.0))
+            found = {"a": Found(Moments(values.mean(), values.std(ddof=1), *errors), 1.0, 400.0)}
+            (each,) = errors_of(found, REFERENCE).values()
+            wrong += abs(each.mean) > each.mean_bound - 0.1
+            wrong += abs(each.spread) > each.spread_bound - 0.1
+        assert wrong <= stats.binom.isf(1e-4, 2_000, 0.001)
+
+
+class TestReferences:
+    def test_quadrature_of_two_dimensions(self):
+        found = quadrature(
+            lambda x, y: (-0.5 * ((x - 5.0) / 1e-3) ** 2 - y)[:, 0],
+            {"x": (-100.0, 100.0), "y": (0.0, 1e3)},
+        )
+        assert found["x"].mean == pytest.approx(5.0) and found["x"].sd == pytest.approx(1e-3)
+        assert found["y"].mean == pytest.approx(1.0, rel=2e-2)
+        assert found["y"].sd == pytest.approx(1.0, rel=2e-2)
+
+    def test_gaussian(self, rng):
+        x = rng.normal(size=(50, 1))
+        y = x[:, 0] + rng.normal(size=50)
+
+        def log_density(b):
+            return -0.5 * ((y - b * x[:, 0]) ** 2).sum(axis=1) - 0.5 * b[:, 0] ** 2 / 4.0
+
+        expected = quadrature(log_density, {"b[0]": (-3.0, 3.0)})["b[0]"]
+        found = gaussian("b", x, y, prior_sd=2.0)["b[0]"]
+        np.testing.assert_allclose([found.mean, found.sd], [expected.mean, expected.sd], rtol=1e-3)
+
+    def test_horseshoe(self, rng):
+        """One coefficient, against quadrature over it and the product of the two scales."""
+        x = rng.normal(size=(20, 1))
+        y = 0.4 * x[:, 0] + rng.normal(size=20)
+        grid = np.linspace(-15.0, 15.0, 1_201)
+        log_1, log_2 = grid[:, None], grid[None, :]
+        # both logs of half-Cauchy variables have density exp(t) / (1 + exp(2 t))
+        log_prior = log_1 + log_2 - np.logaddexp(0, 2 * log_1) - np.logaddexp(0, 2 * log_2)
+        spread = np.exp(log_1 + log_2)
+        square, cross = x[:, 0] @ x[:, 0], x[:, 0] @ y
+        precision = square + spread**-2.0
+        log_weight = log_prior - np.log(spread * np.sqrt(precision)) + cross**2 / precision / 2.0
+        weight = np.exp(log_weight - log_weight.max())
+        mean = (weight * cross / precision).sum() / weight.sum()
+        second = (weight * (1 / precision + (cross / precision) ** 2)).sum() / weight.sum()
+        found = horseshoe_moments(x, y, n_draws=20_000)["beta[0]"]
+        assert abs(found.mean - mean) < 4.0 * found.mean_error < 0.1
+        assert abs(found.sd - math.sqrt(second - mean**2)) < 4.0 * found.sd_error < 0.1
+
+    def test_files(self, tmp_path):
+        for right in (REFERENCE, None):
+            write(tmp_path / "a.json", right)
+            assert read(tmp_path / "a.json") == right
+
+    def test_summaries_of_tiny_numbers(self, rng):
+        draws = {"a": 1e-200 * rng.normal(3.0, 1.0, size=(4, 2_000))}
+        ((moments, r_hat, ess),) = summaries(draws).values()
+        assert moments.mean == pytest.approx(3e-200, rel=0.03)
+        assert moments.sd == pytest.approx(1e-200, rel=0.05)
+        assert moments.mean_error == pytest.approx(1e-200 / math.sqrt(8_000), rel=0.1)
+        assert moments.sd_error == pytest.approx(1e-200 / math.sqrt(16_000), rel=0.1)
+        assert r_hat < 1.01 and ess > 6_000
+
+    QUICK = ("square", "tiny_responses", "change_point", "posterior_at_a_bound", "unscaled_columns")
+
+    @pytest.mark.parametrize("name", QUICK)
+    def test_those_in_the_repository_are_found_again(self, name):
+        found = HOSTILE_MODELS[name].answer()
+        kept = read(RESULTS / "references" / f"{name}.json")
+        assert found.keys() == kept.keys()
+        for key, moments in kept.items():
+            numbers = [found[key].mean, found[key].sd]
+            np.testing.assert_allclose(numbers, [moments.mean, moments.sd], 1e-6, 1e-9)
+
+
+class TestModels:
+    def test_there_are_enough(self):
+        assert len(HOSTILE_MODELS) >= 30
+
+    @pytest.mark.parametrize("name", HOSTILE_MODELS)
+    def test_each_has_a_right_answer_about_its_variables(self, name):
+        each = HOSTILE_MODELS[name]
+        right = read(RESULTS / "references" / f"{name}.json")
+        assert (right is None) == (each.answer is None)
+        variables = {variable.name for variable in each.build().free_RVs}
+        assert {key.partition("[")[0] for key in right or {}} <= variables
+
+    def test_names_are_used_once(self):
+        with pytest.raises(ValueError, match="name of its own"):
+            hostile(None)(HOSTILE_MODELS["square"].write)
+
+
+class TestRuns:
+    def test_a_run_is_kept_and_shown(self, tmp_path):
+        two = HOSTILE_MODELS["two_rows"]
+        done = cell.run(two, {"draws": 200, "tune": 200, "chains": 2})
+        assert not done.error and set(done.found) == {"mu", "sigma"}
+        cell.write(tmp_path / "two.json", done)
+        kept = cell.read(tmp_path / "two.json")
+        assert kept.found == done.found and kept.said == done.said
+        right = read(RESULTS / "references" / "two_rows.json")
+        text = tables.table({"two_rows": kept}, {"two_rows": right})
+        assert "| `two_rows`: Mean and spread of two rows. |" in text and "Of 1 models" in text
+
+    def test_errors_are_told_apart(self):
+        def without_data():
+            """No data."""
+            import pymc as pm
+
+            pm.Normal("a")
+
+        ours = cell.run(HostileModel("a", "b", without_data, None), cell.QUICK)
+        assert ours.refused and ours.error.startswith("DataError")
+
+        def without_model():
+            """No model."""
+            raise ZeroDivisionError("what a library says")
+
+        foreign = cell.run(HostileModel("a", "b", without_model, None), cell.QUICK)
+        assert not foreign.refused and foreign.error == "ZeroDivisionError: what a library says"
+
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forks of a process with threads
+    def test_a_process_that_does_not_end(self):
+        def forever():
+            while True:
+                pass
+
+        assert how_it_ended(len, [], seconds=10) == ""
+        assert "1 s of processor time" in how_it_ended(forever, seconds=1)
+
+    def test_quantities_are_entries_of_variables(self):
+        import xarray
+
+        posterior = xarray.Dataset(
+            {"a": (("chain", "draw"), np.zeros((2, 3))),
+             "b": (("chain", "draw", "i"), np.arange(12.0).reshape(2, 3, 2))}
+        )  # fmt: skip
+        found = quantities_of(type("Run", (), {"posterior": posterior}))
+        assert list(found) == ["a", "b[0]", "b[1]"]
+        np.testing.assert_array_equal(found["b[1]"], [[1, 3, 5], [7, 9, 11]])
