@@ -91,7 +91,7 @@ def find_anchor(
     start : array, shape (d,)
         Where the search starts.
     rows, exact : Derivatives
-        See `pymc_austerity.model.compile_derivatives`.
+        See `pymc_austerity.model.Derivatives`.
     row_function : callable
         ``f(proposed, current, *block)``: differences of the rows in a block.
     source : RowSource

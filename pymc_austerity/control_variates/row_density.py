@@ -34,7 +34,7 @@ class RowDensity:
     Parameters
     ----------
     rows, exact : Derivatives
-        Of the two parts; see `pymc_austerity.model.compile_derivatives`.
+        Of the two parts; see `pymc_austerity.model.Derivatives`.
     parts : sequence of (RowSource, float)
         Rows, and how many each of them stands for.
     dtype : numpy.dtype

@@ -73,7 +73,7 @@ def compile_gathered_differences(
     Parameters
     ----------
     row_likelihood, vars, shared, point, compile_kwargs
-        As in `compile_differences`.
+        As in `compile_row_differences`.
     positions_dtype : dtype
         Of the positions.
 

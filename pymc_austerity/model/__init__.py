@@ -1,8 +1,9 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
-from pymc_austerity.model.compile import CompiledDifferences, compile_differences
+from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
+from pymc_austerity.model.kernel import Kernel, kernel_of, verify_kernel
 from pymc_austerity.model.predictors import (
     Dense,
     Gathered,
@@ -18,31 +19,36 @@ from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.taylor import (
     Derivatives,
-    compile_derivatives,
+    compile_exact_derivatives,
     compile_residuals,
+    compile_row_derivatives,
 )
 from pymc_austerity.model.verify import verify
 
 __all__ = [
-    "CompiledDifferences",
     "Dense",
     "Derivatives",
     "Gathered",
+    "Kernel",
     "Predictor",
     "PredictorDerivatives",
     "RowLeaf",
     "RowLikelihood",
     "RowStructure",
     "Single",
-    "compile_derivatives",
-    "compile_differences",
+    "compile_exact_derivatives",
+    "compile_exact_difference",
     "compile_gradient",
     "compile_residuals",
+    "compile_row_derivatives",
+    "compile_row_differences",
     "explain",
     "find_predictors",
+    "kernel_of",
     "predictor_derivatives",
     "row_length_deterministics",
     "split_log_density",
     "verify",
+    "verify_kernel",
     "verify_predictors",
 ]

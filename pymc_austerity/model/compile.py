@@ -1,45 +1,26 @@
 """Compiled differences of the log-density between two points."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, clone_replace, join_nonshared_inputs
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["CompiledDifferences", "compile_differences"]
+__all__ = ["compile_exact_difference", "compile_row_differences"]
 
 
-@dataclass(frozen=True)
-class CompiledDifferences:
-    """Functions of two points, both raveled vectors of shape (d,).
-
-    Attributes
-    ----------
-    rows : callable
-        ``rows(proposed, current, *leaf_rows)``: differences of the log-likelihoods of the rows
-        given, float64 array, shape (m,), nats.
-    exact : callable
-        ``exact(proposed, current)``: difference of the exact part, float64, 0-d, nats.
-    """
-
-    rows: Callable[..., NDArray[np.float64]]
-    exact: Callable[..., NDArray[np.float64]]
-
-
-def compile_differences(
+def compile_row_differences(
     row_likelihood: RowLikelihood,
     vars: Sequence[Variable],
     shared: Mapping[Variable, Variable],
     point: Mapping[str, NDArray],
     *,
     compile_kwargs: dict[str, Any] | None = None,
-) -> CompiledDifferences:
-    """Compile the differences of the row part and of the exact part between two points.
+) -> Callable[..., NDArray]:
+    """Compile the differences of the row part between two points.
 
     Differences are taken in the graph, in the precision of the model, and only then turned into
     float64: in float32, log-densities that were rounded one by one would cancel.
@@ -60,37 +41,64 @@ def compile_differences(
 
     Returns
     -------
-    CompiledDifferences
-        They trust their inputs: arrays of the right dtype, nothing else. A failed check of
-        parameters gives -inf, or is left out if the model has ``check_bounds=False``.
+    callable
+        ``f(proposed, current, *leaf_rows)``: differences of the log-likelihoods of the rows given
+        between two raveled points of shape (d,), float64 array, shape (m,), nats. It trusts its
+        inputs: arrays of the right dtype, nothing else. A failed check of parameters gives -inf,
+        or is left out if the model has ``check_bounds=False``.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import compile_differences, split_log_density
+    >>> from pymc_austerity.model import compile_row_differences, split_log_density
     >>> with pm.Model() as model:
     ...     mu = pm.Normal("mu")
     ...     _ = pm.Normal("y", mu, 1.0, observed=np.arange(10.0))
-    >>> differences = compile_differences(
+    >>> differences = compile_row_differences(
     ...     split_log_density(model), model.value_vars, {}, model.initial_point(),
     ...     compile_kwargs={"mode": "FAST_COMPILE"},
     ... )
-    >>> differences.rows(np.array([1.0]), np.array([0.0]), np.array([0.0, 2.0]))
+    >>> differences(np.array([1.0]), np.array([0.0]), np.array([0.0, 2.0]))
     array([-0.5,  1.5])
     """
-    placeholders = [leaf.placeholder for leaf in row_likelihood.leaves]
-    graphs, current = join_nonshared_inputs(
-        dict(point), [row_likelihood.rows, row_likelihood.exact], list(vars), dict(shared)
-    )
+    points, difference = _difference(row_likelihood.rows, vars, shared, point)
+    inputs = [*points, *[leaf.placeholder for leaf in row_likelihood.leaves]]
+    return compiled(row_likelihood.model, inputs, difference, compile_kwargs)
+
+
+def compile_exact_difference(
+    row_likelihood: RowLikelihood,
+    vars: Sequence[Variable],
+    shared: Mapping[Variable, Variable],
+    point: Mapping[str, NDArray],
+    *,
+    compile_kwargs: dict[str, Any] | None = None,
+) -> Callable[..., NDArray]:
+    """Compile the difference of the exact part between two points.
+
+    Parameters
+    ----------
+    row_likelihood, vars, shared, point, compile_kwargs
+        As in `compile_row_differences`.
+
+    Returns
+    -------
+    callable
+        ``f(proposed, current)``: float64 array, 0-d, nats.
+    """
+    points, difference = _difference(row_likelihood.exact, vars, shared, point)
+    return compiled(row_likelihood.model, points, difference, compile_kwargs)
+
+
+def _difference(
+    graph: Variable,
+    variables: Sequence[Variable],
+    shared: Mapping[Variable, Variable],
+    point: Mapping[str, NDArray],
+) -> tuple[list[Variable], Variable]:
+    """Raveled points, the proposed one first, and the difference of a graph between them."""
+    (old,), current = join_nonshared_inputs(dict(point), [graph], list(variables), dict(shared))
     proposed = current.type("proposed")
-    rows, exact = (
-        (new - old).astype("float64")
-        for new, old in zip(
-            clone_replace(graphs, {current: proposed}, rebuild_strict=False), graphs, strict=True
-        )
-    )
-    model = row_likelihood.model
-    rows_function = compiled(model, [proposed, current, *placeholders], rows, compile_kwargs)
-    exact_function = compiled(model, [proposed, current], exact, compile_kwargs)
-    return CompiledDifferences(rows_function, exact_function)
+    (new,) = clone_replace([old], {current: proposed}, rebuild_strict=False)
+    return [proposed, current], (new - old).astype("float64")

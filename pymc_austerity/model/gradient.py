@@ -35,7 +35,7 @@ def compile_gradient(
     likelihood : RowLikelihood
         The split log-density.
     variables, shared, point, compile_kwargs
-        As in `compile_differences`.
+        As in `compile_row_differences`.
     order : {0, 1, 2}
         Order of the expansion of the log-density that is subtracted.
 

@@ -20,7 +20,12 @@ from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["Derivatives", "compile_derivatives", "compile_residuals"]
+__all__ = [
+    "Derivatives",
+    "compile_exact_derivatives",
+    "compile_residuals",
+    "compile_row_derivatives",
+]
 
 
 class Derivatives(NamedTuple):
@@ -39,53 +44,67 @@ class Derivatives(NamedTuple):
     hessian: Callable[..., NDArray]
 
 
-def compile_derivatives(
+def compile_row_derivatives(
     likelihood: RowLikelihood,
     variables: Sequence,
     shared: Mapping,
     point: Mapping[str, NDArray],
     *,
     compile_kwargs: dict[str, Any] | None = None,
-) -> tuple[Derivatives, Derivatives]:
-    """Compile gradients and Hessians of the row part and of the exact part.
+) -> Derivatives:
+    """Compile gradient and Hessian of the row part.
 
-    Only the gradient of the rows is worth the seconds that it takes to compile; NumPy evaluates
-    the others, where it can do so fast.
+    Only the gradient is worth the seconds that it takes to compile; NumPy evaluates the Hessian,
+    where it can do so fast.
 
     Parameters
     ----------
     likelihood : RowLikelihood
         The split log-density.
     variables, shared, point, compile_kwargs
-        As in `compile_differences`.
-
-    Returns
-    -------
-    rows, exact : Derivatives
+        As in `compile_row_differences`.
 
     Raises
     ------
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    (rows, exact), theta = join_nonshared_inputs(
-        point, [likelihood.rows, likelihood.exact], variables, shared
-    )
-    size = sum(np.size(point[variable.name]) for variable in variables)
-    rows_inputs = [theta, *(leaf.placeholder for leaf in likelihood.leaves)]
+    (rows,), theta = join_nonshared_inputs(point, [likelihood.rows], variables, shared)
+    inputs = [theta, *(leaf.placeholder for leaf in likelihood.leaves)]
     model = likelihood.model
-    rows_first, rows_second = _derivatives(rows.sum(), theta, size)
-    first, second = _derivatives(exact, theta, size)
-    return (
-        Derivatives(
-            compiled(model, rows_inputs, rows_first, compile_kwargs),
-            _hessian(model, rows_inputs, rows_second, compile_kwargs),
-        ),
-        Derivatives(
-            interpreted(model, [theta], first) or compiled(model, [theta], first, compile_kwargs),
-            _hessian(model, [theta], second, compile_kwargs),
-        ),
+    first, second = _derivatives(rows.sum(), theta, _size(variables, point))
+    return Derivatives(
+        compiled(model, inputs, first, compile_kwargs),
+        _hessian(model, inputs, second, compile_kwargs),
     )
+
+
+def compile_exact_derivatives(
+    likelihood: RowLikelihood,
+    variables: Sequence,
+    shared: Mapping,
+    point: Mapping[str, NDArray],
+    *,
+    compile_kwargs: dict[str, Any] | None = None,
+) -> Derivatives:
+    """Make gradient and Hessian of the exact part, by NumPy where it can do so fast.
+
+    Parameters
+    ----------
+    likelihood, variables, shared, point, compile_kwargs
+        As in `compile_row_derivatives`, and so is what is raised.
+    """
+    (exact,), theta = join_nonshared_inputs(point, [likelihood.exact], variables, shared)
+    model = likelihood.model
+    first, second = _derivatives(exact, theta, _size(variables, point))
+    return Derivatives(
+        interpreted(model, [theta], first) or compiled(model, [theta], first, compile_kwargs),
+        _hessian(model, [theta], second, compile_kwargs),
+    )
+
+
+def _size(variables: Sequence, point: Mapping[str, NDArray]) -> int:
+    return sum(np.size(point[variable.name]) for variable in variables)
 
 
 class _Product(NamedTuple):
@@ -151,7 +170,7 @@ def compile_residuals(
     likelihood : RowLikelihood
         The split log-density.
     variables, shared, point, compile_kwargs
-        As in `compile_differences`.
+        As in `compile_row_differences`.
     order : {1, 2}
         Order of the expansion.
 

@@ -9,7 +9,6 @@ from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
     Anchor,
     NoAnchorError,
-    ResidualFunction,
     differences_of_all,
     find_anchor,
     influence_scores,
@@ -22,13 +21,14 @@ from pymc_austerity.deciding.sampling import (
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import compile_derivatives, compile_residuals
+from pymc_austerity.model import compile_exact_derivatives
 from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
     StratifiedWindows,
 )
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_functions import Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.strata import has_room_for_strata, stratify
 
@@ -52,7 +52,6 @@ class Plan(NamedTuple):
 def control_variate_plan(
     problem: Problem,
     settings: Settings,
-    row_function: RowFunction,
     *,
     anchor: NDArray | None,
     say: Say,
@@ -69,31 +68,31 @@ def control_variate_plan(
     reason = _impossible(problem)
     if reason:
         return None, reason
-    rows, kwargs = ArrayRows(problem.likelihood.arrays), problem.compile_kwargs
     try:
-        derivatives = compile_derivatives(*problem.parts, compile_kwargs=kwargs)
+        expanded = expanded_rows(problem, settings.order)
+        exact = compile_exact_derivatives(*problem.parts, compile_kwargs=problem.compile_kwargs)
         say("finding the posterior mode")
         found = find_anchor(
             problem.start,
-            *derivatives,
-            row_function,
-            rows,
+            expanded.derivatives,
+            exact,
+            expanded.differences,
+            ArrayRows(problem.likelihood.arrays),
             rng=problem.prepared.rng,
             order=settings.order,
             at=anchor,
         )
-        residuals = compile_residuals(*problem.parts, order=settings.order, compile_kwargs=kwargs)
+        residuals = expanded.residuals(found.point)
     except NoAnchorError as error:
         return None, str(error)
     except underivable:
         return None, "an operation of the likelihood has no second derivative"
     say("measuring the influence of the rows")
-    function = ResidualFunction(residuals, found.point.astype(problem.start.dtype))
     where = "the mode" if anchor is None else "the anchor given"
     if settings.by_influence and has_room_for_strata(settings):
-        return _stratified(function, found, where, rows, problem, settings), ""
+        return _stratified(residuals, found, where, problem, settings), ""
     _refuse_too_few_for_strata(settings)
-    return _uniform(function, found, where, problem, settings), ""
+    return _uniform(residuals, found, where, problem, settings), ""
 
 
 def _refuse_too_few_for_strata(settings: Settings) -> None:
@@ -116,14 +115,15 @@ def _impossible(problem: Problem) -> str:
 
 
 def _uniform(
-    function: ResidualFunction,
+    residuals: Residuals,
     anchor: Anchor,
     where: str,
     problem: Problem,
     settings: Settings,
 ) -> Plan:
     order = problem.prepared.rng.permutation(problem.likelihood.n_rows)
-    source = SharedRows(problem.likelihood.arrays, order)
+    function, arrays = residuals
+    source = SharedRows(arrays, order)
     sampling, summary = uniform_sampling(function, source, settings, of_residuals=True)
     summary = f"control variates of order {anchor.order} about {where}; {summary}"
     if settings.by_influence:
@@ -132,14 +132,15 @@ def _uniform(
 
 
 def _stratified(
-    function: ResidualFunction,
+    residuals: Residuals,
     anchor: Anchor,
     where: str,
-    rows: ArrayRows,
     problem: Problem,
     settings: Settings,
 ) -> Plan:
-    rng, dtype = problem.prepared.rng, function.anchor.dtype
+    rng, dtype = problem.prepared.rng, problem.start.dtype
+    function, arrays = residuals
+    rows = ArrayRows(arrays)
     pairs = [
         (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))
         for _ in range(_PILOT_PAIRS)
@@ -147,7 +148,7 @@ def _stratified(
     scores = influence_scores(function, pairs, rows)
     checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
     order, strata, n_take_all = stratify(scores, checked, settings, rng)
-    source = SharedRows(problem.likelihood.arrays, order)
+    source = SharedRows(arrays, order)
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)

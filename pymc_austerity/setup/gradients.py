@@ -42,6 +42,8 @@ class RowGradients:
         Where the gradients of the rows are expanded; None if they are not.
     n_rows, batch_size : int
         Rows there are, and rows of a mini-batch.
+    n_leaves : int
+        Arrays of a block that the function takes; what follows is for decisions.
     decisions : {"metropolis", "barker", "none"}
         Who decides about proposals.
     dtype : numpy.dtype
@@ -53,12 +55,14 @@ class RowGradients:
     anchor: Anchor | None
     n_rows: int
     batch_size: int
+    n_leaves: int
     decisions: Literal["metropolis", "barker", "none"]
     dtype: np.dtype
 
     def draw(self, rng: np.random.Generator) -> "BatchGradient":
         """A new mini-batch."""
-        return BatchGradient(self, list(self.rows.begin(rng).read(self.batch_size)))
+        blocks = self.rows.begin(rng).read(self.batch_size)
+        return BatchGradient(self, [block[: self.n_leaves] for block in blocks])
 
 
 class BatchGradient:
@@ -164,6 +168,7 @@ def with_gradients(
         anchor,
         n_rows,
         batch_size,
+        len(problem.likelihood.leaves),
         settings.description.acceptance,
         start.dtype,
     )

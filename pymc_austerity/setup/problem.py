@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from pymc_austerity._pymc import (
     discrete_types,
     make_shared_replacements,
 )
-from pymc_austerity.model import RowLikelihood
+from pymc_austerity.model import RowLikelihood, RowStructure, find_predictors
 from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.model_inputs import raveled
@@ -64,6 +65,11 @@ class Problem:
     def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
         """What the functions of `pymc_austerity.model` that compile begin with."""
         return self.likelihood, self.variables, self.shared, self.prepared.point
+
+    @cached_property
+    def structure(self) -> RowStructure | str:
+        """The linear predictors that rows are functions of, or why there are none."""
+        return find_predictors(*self.parts)
 
 
 def pose(prepared: PreparedModel, variables: Sequence, compile_kwargs: dict[str, Any]) -> Problem:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import compile_differences
+from pymc_austerity.model import compile_exact_difference
 from pymc_austerity.proposals import (
     GaussianApproximation,
     Layout,
@@ -22,6 +22,7 @@ from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.posterior_mean import about_mean
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
+from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
 
@@ -109,24 +110,23 @@ def _posterior_ratio(
 ) -> PosteriorRatio:
     say("compiling")
     start, kwargs = problem.start, problem.compile_kwargs
-    compiled = compile_differences(*problem.parts, compile_kwargs=kwargs)
-    compiled.exact(start, start)  # what is called once is ready when the chains start
+    exact = compile_exact_difference(*problem.parts, compile_kwargs=kwargs)
+    exact(start, start)  # what is called once is ready when the chains start
     reason = ""
     if settings.order and not always_exact(settings, problem.likelihood.n_rows):
         plan, reason = None, "its variables cannot move in every direction"
         if is_unconstrained(problem.variables, problem.model, proposal):
-            plan, reason = control_variate_plan(
-                problem, settings, compiled.rows, anchor=anchor, say=say
-            )
+            plan, reason = control_variate_plan(problem, settings, anchor=anchor, say=say)
         if plan is not None:
-            return PosteriorRatio(compiled.exact, *plan)
+            return PosteriorRatio(exact, *plan)
         _refuse_without_control_variates(settings, reason)
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
-    compiled.rows(start, start, *source.window(0, 1))
-    sampling, summary = uniform_sampling(compiled.rows, source, settings)
+    differences = row_differences(problem)
+    differences(start, start, *source.window(0, 1))
+    sampling, summary = uniform_sampling(differences, source, settings)
     summary += f"; no control variates because {reason}" if reason else ""
-    return PosteriorRatio(compiled.exact, compiled.rows, source, sampling, None, summary)
+    return PosteriorRatio(exact, differences, source, sampling, None, summary)
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:

@@ -11,9 +11,10 @@ from scipy.special import expit, log_expit
 from pymc_austerity._pymc import underivable
 from pymc_austerity.control_variates import ResidualFunction
 from pymc_austerity.model import (
-    compile_derivatives,
-    compile_differences,
+    compile_exact_derivatives,
     compile_residuals,
+    compile_row_derivatives,
+    compile_row_differences,
     split_log_density,
     taylor,
 )
@@ -52,7 +53,7 @@ class Compiled:
         )
         self.indices = np.sort(rng.choice(split.n_rows, min(N_TAKEN, split.n_rows), replace=False))
         self.block = self.block_of(self.indices)
-        self.differences = compile_differences(*self.arguments, compile_kwargs=NO_C).rows
+        self.differences = compile_row_differences(*self.arguments, compile_kwargs=NO_C)
 
     def block_of(self, indices):
         return [np.ascontiguousarray(leaf.array[indices]) for leaf in self.split.leaves]
@@ -65,7 +66,10 @@ class Compiled:
         return compile_residuals(*self.arguments, order=order, compile_kwargs=NO_C)
 
     def derivatives(self):
-        return compile_derivatives(*self.arguments, compile_kwargs=NO_C)
+        return (
+            compile_row_derivatives(*self.arguments, compile_kwargs=NO_C),
+            compile_exact_derivatives(*self.arguments, compile_kwargs=NO_C),
+        )
 
     def point(self, vector):
         sizes = np.cumsum([int(np.prod(shape)) for _, shape in self.info])[:-1]
@@ -213,7 +217,7 @@ def test_extreme_logits(form, mode, rng):
     model = logistic_model(form, x, y)
     split = split_log_density(model)
     arguments = (split, list(model.value_vars), {}, model.initial_point())
-    rows, _ = compile_derivatives(*arguments, compile_kwargs={"mode": mode})
+    rows = compile_row_derivatives(*arguments, compile_kwargs={"mode": mode})
     residuals = compile_residuals(*arguments, compile_kwargs={"mode": mode})
     one = np.ones(1)
     p, q = expit(x), expit(-x)
@@ -243,7 +247,7 @@ def test_an_operation_without_derivative_is_told():
         pm.CustomDist("y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30))
     arguments = (split_log_density(model), list(model.value_vars), {}, model.initial_point())
     with pytest.raises(underivable):
-        compile_derivatives(*arguments, compile_kwargs=NO_C)
+        compile_row_derivatives(*arguments, compile_kwargs=NO_C)
     with pytest.raises(underivable):
         compile_residuals(*arguments, compile_kwargs=NO_C)
 

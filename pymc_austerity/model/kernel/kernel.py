@@ -29,6 +29,8 @@ class Kernel:
         Python code.
     order : {0, 1, 2}
         Order of the expansion about the anchor; 0 for plain differences.
+    n_predictors : int
+        Linear predictors of a row, k.
     types : tuple of (str, int)
         Dtype and ndim of the arrays of a block.
     starts : unsigned int array
@@ -40,6 +42,7 @@ class Kernel:
 
     source: str
     order: int
+    n_predictors: int
     types: tuple[tuple[str, int], ...]
     starts: NDArray[np.uint64]
     entries: NDArray[np.int64] | None
@@ -58,6 +61,19 @@ class Kernel:
         out = np.empty(len(block[0]))
         self._function(self.ordered(proposed), self.ordered(current), self.starts, out, *block)
         return out
+
+    @property
+    def n_constants(self) -> int:
+        """Numbers that are stored for each row: 2k + k(k+1)/2, or 0 for plain differences."""
+        k = self.n_predictors
+        return 2 * k + k * (k + 1) // 2 if self.order > 0 else 0
+
+    def differences(
+        self, proposed: NDArray, current: NDArray, *block: NDArray
+    ) -> NDArray[np.float64]:
+        """Plain differences of rows, nats, shape (m,), whatever the order; without constants."""
+        no_expansion = [np.zeros((len(block[0]), self.n_constants))] * (self.order > 0)
+        return self(proposed, current, *block, *no_expansion)
 
     def ordered(self, point: NDArray) -> NDArray[np.float64]:
         """Entries of a point as the compiled function takes them."""
@@ -116,7 +132,8 @@ def written_kernel(
         source = source_of(layout, len(structure.leaves), order)
     except NoKernelError as refusal:
         return refusal.reason
-    return Kernel(source, order, _types(structure), *_positions(layout))
+    k = len(structure.etas)
+    return Kernel(source, order, k, _types(structure), *_positions(layout))
 
 
 def _types(structure: RowStructure) -> tuple[tuple[str, int], ...]:

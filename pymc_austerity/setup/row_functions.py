@@ -1,0 +1,157 @@
+"""Functions of the rows that set-up and decisions need, by way of linear predictors or without."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Differentiable, ResidualFunction
+from pymc_austerity.deciding.sampling import RowFunction
+from pymc_austerity.errors import NotRowwiseError
+from pymc_austerity.model import (
+    Kernel,
+    PredictorDerivatives,
+    compile_residuals,
+    compile_row_derivatives,
+    compile_row_differences,
+    kernel_of,
+    predictor_derivatives,
+    verify_kernel,
+)
+from pymc_austerity.rows import ArrayRows, blocks_of
+from pymc_austerity.setup.problem import Problem
+
+__all__ = ["ExpandedRows", "Residuals", "expanded_rows", "row_differences"]
+
+_MOST_STORED = 8
+"""Predictors of a row beyond which its derivatives at the anchor would take more memory than its
+data: two numbers for each of them and one for each pair."""
+
+_ROWS_TO_VERIFY = 200
+_JITTER = 0.1
+
+
+class Residuals(NamedTuple):
+    """Row differences less their expansion about an anchor.
+
+    Attributes
+    ----------
+    function : callable
+        ``f(proposed, current, *block)``, nats.
+    arrays : list of arrays, each of shape (n_rows, ...)
+        What the blocks consist of: the data of the rows, and what is known of them at the anchor.
+    """
+
+    function: RowFunction
+    arrays: list[NDArray]
+
+
+@dataclass(frozen=True, eq=False)
+class ExpandedRows:
+    """Functions of rows that are expanded about an anchor.
+
+    Attributes
+    ----------
+    derivatives : Derivatives
+        Gradients and Hessians of the rows.
+    differences : callable
+        ``f(proposed, current, *block)``: differences of the rows, nats.
+    residuals : callable
+        From an anchor to the `Residuals` about it.
+    """
+
+    derivatives: Differentiable
+    differences: RowFunction
+    residuals: Callable[[NDArray[np.float64]], Residuals]
+
+
+def row_differences(problem: Problem) -> RowFunction:
+    """Compiled differences of the rows: ``f(proposed, current, *block)``, nats."""
+    kernel = _kernel(problem, order=0)
+    if kernel is not None:
+        return kernel
+    return compile_row_differences(*problem.parts, compile_kwargs=problem.compile_kwargs)
+
+
+def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
+    """Derivatives, differences and residuals of the rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to sample.
+    order : {1, 2}
+        Of the expansion.
+
+    Raises
+    ------
+    NotImplementedError, NullTypeGradError
+        An operation of the model has no derivative.
+    """
+    kwargs, structure = problem.compile_kwargs, problem.structure
+    derivatives: Differentiable
+    if isinstance(structure, str):
+        derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
+        return _by_graph(problem, derivatives, order)
+    derivatives = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
+    few = len(structure.etas) <= _MOST_STORED
+    kernel = _kernel(problem, order) if few else None
+    if kernel is None:
+        return _by_graph(problem, derivatives, order)
+    return _by_kernel(problem, derivatives, kernel)
+
+
+def _by_graph(problem: Problem, derivatives: Differentiable, order: int) -> ExpandedRows:
+    """Functions that PyTensor compiles."""
+    kwargs, dtype = problem.compile_kwargs, problem.start.dtype
+
+    def residuals(anchor: NDArray[np.float64]) -> Residuals:
+        function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
+        return Residuals(
+            ResidualFunction(function, anchor.astype(dtype)), problem.likelihood.arrays
+        )
+
+    differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    return ExpandedRows(derivatives, differences, residuals)
+
+
+def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kernel) -> ExpandedRows:
+    """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
+    arrays = problem.likelihood.arrays
+
+    def residuals(anchor: NDArray[np.float64]) -> Residuals:
+        constants = np.empty((problem.likelihood.n_rows, kernel.n_constants))
+        done = 0
+        for block in blocks_of(ArrayRows(arrays)):
+            some = derivatives.anchor_constants(anchor, *block)
+            constants[done : done + len(some)] = some
+            done += len(some)
+        return Residuals(kernel, [*arrays, constants])
+
+    return ExpandedRows(derivatives, kernel.differences, residuals)
+
+
+def _kernel(problem: Problem, order: int) -> Kernel | None:
+    """The compiled function of the predictors; None where there is none."""
+    structure, model = problem.structure, problem.model
+    if isinstance(structure, str):
+        return None
+    kernel = kernel_of(structure, order, check_bounds=model.check_bounds)
+    if isinstance(kernel, str):
+        return None
+    rng = np.random.default_rng(0)
+    rows = rng.integers(problem.likelihood.n_rows, size=_ROWS_TO_VERIFY)
+    start = problem.start.astype(np.float64)
+    is_real = problem.layout.n_categories == 0
+    points = [start + _JITTER * is_real * rng.standard_normal(start.size) for _ in range(3)]
+    wrong = verify_kernel(
+        kernel, structure, model, ArrayRows(problem.likelihood.arrays).take(rows), points
+    )
+    if wrong:
+        raise NotRowwiseError(
+            f"the log-likelihood of {', '.join(map(repr, problem.likelihood.subsampled))} cannot "
+            f"be evaluated because {wrong}: please report it, and use NUTS for this model."
+        )
+    return kernel
