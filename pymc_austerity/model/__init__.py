@@ -3,7 +3,7 @@
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
-from pymc_austerity.model.kernel import Kernel, kernel_of, verify_kernel
+from pymc_austerity.model.kernel import Kernel, kernel_of
 from pymc_austerity.model.predictors import (
     Dense,
     Gathered,
@@ -13,7 +13,6 @@ from pymc_austerity.model.predictors import (
     Single,
     find_predictors,
     predictor_derivatives,
-    verify_predictors,
 )
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
@@ -23,7 +22,8 @@ from pymc_austerity.model.taylor import (
     compile_residuals,
     compile_row_derivatives,
 )
-from pymc_austerity.model.verify import verify
+from pymc_austerity.model.verify import RowFunction, verify
+from pymc_austerity.model.verify_differences import verify_differences
 
 __all__ = [
     "Dense",
@@ -32,6 +32,7 @@ __all__ = [
     "Kernel",
     "Predictor",
     "PredictorDerivatives",
+    "RowFunction",
     "RowLeaf",
     "RowLikelihood",
     "RowStructure",
@@ -49,6 +50,5 @@ __all__ = [
     "row_length_deterministics",
     "split_log_density",
     "verify",
-    "verify_kernel",
-    "verify_predictors",
+    "verify_differences",
 ]

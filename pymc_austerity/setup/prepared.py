@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.model import (
+    RowFunction,
     RowLikelihood,
     row_length_deterministics,
     split_log_density,
@@ -35,15 +36,22 @@ class PreparedModel:
         Exact part and row part of the log-density.
     point : dict
         Point at which it was verified.
+    rows : callable
+        ``f(values, rows)``: log-likelihoods of some rows in NumPy, nats.
     rng : numpy.random.Generator
         Source of the order of the rows and of what else set-up draws.
     """
 
     def __init__(
-        self, likelihood: RowLikelihood, point: Mapping[str, NDArray], rng: np.random.Generator
+        self,
+        likelihood: RowLikelihood,
+        point: Mapping[str, NDArray],
+        rows: RowFunction,
+        rng: np.random.Generator,
     ) -> None:
         self.likelihood = likelihood
         self.point = point
+        self.rows = rows
         self.rng = rng
         self._shuffled: SharedRows | None = None
 
@@ -70,7 +78,7 @@ def prepare(
     say("cutting the model's graph to rows")
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
     say("verifying the cut")
-    verify(split, point, rng=generator)
+    rows = verify(split, point, rng=generator)
     for name in row_length_deterministics(split):
         warnings.warn(
             f"Deterministic {name!r} has one entry per row ({split.n_rows:,}), which PyMC computes "
@@ -79,4 +87,4 @@ def prepare(
             AusterityWarning,
             stacklevel=4,
         )
-    return PreparedModel(split, point, generator)
+    return PreparedModel(split, point, rows, generator)

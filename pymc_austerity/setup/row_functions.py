@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Differentiable, ResidualFunction
 from pymc_austerity.deciding.sampling import RowFunction
-from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model import (
     Kernel,
     PredictorDerivatives,
@@ -18,7 +17,7 @@ from pymc_austerity.model import (
     compile_row_differences,
     kernel_of,
     predictor_derivatives,
-    verify_kernel,
+    verify_differences,
 )
 from pymc_austerity.rows import ArrayRows, blocks_of
 from pymc_austerity.setup.problem import Problem
@@ -28,9 +27,6 @@ __all__ = ["ExpandedRows", "Residuals", "expanded_rows", "row_differences"]
 _MOST_STORED = 8
 """Predictors of a row beyond which its derivatives at the anchor would take more memory than its
 data: two numbers for each of them and one for each pair."""
-
-_ROWS_TO_VERIFY = 200
-_JITTER = 0.1
 
 
 class Residuals(NamedTuple):
@@ -91,16 +87,16 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         An operation of the model has no derivative.
     """
     kwargs, structure = problem.compile_kwargs, problem.structure
-    derivatives: Differentiable
     if isinstance(structure, str):
         derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
         return _by_graph(problem, derivatives, order)
-    derivatives = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
+    by_predictors = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
+    _verify(problem, by_predictors.differences)
     few = len(structure.etas) <= _MOST_STORED
     kernel = _kernel(problem, order) if few else None
     if kernel is None:
-        return _by_graph(problem, derivatives, order)
-    return _by_kernel(problem, derivatives, kernel)
+        return _by_graph(problem, by_predictors, order)
+    return _by_kernel(problem, by_predictors, kernel)
 
 
 def _by_graph(problem: Problem, derivatives: Differentiable, order: int) -> ExpandedRows:
@@ -135,23 +131,17 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
 
 def _kernel(problem: Problem, order: int) -> Kernel | None:
     """The compiled function of the predictors; None where there is none."""
-    structure, model = problem.structure, problem.model
+    structure = problem.structure
     if isinstance(structure, str):
         return None
-    kernel = kernel_of(structure, order, check_bounds=model.check_bounds)
+    kernel = kernel_of(structure, order, check_bounds=problem.model.check_bounds)
     if isinstance(kernel, str):
         return None
-    rng = np.random.default_rng(0)
-    rows = rng.integers(problem.likelihood.n_rows, size=_ROWS_TO_VERIFY)
-    start = problem.start.astype(np.float64)
-    is_real = problem.layout.n_categories == 0
-    points = [start + _JITTER * is_real * rng.standard_normal(start.size) for _ in range(3)]
-    wrong = verify_kernel(
-        kernel, structure, model, ArrayRows(problem.likelihood.arrays).take(rows), points
-    )
-    if wrong:
-        raise NotRowwiseError(
-            f"the log-likelihood of {', '.join(map(repr, problem.likelihood.subsampled))} cannot "
-            f"be evaluated because {wrong}: please report it, and use NUTS for this model."
-        )
+    _verify(problem, kernel.differences)
     return kernel
+
+
+def _verify(problem: Problem, differences: RowFunction) -> None:
+    likelihood, variables, _, point = problem.parts
+    rows, rng = problem.prepared.rows, np.random.default_rng(0)
+    verify_differences(differences, likelihood, rows, variables, point, rng=rng)

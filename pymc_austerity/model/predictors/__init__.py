@@ -12,7 +12,6 @@ from pymc_austerity.model.predictors.structure import (
     RowStructure,
     Single,
 )
-from pymc_austerity.model.predictors.verify import verify_predictors
 
 __all__ = [
     "Dense",
@@ -23,5 +22,4 @@ __all__ = [
     "Single",
     "find_predictors",
     "predictor_derivatives",
-    "verify_predictors",
 ]

@@ -25,6 +25,8 @@ class PredictorDerivatives:
 
     Attributes
     ----------
+    values : callable
+        ``f(point, *block)``: log-likelihoods of the rows, shape (m,), nats.
     gradient : callable
         ``f(point, *block)``: sums over the block of the log-likelihoods in nats and of their
         gradients, shape (d,).
@@ -38,10 +40,17 @@ class PredictorDerivatives:
         the upper triangle of the second ones, row by row.
     """
 
+    values: Callable[..., NDArray[np.float64]]
     gradient: Callable[..., tuple[NDArray, NDArray[np.float64]]]
     hessian: Callable[..., NDArray[np.float64]]
     sparse_hessian: Callable[..., sparse.csr_matrix]
     anchor_constants: Callable[..., NDArray[np.float64]]
+
+    def differences(
+        self, proposed: NDArray, current: NDArray, *block: NDArray
+    ) -> NDArray[np.float64]:
+        """Differences of the log-likelihoods of rows between two points, shape (m,), nats."""
+        return self.values(proposed, *block) - self.values(current, *block)
 
 
 def predictor_derivatives(
@@ -88,13 +97,17 @@ def predictor_derivatives(
         on_rows, exact = designs(block), point.astype(np.float64)
         return on_rows, [design.eta(exact) for design in on_rows]
 
+    def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        _, etas = at(point, block)
+        return first(*etas, *block)[0]
+
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
-        values, *slopes = first(*etas, *block)
+        log_densities, *slopes = first(*etas, *block)
         total = np.zeros(structure.size)
         for design, slope in zip(on_rows, slopes, strict=True):
             design.add_transposed(slope, total)
-        return np.asarray(values.sum()), total
+        return np.asarray(log_densities.sum()), total
 
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         on_rows, etas = at(point, block)
@@ -118,7 +131,7 @@ def predictor_derivatives(
         slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
         return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
 
-    return PredictorDerivatives(gradient, hessian, sparse_hessian, anchor_constants)
+    return PredictorDerivatives(values, gradient, hessian, sparse_hessian, anchor_constants)
 
 
 # ------------------------------------------------------------------ of the function

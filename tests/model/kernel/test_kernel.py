@@ -10,7 +10,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model.kernel import Kernel, kernel_of, store, verify_kernel
+from pymc_austerity.model.kernel import Kernel, kernel_of, store
 from pymc_austerity.model.kernel.kernel import written_kernel
 from pymc_austerity.model.predictors import Dense, Gathered, Predictor, Single
 from tests.model.kernel.structures import leaf, run_by_python, structure
@@ -201,19 +201,6 @@ def test_an_operation_without_a_rule_is_a_reason(rng):
     predictor = Predictor((Single(0, x.placeholder),), None, "eta")
     made = structure([predictor], lambda eta, y: pt.gammaincc(y + 1, eta), [x, y], 1)
     assert kernel_of(made, 0) == "the operation GammaIncC has no rule"
-
-
-@pytest.mark.parametrize("order", [0, 2])
-def test_verification(order, rng, three_points):
-    made = normal(rng)
-    kernel = kernel_of(made, order)
-    block = [leaf.array[:10] for leaf in made.leaves]
-    assert verify_kernel(kernel, made, pm.Model(), block, three_points) is None
-    wrong = Kernel(
-        kernel.source.replace("(-0.5)", "(-0.4)"),
-        kernel.order, kernel.types, kernel.starts, kernel.entries,
-    )  # fmt: skip
-    assert "differs" in verify_kernel(wrong, made, pm.Model(), block, three_points)
 
 
 def test_pickling(rng, three_points):

@@ -1,0 +1,54 @@
+"""The numerical guard of faster ways to evaluate rows."""
+
+import numpy as np
+import pytest
+
+from pymc_austerity.errors import NotRowwiseError
+from pymc_austerity.model import (
+    find_predictors,
+    kernel_of,
+    predictor_derivatives,
+    split_log_density,
+    verify,
+    verify_differences,
+)
+from tests.zoo.all_shapes import SHAPES
+
+
+class Verified:
+    """A split model whose cut was verified."""
+
+    def __init__(self, name, rng):
+        self.model = SHAPES[name].build(53)
+        self.point, self.rng = self.model.initial_point(), rng
+        self.split = split_log_density(self.model, point=self.point)
+        self.rows = verify(self.split, self.point, rng=rng)
+        self.variables = list(self.model.value_vars)
+        self.structure = find_predictors(self.split, self.variables, {}, self.point)
+
+    def check(self, differences):
+        verify_differences(
+            differences, self.split, self.rows, self.variables, self.point, rng=self.rng
+        )
+
+
+@pytest.mark.parametrize("name", ["logistic", "slopes_by_group", "student_t"])
+def test_what_is_right_passes(name, rng):
+    verified = Verified(name, rng)
+    verified.check(predictor_derivatives(verified.structure, verified.model).differences)
+    verified.check(kernel_of(verified.structure, 2).differences)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda differences: differences * (1.0 + 1e-5),
+        lambda differences: np.roll(differences, 1),
+        lambda differences: np.where(np.arange(differences.size) == 7, np.nan, differences),
+    ],
+)
+def test_what_is_wrong_is_an_error_that_names_the_likelihood(wrong, rng):
+    verified = Verified("logistic", rng)
+    kernel = kernel_of(verified.structure, 0)
+    with pytest.raises(NotRowwiseError, match=r"of 'y' differs.*please report"):
+        verified.check(lambda *arguments: wrong(kernel(*arguments)))
