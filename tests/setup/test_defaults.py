@@ -108,7 +108,7 @@ def logistic_run():
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"control_variates": 1}, {"control_variates": 2}, {"strata": None}]
+    "settings", [{}, {"control_variates": 1}, {"control_variates": 2}, {"sampling": "windows"}]
 )
 def test_closed_form_of_a_linear_regression(settings):
     model = linear()
@@ -220,7 +220,7 @@ def test_explain_says_why_there_are_no_control_variates(build, settings, reason)
     assert re.search(f"no control variates because {reason}", line)
     assert step.anchor is None
     assert isinstance(step.proposal, RandomWalkProposal)
-    with pytest.raises(SettingError, match=f"cannot be had because {reason}: use "):
+    with pytest.raises(SettingError, match=f"is not possible because {reason}: use "):
         built(model, control_variates=2, **settings)
 
 

@@ -33,7 +33,7 @@ ANCHOR = Anchor(
 
 def gradients(rows, batch_size, anchor=None):
     return RowGradients(
-        gradient, rows, anchor, N_ROWS, batch_size, "metropolis", np.dtype("float64")
+        gradient, rows, anchor, N_ROWS, batch_size, 1, "metropolis", np.dtype("float64")
     )
 
 

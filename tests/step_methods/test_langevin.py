@@ -17,7 +17,7 @@ from pymc_austerity.sequential import BarkerTest
 from tests.running import QUIET
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 
-PAPER = {"control_variates": None, "strata": None, "batch_size": 100}
+PAPER = {"control_variates": None, "sampling": "windows", "batch_size": 100}
 SLOW = {"compile_kwargs": {"mode": "FAST_COMPILE"}}  # quick to compile
 N_ROWS = 300
 
