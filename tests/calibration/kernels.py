@@ -76,12 +76,14 @@ def kernel_of(problem: Problem, step: AusterityMH | AusterityGibbs, seed: int = 
     return kernel
 
 
+def _with_neighbors(points: NDArray) -> NDArray:
+    """Entries, and products of neighbors."""
+    return np.hstack([points, points[:, :-1] * points[:, 1:]])
+
+
 def _with_products(points: NDArray) -> NDArray:
-    """Entries, their squares where they are not binary, and products of neighbors."""
-    parts = [points, points[:, :-1] * points[:, 1:]]
-    if np.unique(points).size > 2:
-        parts.append(points**2)
-    return np.hstack(parts)
+    """Entries, products of neighbors, and squares."""
+    return np.hstack([_with_neighbors(points), points**2])
 
 
 # ---------------------------------------------------------------------- two Poisson rates
@@ -205,7 +207,7 @@ def field() -> Problem:
     def draw(rng: np.random.Generator) -> NDArray:
         return configurations[rng.choice(len(configurations), p=weights)].astype(float)
 
-    return Problem(model, Target(draw, _with_products))
+    return Problem(model, Target(draw, _with_neighbors))
 
 
 def _exact(proposal) -> Callable[[], AusterityMH]:
