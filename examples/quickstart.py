@@ -162,7 +162,11 @@ def main():
     settings = {}
     if options.paper:
         draws *= 10  # a random walk moves slowly
-        settings = {"control_variates": None, "sampling": "windows", "proposal": RandomWalkProposal()}
+        settings = {
+            "control_variates": None,
+            "sampling": "windows",
+            "proposal": RandomWalkProposal(),
+        }
 
     visits, covariates = load_visits()
     print(f"{len(visits):,} person-years, {visits.mean():.2f} visits to a doctor on average\n")

@@ -10,9 +10,6 @@ from pymc_austerity.rows import Block, RowSource, sum_over_rows
 
 __all__ = ["Differentiable", "RowDensity"]
 
-_ENTRIES = 32_768
-"""Rows times dimensions of a Hessian at once: what is computed on the way stays in the cache."""
-
 
 class Differentiable(Protocol):
     """First and second derivatives of a function of a point, and maybe of a block of rows."""
@@ -77,14 +74,7 @@ class RowDensity:
     def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row part, shape (d, d)."""
         at = point.astype(self._dtype)
-        n_rows = max(_ENTRIES // at.size, 1)
-
-        def block_hessian(block: Block) -> NDArray[np.float64]:
-            starts = range(0, len(block[0]), n_rows)
-            pieces = ([array[start : start + n_rows] for array in block] for start in starts)
-            return np.sum([self._rows.hessian(at, *piece) for piece in pieces], axis=0)
-
-        return _symmetric(self._sum(block_hessian))
+        return _symmetric(self._sum(lambda block: self._rows.hessian(at, *block)))
 
     def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the exact part, shape (d, d)."""

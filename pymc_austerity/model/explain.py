@@ -25,7 +25,6 @@ def explain(
         What to describe.
     vars : sequence of variables, optional
         Value variables of the step; then the description says what happens to the others.
-
     structure : RowStructure or str, optional
         Result of `find_predictors`; then the description names the linear predictors of the rows.
 

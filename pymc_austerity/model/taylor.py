@@ -27,6 +27,9 @@ __all__ = [
     "compile_row_derivatives",
 ]
 
+_ENTRIES = 32_768
+"""Rows times dimensions of a Hessian at once: what is computed on the way stays in the cache."""
+
 
 class Derivatives(NamedTuple):
     """Derivatives of a part of the log-density, for the passes over all rows that set-up takes.
@@ -73,10 +76,8 @@ def compile_row_derivatives(
     inputs = [theta, *(leaf.placeholder for leaf in likelihood.leaves)]
     model = likelihood.model
     first, second = _derivatives(rows.sum(), theta, _size(variables, point))
-    return Derivatives(
-        compiled(model, inputs, first, compile_kwargs),
-        _hessian(model, inputs, second, compile_kwargs),
-    )
+    hessian = _hessian(model, inputs, second, compile_kwargs)
+    return Derivatives(compiled(model, inputs, first, compile_kwargs), _by_piece(hessian))
 
 
 def compile_exact_derivatives(
@@ -101,6 +102,18 @@ def compile_exact_derivatives(
         interpreted(model, [theta], first) or compiled(model, [theta], first, compile_kwargs),
         _hessian(model, [theta], second, compile_kwargs),
     )
+
+
+def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
+    """Sum over pieces of a block that are small enough for what is computed on the way."""
+
+    def of_block(point: NDArray, *block: NDArray) -> NDArray:
+        n_rows = max(_ENTRIES // point.size, 1)
+        starts = range(0, len(block[0]), n_rows)
+        pieces = ([array[start : start + n_rows] for array in block] for start in starts)
+        return np.sum([hessian(point, *piece) for piece in pieces], axis=0)
+
+    return of_block
 
 
 def _size(variables: Sequence, point: Mapping[str, NDArray]) -> int:

@@ -224,4 +224,4 @@ class AusterityMH(MetropolisStep):
         self._begin(problem, blocked=blocked, rng=rng)
         self.decider = Decider(settings, self.target)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
-        self._finish(started, problem)
+        self._finish(started, problem, problem.structure)
