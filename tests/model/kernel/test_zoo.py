@@ -15,9 +15,20 @@ REFUSED = {"hurdle": "GammaIncC"}
 LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not know
 
 
+OFTEN = {
+    "logistic", "student_t", "slopes_by_group", "item_response", "categorical_logits", "hurdle",
+    "ordered_logistic", "mixture_of_regressions", "negative_binomial", "missing_covariates",
+    "zero_inflated", "censored", "multivariate_normal", "switchpoint",
+}  # fmt: skip
+"""Shapes of the usual tier; the others are in the exhaustive one."""
+
+
 def shapes() -> list:
     works = [s for s in SHAPES.values() if s.expect == "works" and s.name not in LABELLED]
-    return [pytest.param(s, id=s.name) for s in works]
+    return [
+        pytest.param(s, id=s.name, marks=[] if s.name in OFTEN else [pytest.mark.exhaustive])
+        for s in works
+    ]
 
 
 @pytest.mark.parametrize("shape", shapes())

@@ -22,8 +22,17 @@ from tests.zoo.all_shapes import SHAPES
 N_ROWS = 53
 
 
-def shapes():
-    return [pytest.param(s, id=s.name) for s in SHAPES.values() if s.expect != "refused"]
+SINGLE_PRECISION = {"logistic", "student_t", "slopes_by_group", "item_response", "hurdle"}
+"""Shapes that are tested in single precision as well; all of them are in the exhaustive tier."""
+
+
+def cases():
+    for shape in SHAPES.values():
+        if shape.expect == "refused":
+            continue
+        yield pytest.param(shape, "float64", id=f"{shape.name}-float64")
+        marks = [] if shape.name in SINGLE_PRECISION else [pytest.mark.exhaustive]
+        yield pytest.param(shape, "float32", id=f"{shape.name}-float32", marks=marks)
 
 
 def structured(write, rng, **settings):
@@ -32,15 +41,14 @@ def structured(write, rng, **settings):
     return Structured(model, rng, settings)
 
 
-@pytest.fixture(params=["float64", "float32"])
-def precision(request):
-    with pytensor.config.change_flags(floatX=request.param):
-        yield request.param
-
-
-@pytest.mark.parametrize("shape", shapes())
+@pytest.mark.parametrize(("shape", "precision"), cases())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_rows_are_the_function_of_the_predictors(shape, precision, rng):
+    with pytensor.config.change_flags(floatX=precision):
+        check_rows(shape, precision, rng)
+
+
+def check_rows(shape, precision, rng):
     if shape.needs and find_spec(shape.needs) is None:
         pytest.skip(f"{shape.needs} is not installed")
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
