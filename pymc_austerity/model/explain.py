@@ -16,6 +16,7 @@ def explain(
     row_likelihood: RowLikelihood,
     vars: Sequence[Variable] | None = None,
     structure: RowStructure | str | None = None,
+    compiled_as: str = "",
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -27,6 +28,8 @@ def explain(
         Value variables of the step; then the description says what happens to the others.
     structure : RowStructure or str, optional
         Result of `find_predictors`; then the description names the linear predictors of the rows.
+    compiled_as : str
+        What evaluates rows and why, as the end of a sentence; empty to leave it out.
 
     Returns
     -------
@@ -46,6 +49,8 @@ def explain(
     ]
     if structure is not None:
         lines.append(_about_predictors(structure))
+    if compiled_as:
+        lines.append(f"Rows are evaluated by compiling {compiled_as}.")
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
     if local:

@@ -47,6 +47,7 @@ class Plan(NamedTuple):
     sampling: Sampling
     anchor: Anchor
     summary: str
+    compiled_as: str
 
 
 def control_variate_plan(
@@ -122,13 +123,13 @@ def _uniform(
     settings: Settings,
 ) -> Plan:
     order = problem.prepared.rng.permutation(problem.likelihood.n_rows)
-    function, arrays = residuals
+    function, arrays, compiled_as = residuals
     source = SharedRows(arrays, order)
     sampling, summary = uniform_sampling(function, source, settings, of_residuals=True)
     summary = f"control variates of order {anchor.order} about {where}; {summary}"
     if settings.by_influence:
         summary += ", too few for strata"
-    return Plan(function, source, sampling, anchor, summary)
+    return Plan(function, source, sampling, anchor, summary, compiled_as)
 
 
 def _stratified(
@@ -139,7 +140,7 @@ def _stratified(
     settings: Settings,
 ) -> Plan:
     rng, dtype = problem.prepared.rng, problem.start.dtype
-    function, arrays = residuals
+    function, arrays, compiled_as = residuals
     rows = ArrayRows(arrays)
     pairs = [
         (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))
@@ -158,7 +159,7 @@ def _stratified(
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
         f"look{always}"
     )
-    return Plan(function, source, sampling, anchor, summary)
+    return Plan(function, source, sampling, anchor, summary, compiled_as)
 
 
 def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:

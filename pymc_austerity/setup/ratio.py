@@ -32,6 +32,8 @@ class PosteriorRatio:
         Where the row differences are expanded; None if they are not.
     summary : str
         What was chosen and why, in one line.
+    compiled_as : str
+        What evaluates rows and why, as the end of a sentence.
     """
 
     exact_difference: Callable[..., Any]
@@ -40,6 +42,7 @@ class PosteriorRatio:
     sampling: Sampling
     anchor: Anchor | None
     summary: str
+    compiled_as: str
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""

@@ -29,6 +29,24 @@ _MOST_STORED = 8
 data: two numbers for each of them and one for each pair."""
 
 
+_BY_KERNEL = "a small loop that was written for this model"
+
+
+class CompiledRows(NamedTuple):
+    """Differences of rows, and what computes them.
+
+    Attributes
+    ----------
+    function : callable
+        ``f(proposed, current, *block)``, nats.
+    compiled_as : str
+        What was compiled and why, as the end of a sentence.
+    """
+
+    function: RowFunction
+    compiled_as: str
+
+
 class Residuals(NamedTuple):
     """Row differences less their expansion about an anchor.
 
@@ -38,10 +56,13 @@ class Residuals(NamedTuple):
         ``f(proposed, current, *block)``, nats.
     arrays : list of arrays, each of shape (n_rows, ...)
         What the blocks consist of: the data of the rows, and what is known of them at the anchor.
+    compiled_as : str
+        What was compiled and why, as the end of a sentence.
     """
 
     function: RowFunction
     arrays: list[NDArray]
+    compiled_as: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +84,14 @@ class ExpandedRows:
     residuals: Callable[[NDArray[np.float64]], Residuals]
 
 
-def row_differences(problem: Problem) -> RowFunction:
-    """Compiled differences of the rows: ``f(proposed, current, *block)``, nats."""
+def row_differences(problem: Problem) -> CompiledRows:
+    """Compile the differences of the rows."""
     kernel = _kernel(problem, order=0)
-    if kernel is not None:
-        return kernel
-    return compile_row_differences(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    if isinstance(kernel, Kernel):
+        return CompiledRows(kernel, _BY_KERNEL)
+    kwargs = problem.compile_kwargs
+    function = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    return CompiledRows(function, _by_pytensor(kernel))
 
 
 def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
@@ -89,25 +112,32 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     kwargs, structure = problem.compile_kwargs, problem.structure
     if isinstance(structure, str):
         derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
-        return _by_graph(problem, derivatives, order)
+        return _by_graph(problem, derivatives, order, structure)
     by_predictors = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
     _verify(problem, by_predictors.differences)
-    few = len(structure.etas) <= _MOST_STORED
-    kernel = _kernel(problem, order) if few else None
-    if kernel is None:
-        return _by_graph(problem, by_predictors, order)
+    n_predictors = len(structure.etas)
+    kernel: Kernel | str = f"a row has {n_predictors} linear predictors, more than {_MOST_STORED}"
+    if n_predictors <= _MOST_STORED:
+        kernel = _kernel(problem, order)
+    if isinstance(kernel, str):
+        return _by_graph(problem, by_predictors, order, kernel)
     return _by_kernel(problem, by_predictors, kernel)
 
 
-def _by_graph(problem: Problem, derivatives: Differentiable, order: int) -> ExpandedRows:
+def _by_pytensor(reason: str) -> str:
+    return f"the whole graph by PyTensor, because {reason}"
+
+
+def _by_graph(
+    problem: Problem, derivatives: Differentiable, order: int, reason: str
+) -> ExpandedRows:
     """Functions that PyTensor compiles."""
     kwargs, dtype = problem.compile_kwargs, problem.start.dtype
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
         function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
-        return Residuals(
-            ResidualFunction(function, anchor.astype(dtype)), problem.likelihood.arrays
-        )
+        at_anchor = ResidualFunction(function, anchor.astype(dtype))
+        return Residuals(at_anchor, problem.likelihood.arrays, _by_pytensor(reason))
 
     differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
     return ExpandedRows(derivatives, differences, residuals)
@@ -124,20 +154,19 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
             some = derivatives.anchor_constants(anchor, *block)
             constants[done : done + len(some)] = some
             done += len(some)
-        return Residuals(kernel, [*arrays, constants])
+        return Residuals(kernel, [*arrays, constants], _BY_KERNEL)
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
 
 
-def _kernel(problem: Problem, order: int) -> Kernel | None:
-    """The compiled function of the predictors; None where there is none."""
+def _kernel(problem: Problem, order: int) -> Kernel | str:
+    """The compiled function of the predictors, or why there is none."""
     structure = problem.structure
     if isinstance(structure, str):
-        return None
+        return structure
     kernel = kernel_of(structure, order, check_bounds=problem.model.check_bounds)
-    if isinstance(kernel, str):
-        return None
-    _verify(problem, kernel.differences)
+    if isinstance(kernel, Kernel):
+        _verify(problem, kernel.differences)
     return kernel
 
 

@@ -122,11 +122,11 @@ def _posterior_ratio(
         _refuse_without_control_variates(settings, reason)
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
-    differences = row_differences(problem)
+    differences, compiled_as = row_differences(problem)
     differences(start, start, *source.window(0, 1))
     sampling, summary = uniform_sampling(differences, source, settings)
     summary += f"; no control variates because {reason}" if reason else ""
-    return PosteriorRatio(exact, differences, source, sampling, None, summary)
+    return PosteriorRatio(exact, differences, source, sampling, None, summary, compiled_as)
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:

@@ -224,4 +224,6 @@ class AusterityMH(MetropolisStep):
         self._begin(problem, blocked=blocked, rng=rng)
         self.decider = Decider(settings, self.target)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
-        self._finish(started, problem, problem.structure)
+        self._finish(
+            started, problem, structure=problem.structure, compiled_as=self.target.compiled_as
+        )

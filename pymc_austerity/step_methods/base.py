@@ -12,7 +12,7 @@ from pymc_austerity._pymc import (
     get_random_generator,
 )
 from pymc_austerity.errors import StaleDataError
-from pymc_austerity.model import RowStructure, explain
+from pymc_austerity.model import explain
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
@@ -58,15 +58,16 @@ class SubsamplingStep(ArrayStepShared):
         self.phase = Phase.TUNING
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
 
-    def _finish(
-        self, started: float, problem: Problem, structure: RowStructure | str | None = None
-    ) -> None:
-        """Note how long setting up took, and say what was built."""
+    def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
+        """Note how long setting up took, and say what was built.
+
+        What else is known about the rows is for `pymc_austerity.model.explain`.
+        """
         self.reset_tuning()
         self.setup_seconds = time.perf_counter() - started
         types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
         self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
-        self._explanation = explain(problem.likelihood, problem.variables, structure=structure)
+        self._explanation = explain(problem.likelihood, problem.variables, **about_rows)
         _log.info(self.summary)
 
     @property
