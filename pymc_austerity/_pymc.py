@@ -7,6 +7,7 @@ nowhere else, so that a new release is met in one file.
 import functools
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,8 @@ from pytensor.tensor.subtensor import (
 )
 from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import MakeSlice, NoneTypeT, SliceType
+
+from pymc_austerity.errors import AusterityWarning
 
 underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError)
 """What PyTensor raises where it has no derivative."""
@@ -221,9 +224,12 @@ def is_relabelling(op: Any) -> bool:
 
 
 def annotate_conversion(
-    constants_of: Callable[[list[dict]], dict[str, Any]], *, at_end: Callable[[], None]
+    constants_of: Callable[[list[dict]], dict[str, Any]],
+    *,
+    at_end: Callable[[], None],
+    what_is_wrong: Callable[..., str],
 ) -> None:
-    """Write constants of the run to the attributes of ``sample_stats``.
+    """Write constants of the run to the attributes of ``sample_stats``, and warn if it went wrong.
 
     ``pm.sample`` ends by calling ``pm.to_inference_data`` and offers no place for attributes, so
     this wraps it; runs without constants pass through untouched.
@@ -234,6 +240,9 @@ def annotate_conversion(
         From the types of the statistics of all step methods to names and values.
     at_end : callable
         What else is to be done when sampling ends.
+    what_is_wrong : callable
+        ``what_is_wrong(idata, look_at_draws=...)``: a sentence for an `AusterityWarning`, or
+        nothing. Draws are not looked at with ``pm.sample(compute_convergence_checks=False)``.
     """
     convert = pm.to_inference_data
 
@@ -246,6 +255,22 @@ def annotate_conversion(
         for group in ("sample_stats", "warmup_sample_stats") if constants else ():
             if group in idata:
                 idata[group].attrs.update(constants)
+        if constants and "sample_stats" in idata:
+            caller = sys._getframe(1).f_locals
+            checks = bool(caller.get("compute_convergence_checks", True))
+            if sentence := _in_words(what_is_wrong, idata, look_at_draws=checks):
+                # from here to pm.sample, and to who called that
+                warnings.warn(sentence, AusterityWarning, stacklevel=4)
         return idata
 
     pm.to_inference_data = to_inference_data
+
+
+def _in_words(what_is_wrong: Callable[..., str], idata: Any, *, look_at_draws: bool) -> str:
+    try:
+        return what_is_wrong(idata, look_at_draws=look_at_draws)
+    except Exception as error:  # noqa: BLE001  the draws must not be lost for it
+        return (
+            f"The run could not be checked ({type(error).__name__}: {error}): look at r_hat and "
+            "pymc_austerity.diagnostics.audit yourself."
+        )

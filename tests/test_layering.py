@@ -32,7 +32,7 @@ MAY_IMPORT = {
     },
     "step_methods": {
         "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "model",
-        "control_variates", "design", "deciding", "setup",
+        "control_variates", "design", "deciding", "setup", "diagnostics",
     },
     "gibbs": {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",

@@ -61,7 +61,6 @@ def run(hostile: HostileModel, lengths: dict[str, int]) -> Record:
                     cores=1,
                     random_seed=1,
                     progressbar=False,
-                    compute_convergence_checks=False,
                 )
         except Exception as problem:  # noqa: BLE001  whatever ends a run is what we are after
             error = f"{type(problem).__name__}: {problem}"

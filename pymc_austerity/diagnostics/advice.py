@@ -15,10 +15,27 @@ _UNEVEN = 2.0
 _ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
 
+Rule = Callable[[Facts], str | None]
+
 
 def advice_on(facts: Facts) -> list[str]:
-    """What the numbers of a run suggest, most important first; empty if nothing stands out."""
-    return [advice for rule in _RULES if (advice := rule(facts))]
+    """What the numbers of a run suggest, most important first; empty if nothing stands out.
+
+    Nothing is said about cost before chains agree and the error is confirmed.
+    """
+    on_trust = _said(_ON_CHAINS, facts)[:1] + _said(_ON_ERRORS, facts)
+    return on_trust + _said(_ON_LOOKS if on_trust else _ON_LOOKS + _ON_COST, facts)
+
+
+def _said(rules: tuple[Rule, ...], facts: Facts) -> list[str]:
+    return [advice for rule in rules if (advice := rule(facts))]
+
+
+def _disagreement(facts: Facts) -> str | None:
+    if facts.disagreement is None:
+        return None
+    wrong, remedy = facts.disagreement
+    return f"{wrong[0].upper()}{wrong[1:]}: {remedy}."
 
 
 def _broken_promise(facts: Facts) -> str | None:
@@ -184,15 +201,7 @@ def _length_of_random_walk(facts: Facts) -> str | None:
     )
 
 
-_RULES: tuple[Callable[[Facts], str | None], ...] = (
-    _broken_promise,
-    _not_normal,
-    _no_audit,
-    _undecided_audit,
-    _unmoved_chain,
-    _uneven_chains,
-    _most_rows_read,
-    _many_looks,
-    _room_to_spare,
-    _length_of_random_walk,
-)
+_ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement, _uneven_chains)
+_ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
+_ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
+_ON_COST: tuple[Rule, ...] = (_most_rows_read, _room_to_spare, _length_of_random_walk)

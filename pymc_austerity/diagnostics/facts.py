@@ -7,6 +7,8 @@ import pandas as pd
 import xarray as xr
 
 from pymc_austerity.diagnostics.audits import audit_table
+from pymc_austerity.diagnostics.chains import on_chains
+from pymc_austerity.diagnostics.convergence import Convergence, convergence_of
 from pymc_austerity.diagnostics.errors_of_decisions import decision_errors
 from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
@@ -29,6 +31,8 @@ class Facts:
         As `data_usage`, `decision_errors` and `audit` return them.
     promise : str
         Whose the error is that was promised: "promised", by the user, or "allowed by epsilon".
+    convergence : Convergence or None
+        Whether chains agree, where there are draws to tell.
     """
 
     statistics: xr.Dataset
@@ -37,6 +41,12 @@ class Facts:
     errors: pd.DataFrame
     audit: pd.DataFrame
     promise: str
+    convergence: Convergence | None
+
+    @property
+    def disagreement(self) -> tuple[str, str] | None:
+        """What is wrong with the chains, and what to do; None if nothing is."""
+        return on_chains(self.info, self.usage, self.convergence)
 
 
 def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
@@ -50,4 +60,5 @@ def facts_of(idata: Any, promised: float | None, prob: float, step_method: int |
         decision_errors(statistics),
         audit_table(statistics, promised, prob, None),
         "promised" if promised is not None or info.is_designed else "allowed by epsilon",
+        convergence_of(idata),
     )

@@ -91,12 +91,15 @@ def report(
     """
     facts = facts_of(idata, promised, prob, step_method)
     sections = {
+        "How well mixed": _mixed(facts),
         "How exact": _exactness(facts, prob),
         "How cheap": [*_rows_and_looks(facts), _gradients(facts), _accepted(facts), _set_up(facts)],
         "What to change": advice_on(facts) or ["Nothing stands out."],
     }
     pages = [_heading(facts)]
     for title, items in sections.items():
+        if not items:
+            continue
         pages += ["", title, *(_item(text) for text in items if text)]
     return "\n".join(pages)
 
@@ -122,6 +125,21 @@ def _size_of_data(facts: Facts) -> str:
     if facts.info.is_gibbs and n_factors is not None:
         return f", each on {n_rows:,} of {n_factors:,} factors at most"
     return f" on {n_rows:,} rows"
+
+
+# ------------------------------------------------------------------ how well mixed
+
+
+def _mixed(facts: Facts) -> list[str]:
+    """Nothing where draws are few, of one chain, or not there."""
+    found = facts.convergence
+    if found is None:
+        return []
+    return [
+        f"The largest r_hat is {found.r_hat:.2f} ('{found.name}'): "
+        + ("the chains do NOT agree." if found.chains_disagree else "the chains agree."),
+        f"{found.n_draws:,} draws are worth {found.ess:,.0f} at least ('{found.ess_name}').",
+    ]
 
 
 # ------------------------------------------------------------------ how exact

@@ -1,0 +1,113 @@
+"""What the chains of a run say about each other, in words."""
+
+import math
+from collections.abc import Iterator
+
+import pandas as pd
+
+from pymc_austerity.diagnostics.binomial import exact_interval
+from pymc_austerity.diagnostics.convergence import Convergence
+from pymc_austerity.diagnostics.run_info import RunInfo
+
+__all__ = ["on_chains"]
+
+_FACTOR = 3.0
+"""Ratio between two chains, of the rows they read or of what they accept, that needs a reason."""
+_CERTAIN = 0.999
+_SEVERAL_PLACES = (
+    "each mixes where it is, as with several modes; fix what the data leave open, such as a sign "
+    "or an order, or compare the log-densities of the chains"
+)
+
+
+def on_chains(
+    info: RunInfo, usage: pd.DataFrame, convergence: Convergence | None
+) -> tuple[str, str] | None:
+    """What is wrong with the chains, and what to do about it; None if nothing is.
+
+    Parameters
+    ----------
+    info : RunInfo
+        Kind of the run.
+    usage : pandas.DataFrame
+        As `data_usage` returns it.
+    convergence : Convergence or None
+        As `convergence_of` returns it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import statistics_of
+    >>> from pymc_austerity.diagnostics.chains import on_chains
+    >>> from pymc_austerity.diagnostics.convergence import Convergence
+    >>> used = {"n_rows_used": (("chain", "draw"), [[100, 300]])}
+    >>> info = RunInfo(statistics_of(xr.Dataset(used)))
+    >>> usage = pd.DataFrame(
+    ...     {"n_decisions": 500, "rows_median": 9.0, "rows_mean": 9.0, "acceptance": 0.3},
+    ...     index=[0, 1, "all"],
+    ... )
+    >>> wrong, remedy = on_chains(info, usage, Convergence(2, 1000, "tau", 1.5, 9.0, "tau", 3.0))
+    >>> wrong
+    "the 2 chains do not agree ('tau': r_hat 1.50, 9 effective draws of 1,000)"
+    """
+    differences = list(_differences(info, usage.drop(index="all")))
+    if convergence is not None and convergence.chains_disagree:
+        draws = f"{convergence.ess:,.0f} effective draws of {convergence.n_draws:,}"
+        if convergence.ess_name != convergence.name:
+            draws = f"'{convergence.ess_name}': {draws}"
+        r_hat = f"'{convergence.name}': r_hat {convergence.r_hat:.2f}"
+        evidence = "; ".join([f"{r_hat}, {draws}", *differences])
+        remedy = _SEVERAL_PLACES if convergence.has_several_places else _poor_mixing(info)
+        return f"the {convergence.n_chains} chains do not agree ({evidence})", remedy
+    if differences:
+        return f"the chains may be in different places ({'; '.join(differences)})", (
+            "look at their traces, tune longer, and start from other places (initvals)"
+        )
+    if convergence is not None and convergence.is_too_short:
+        error = 1.0 / math.sqrt(convergence.ess)
+        return (
+            f"{convergence.n_draws:,} draws are worth {convergence.ess:,.0f} of "
+            f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
+        ), _poor_mixing(info)
+    return None
+
+
+def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
+    rows = chains[["rows_median", "rows_mean"]].clip(lower=1.0)
+    if (rows.max() > _FACTOR * rows.min()).all():
+        most, least = chains["rows_median"].idxmax(), chains["rows_median"].idxmin()
+        yield (
+            f"chain {most} reads {chains['rows_median'][most]:,.0f} {info.rows} per "
+            f"{info.decision} in the median, chain {least} {chains['rows_median'][least]:,.0f}"
+        )
+    acceptance = chains["acceptance"]
+    if acceptance.isna().any():  # step methods of other kinds record it as well
+        return
+    most, least = acceptance.idxmax(), acceptance.idxmin()
+    low, _ = _interval(chains.loc[most])
+    _, high = _interval(chains.loc[least])
+    if low > _FACTOR * high:
+        what = "changes" if info.is_gibbs else "accepts"
+        yield f"chain {most} {what} {acceptance[most]:.0%}, chain {least} {acceptance[least]:.0%}"
+
+
+def _interval(chain: pd.Series) -> tuple[float, float]:
+    n_decisions = int(chain["n_decisions"])
+    return exact_interval(round(chain["acceptance"] * n_decisions), n_decisions, _CERTAIN)
+
+
+def _poor_mixing(info: RunInfo) -> str:
+    if info.is_gibbs:
+        return "take more draws, or start from other places (initvals)"
+    if set(info.constants("proposal")) == {"RandomWalkProposal"}:
+        why = " (step.summary says why there are no control variates)"
+        reason = why if info.constant("control_variates") == 0 else ""
+        return (
+            f"a random walk{reason} explores this posterior slowly; use NUTS, write the model with "
+            "less dependence between variables, or tune longer and take many more draws"
+        )
+    return (
+        "the proposals do not fit this posterior; use NUTS, write the model with less dependence "
+        "between variables, or tune longer and take more draws"
+    )

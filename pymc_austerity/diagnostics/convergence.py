@@ -1,0 +1,181 @@
+"""Whether chains agree, and how many draws they are worth: the worst entry of the posterior."""
+
+import importlib
+import math
+import os
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+__all__ = ["MIN_DRAWS", "Convergence", "convergence_of"]
+
+MIN_DRAWS = 100
+"""Draws of a chain below which nothing is said, as PyMC does."""
+
+_MAX_R_HAT = 1.05
+"""PyMC mentions 1.01. The split r_hat of m chains that are right is about 1 + m / (effective
+draws), so that 1.05 is 80 effective draws of 4 chains: a mean that is uncertain by 0.11 sd."""
+_MIN_ESS = 100.0
+"""Effective draws of all chains: a mean that is uncertain by a tenth of a standard deviation."""
+_ENOUGH_FOR_ESS = 1_000
+"""Draws of all chains from which on few effective draws are the fault of the sampler."""
+_MIXES = 25.0
+"""Effective draws of each single chain that traverses the place where it is."""
+_N_CANDIDATES = 20
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """The entries of the posterior that are worst.
+
+    Attributes
+    ----------
+    n_chains, n_draws : int
+        Chains, and draws of all of them.
+    name : str
+        Entry with the largest `r_hat`, such as ``"tau"`` or ``"b[3]"``.
+    r_hat : float
+        Its rank-normalized split r_hat.
+    ess : float
+        Fewest effective draws (bulk) of all chains together.
+    ess_name : str
+        The entry that has them.
+    ess_within : float
+        Fewest effective draws of entry `name` in a single chain.
+
+    References
+    ----------
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization,
+    folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian
+    Analysis 16(2), 667-718.
+    """
+
+    n_chains: int
+    n_draws: int
+    name: str
+    r_hat: float
+    ess: float
+    ess_name: str
+    ess_within: float
+
+    @property
+    def chains_disagree(self) -> bool:
+        """Whether chance does not explain how much the chains differ."""
+        return self.r_hat > _MAX_R_HAT
+
+    @property
+    def is_too_short(self) -> bool:
+        """Whether many draws are worth few."""
+        return self.ess < _MIN_ESS and self.n_draws >= _ENOUGH_FOR_ESS
+
+    @property
+    def has_several_places(self) -> bool:
+        """Whether every chain mixes where it is, and they are in different places."""
+        return self.chains_disagree and self.ess_within >= _MIXES
+
+
+def convergence_of(idata: Any) -> Convergence | None:
+    """Look at the draws of a run.
+
+    Of a large posterior, r_hat and effective draws are computed for the 20 entries whose chains
+    differ most by a cheaper measure, the split r_hat of the values as they are.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run.
+
+    Returns
+    -------
+    Convergence or None
+        None for one chain, fewer than 100 draws in each, and where there are no draws or none that
+        vary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics.convergence import convergence_of
+    >>> draws = np.random.default_rng(1).normal(size=(2, 500, 3)) + [[[0, 0, 0]], [[0, 0, 1]]]
+    >>> posterior = xr.Dataset({"b": (("chain", "draw", "k"), draws)})
+    >>> found = convergence_of(xr.DataTree.from_dict({"posterior": posterior}))
+    >>> found.name, round(found.r_hat, 1), found.has_several_places
+    ('b[2]', 1.2, True)
+    """
+    posterior = _posterior(idata)
+    if posterior is None or not {"chain", "draw"} <= set(posterior.sizes):
+        return None
+    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    candidates = _candidates(posterior) if n_chains > 1 and n_draws >= MIN_DRAWS else {}
+    if not candidates:
+        return None
+    draws = xr.Dataset({k: (("chain", "draw"), values) for k, values in candidates.items()})
+    r_hat, ess = _computed("rhat", draws), _computed("ess", draws)
+    name = max(r_hat, key=lambda each: r_hat[each])
+    ess_name = min(ess, key=lambda each: ess[each])
+    within = [_computed("ess", draws[[name]].isel(chain=[i]))[name] for i in range(n_chains)]
+    return Convergence(
+        n_chains, n_chains * n_draws, name, r_hat[name], ess[ess_name], ess_name, min(within)
+    )
+
+
+def _posterior(idata: Any) -> xr.Dataset | None:
+    if isinstance(idata, str | os.PathLike):
+        try:
+            with xr.open_dataset(idata, group="posterior") as dataset:
+                return dataset.load()
+        except (OSError, KeyError, ValueError):
+            return None  # a file of statistics alone
+    group = None if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
+    return group.to_dataset() if isinstance(group, xr.DataTree) else group
+
+
+def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
+    """Draws of the entries whose chains differ most, each of shape (chain, draw)."""
+    ranked: list[tuple[float, str, NDArray]] = []
+    for name, variable in posterior.data_vars.items():
+        if variable.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(variable.dims):
+            continue
+        values = variable.transpose("chain", "draw", ...).values
+        flat = values.reshape(*values.shape[:2], -1)
+        scores = _split_r_hat(flat)
+        worst = np.argsort(-scores, kind="stable")[:_N_CANDIDATES]  # NaN comes last
+        ranked += [
+            (scores[i], f"{name}{_index(i, values.shape[2:])}", flat[..., i].astype(float))
+            for i in worst
+            if not math.isnan(scores[i])
+        ]
+    ranked.sort(key=lambda each: -each[0])
+    return {name: draws for _, name, draws in ranked[:_N_CANDIDATES]}
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> str:
+    return f"[{', '.join(str(i) for i in np.unravel_index(flat, shape))}]" if shape else ""
+
+
+def _split_r_hat(draws: NDArray) -> NDArray:
+    """Split r_hat of every entry, shape (k,), from (chain, draw, k); NaN if it does not vary."""
+    half = draws.shape[1] // 2
+    with np.errstate(all="ignore"):
+        draws = draws / np.maximum(np.abs(draws).max(axis=(0, 1)), np.finfo(float).tiny)
+        halves = (draws[:, :half], draws[:, half : 2 * half])
+        means = np.concatenate([part.mean(axis=1) for part in halves])
+        within = np.concatenate([part.var(axis=1) for part in halves]).mean(axis=0)
+        between = means.var(axis=0, ddof=1)
+        return np.asarray(np.sqrt(1.0 + between / within))
+
+
+def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
+    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself."""
+    arviz = importlib.import_module("arviz_stats" if find_spec("arviz_stats") else "arviz")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # of chains that did not move
+        table = getattr(arviz, name)(draws)
+    values = {str(key): float(value) for key, value in table.items()}
+    unknown = math.inf if name == "rhat" else 1.0  # chains of one value each
+    return {key: unknown if math.isnan(value) else value for key, value in values.items()}

@@ -1,0 +1,94 @@
+"""What is wrong with a run, in one sentence, as soon as sampling ends."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import xarray as xr
+
+from pymc_austerity.diagnostics.audits import audit_table, contradicts
+from pymc_austerity.diagnostics.chains import on_chains
+from pymc_austerity.diagnostics.convergence import MIN_DRAWS, convergence_of
+from pymc_austerity.diagnostics.groups import statistics_of
+from pymc_austerity.diagnostics.run_info import RunInfo
+from pymc_austerity.diagnostics.usage import data_usage
+
+__all__ = ["what_is_wrong"]
+
+_CERTAIN = 0.999
+"""Coverage of the interval by which a promise is withdrawn: one run in 2,000 by chance."""
+
+
+def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
+    """Say in one sentence why a run should not be believed, and what to do.
+
+    Audited decisions are compared with the promise, and chains with each other: r_hat above 1.05,
+    1,000 draws that are worth fewer than 100, medians of rows read or acceptance that differ by more
+    than a factor of 3.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree or Dataset
+        A run.
+    look_at_draws : bool
+        Whether to compute r_hat and effective draws.
+
+    Returns
+    -------
+    str
+        Empty if nothing is wrong, and for runs of fewer than 100 draws in each chain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+    >>> values = {
+    ...     "n_rows_used": 500,
+    ...     "data_fraction": 0.05,
+    ...     "n_looks": 1,
+    ...     "used_all_rows": False,
+    ...     "accepted": 0.3,
+    ...     "n_audited": 1,
+    ...     "n_wrong": 0.2,
+    ... }
+    >>> run = xr.Dataset(
+    ...     {name: (("chain", "draw"), np.full((2, 100), value)) for name, value in values.items()},
+    ...     attrs={"epsilon": 0.05},
+    ... )
+    >>> print(what_is_wrong(run))
+    40 of 200 audited decisions were wrong, which withdraws the promise of 5.00% by epsilon (it
+    bounds one look only): choose a smaller epsilon, or a larger batch_size.
+    """
+    statistics = statistics_of(idata)
+    if statistics.sizes["draw"] < MIN_DRAWS:
+        return ""
+    found = [*_on_promise(statistics), *_on_chains(idata, statistics, look_at_draws)]
+    sentence = "; ".join(f"{wrong}: {remedy}" for wrong, remedy in found)
+    return f"{sentence[0].upper()}{sentence[1:]}." if sentence else ""
+
+
+def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
+    info = RunInfo(statistics)
+    if not {"n_audited", "n_wrong"} <= set(statistics) or info.nothing_to_audit:
+        return
+    row = audit_table(statistics, None, _CERTAIN, None).loc["all"]
+    if not contradicts(row):
+        return
+    source = info.strictness
+    if source == "epsilon" and not info.is_bounded:
+        source += " (it bounds one look only)"
+    yield (
+        f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
+        f"which withdraws the promise of {row['promised']:.2%} by {source}"
+    ), info.fewer_errors
+
+
+def _on_chains(
+    idata: Any, statistics: xr.Dataset, look_at_draws: bool
+) -> Iterator[tuple[str, str]]:
+    if not statistics.sizes["chain"] > 1:
+        return
+    convergence = convergence_of(idata) if look_at_draws else None
+    found = on_chains(RunInfo(statistics), data_usage(statistics), convergence)
+    if found is not None:
+        yield found
