@@ -50,9 +50,9 @@ class Convergence:
 
     References
     ----------
-    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021). Rank-normalization,
-    folding, and localization: an improved R-hat for assessing convergence of MCMC. Bayesian
-    Analysis 16(2), 667-718.
+    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. and Bürkner, P.-C. (2021).
+    Rank-normalization, folding, and localization: an improved R-hat for assessing convergence of
+    MCMC. Bayesian Analysis 16(2), 667-718.
     """
 
     n_chains: int

@@ -21,9 +21,9 @@ _CERTAIN = 0.999
 def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     """Say in one sentence why a run should not be believed, and what to do.
 
-    Audited decisions are compared with the promise, and chains with each other: r_hat above 1.05,
-    1,000 draws that are worth fewer than 100, medians of rows read or acceptance that differ by more
-    than a factor of 3.
+    Audited decisions are compared with the promise, and chains with each other: an r_hat above
+    1.05, at least 1,000 draws that are worth fewer than 100, rows read or shares accepted that
+    differ by more than a factor of 3.
 
     Parameters
     ----------
@@ -77,10 +77,11 @@ def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
     source = info.strictness
     if source == "epsilon" and not info.is_bounded:
         source += " (it bounds one look only)"
-    yield (
+    wrong = (
         f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
         f"which withdraws the promise of {row['promised']:.2%} by {source}"
-    ), info.fewer_errors
+    )
+    yield wrong, info.fewer_errors
 
 
 def _on_chains(

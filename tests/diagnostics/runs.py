@@ -1,5 +1,7 @@
 """Runs of which everything is known, and real ones."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pymc as pm
 import xarray as xr
@@ -50,3 +52,20 @@ def real(build, *, beside=None, draws=200, **settings):
         return pm.sample(
             step=steps, draws=draws, tune=200, chains=2, cores=1, random_seed=1, **QUIET
         )
+
+
+def forms_of(statistics, folder=None, **variables):
+    """A run with these draws, of shape (chain, draw, ...), as either generation returns it."""
+    posterior = xr.Dataset(
+        {
+            name: ((*DIMS, *(f"{name}_dim_{i}" for i in range(np.ndim(values) - 2))), values)
+            for name, values in variables.items()
+        }
+    )
+    groups = {"sample_stats": statistics} | ({"posterior": posterior} if variables else {})
+    tree = xr.DataTree.from_dict(groups)
+    forms = {"tree": tree, "idata": SimpleNamespace(**groups)}
+    if folder is not None:
+        tree.to_netcdf(folder / "forms.nc")
+        forms["file"] = folder / "forms.nc"
+    return forms

@@ -72,7 +72,7 @@ def test_too_few_says_how_many_are_enough():
         ({"accepted": 0.02}, {"proposal": "RandomWalkProposal"}, "steps are too long"),
         ({"accepted": 0.9}, {"proposal": "RandomWalkProposal"}, "steps are too short"),
         ({"accepted": [[1.0], [0.0]]}, {}, "Nothing was accepted in chain 1"),
-        ({"n_rows_used": [[100], [900]]}, {}, "chain 1 reads 900 rows per decision in the median, chain 0 100"),
+        ({"n_rows_used": [[100], [900]]}, {}, "chain 1 reads 900 rows per decision in the median"),
     ],
 )
 def test_one_thing_to_change(changed, attrs, advised):

@@ -1,0 +1,85 @@
+"""The worst entries of a posterior are found, and nothing is said where nothing is known."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from pymc_austerity.diagnostics import convergence
+from pymc_austerity.diagnostics.convergence import convergence_of
+from tests.diagnostics.runs import forms_of, synthetic
+
+
+def of(**variables):
+    return convergence_of(forms_of(synthetic(), **variables)["tree"])
+
+
+@pytest.mark.parametrize("form", ["tree", "idata", "file"])
+def test_the_worst_entry_of_all_is_named(form, rng, tmp_path):
+    a, b = rng.normal(size=(4, 500)), rng.normal(size=(4, 500, 30, 2))
+    b[2, :, 17, 1] += 1.0
+    found = convergence_of(forms_of(synthetic(4, 500), tmp_path, a=a, b=b)[form])
+    assert (found.name, found.ess_name) == ("b[17, 1]", "b[17, 1]")
+    assert found.r_hat > 1.1
+    assert found.ess < 50
+    assert found.ess_within > 300
+    assert found.chains_disagree
+    assert found.has_several_places
+    assert (found.n_chains, found.n_draws) == (4, 2_000)
+
+
+def test_independent_draws_are_fine(rng):
+    found = of(a=rng.normal(size=(2, 100, 50)), k=rng.integers(0, 3, size=(2, 100)))
+    assert not found.chains_disagree
+    assert not found.is_too_short
+
+
+def test_a_slow_chain_is_not_one_of_several_modes(rng):
+    found = of(a=np.cumsum(rng.normal(size=(4, 500)), axis=1))
+    assert found.chains_disagree
+    assert not found.has_several_places
+
+
+def test_many_draws_worth_few(rng):
+    """An autoregression with 400 draws to each effective one; r_hat alone would not say so."""
+    noise = rng.normal(size=(2, 20_000))
+    draws = np.empty_like(noise)
+    draws[:, 0] = noise[:, 0]
+    for i in range(1, 20_000):
+        draws[:, i] = 0.995 * draws[:, i - 1] + np.sqrt(1 - 0.995**2) * noise[:, i]
+    found = of(a=draws)
+    assert 50 < found.ess < 200
+    assert not of(a=draws[:, :400]).is_too_short
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e300])
+def test_chains_that_do_not_move_disagree_at_any_scale(scale, rng):
+    stuck = np.array([1.0, 2.0])[:, None] * np.ones(200)
+    found = of(a=scale * stuck, b=rng.normal(size=(2, 200)))
+    assert found.name == "a"
+    assert found.r_hat == np.inf or found.r_hat > 1e3
+    assert found.chains_disagree
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"a": np.zeros((1, 500))},
+        {"a": np.random.default_rng(1).normal(size=(4, convergence.MIN_DRAWS - 1))},
+        {"a": np.ones((2, 200))},
+        {"a": np.full((2, 200), np.nan)},
+        {"a": np.full((2, 200), "text")},
+        {"a": np.ones((2, 200, 0))},
+    ],
+    ids=["no draws", "one chain", "short", "constant", "NaN", "text", "no entries"],
+)
+def test_silence_where_there_is_nothing_to_compare(variables):
+    assert of(**variables) is None
+
+
+def test_statistics_alone_have_no_draws(tmp_path):
+    statistics = synthetic()
+    statistics.to_netcdf(tmp_path / "part.nc")
+    assert convergence_of(statistics) is None
+    assert convergence_of(tmp_path / "part.nc") is None
+    assert convergence_of(xr.DataTree.from_dict({"sample_stats": statistics})) is None

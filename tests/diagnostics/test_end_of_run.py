@@ -1,0 +1,171 @@
+"""A run that went wrong says so when it ends, once, and what to do."""
+
+import warnings
+
+import numpy as np
+import pymc as pm
+import pytest
+
+import pymc_austerity._pymc
+from pymc_austerity import AusterityMH, AusterityWarning
+from pymc_austerity.diagnostics import report
+from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from tests.diagnostics.runs import audited, forms_of, synthetic
+
+RANDOM_WALK = {"proposal": "RandomWalkProposal", "control_variates": 0}
+
+
+def of(statistics, **variables):
+    return what_is_wrong(forms_of(statistics, **variables)["tree"])
+
+
+def test_nothing_is_said_of_a_run_that_is_fine(rng):
+    assert of(synthetic(2, 500), a=rng.normal(size=(2, 500))) == ""
+    assert of(audited(500, 30, n_draws=500)) == ""  # 6 %, by chance
+
+
+@pytest.mark.parametrize("form", ["tree", "idata"])
+def test_chains_that_disagree(form, rng):
+    a = np.cumsum(rng.normal(size=(2, 500)), axis=1)
+    run = forms_of(synthetic(2, 500, attrs=RANDOM_WALK), a=a)[form]
+    said = what_is_wrong(run)
+    assert said.startswith("The 2 chains do not agree ('a': r_hat ")
+    assert "a random walk (step.summary says why there are no control variates)" in said
+    assert "use NUTS" in said
+    assert said.count(".") - said.count("r_hat ") - said.count("step.summary") == 1
+    assert what_is_wrong(run, look_at_draws=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("attrs", "says"),
+    [
+        ({"proposal": "ProposalMixture", "control_variates": 2}, "the proposals do not fit"),
+        ({"sampler": "AusterityGibbs"}, "take more draws, or start from other places"),
+    ],
+)
+def test_remedies_are_for_the_kind_of_run(attrs, says, rng):
+    a = np.cumsum(rng.normal(size=(2, 500)), axis=1)
+    assert says in of(synthetic(2, 500, attrs=attrs), a=a)
+
+
+def test_several_modes_have_a_remedy_of_their_own(rng):
+    a = rng.normal(np.array([[-9.0], [9.0]]), size=(2, 500))
+    said = of(synthetic(2, 500, attrs=RANDOM_WALK), a=a)
+    assert "several modes" in said
+    assert "NUTS" not in said
+
+
+def test_few_effective_draws(rng):
+    """Five values in each half of each chain, which agree: 1,000 draws are worth about 10."""
+    values = rng.normal(size=5)
+    a = np.tile(np.repeat([*values, *rng.permutation(values)], 100), (4, 1))
+    said = of(synthetic(4, 1_000, attrs=RANDOM_WALK), a=a + 1e-9 * rng.normal(size=a.shape))
+    assert said.startswith("4,000 draws are worth ")
+    assert "posterior sd: a random walk" in said
+
+
+@pytest.mark.parametrize(
+    ("attrs", "says"),
+    [
+        ({}, "promise of 5.00% by epsilon (it bounds one look only): choose a smaller epsilon"),
+        ({"max_error": 0.05, "test": "designed"}, "5.00% by max_error: choose a smaller max_error"),
+        ({"assumption": "bounded differences"}, "by epsilon: the bound of the differences is too"),
+        ({"normality": "failed"}, "means of first looks were not normal"),
+    ],
+)
+def test_a_promise_that_fails_its_audit_is_withdrawn(attrs, says):
+    said = of(audited(200, 30, n_draws=200, attrs=attrs))
+    assert said.startswith("30 of 200 audited decisions were wrong, which withdraws the promise")
+    assert says in said
+
+
+def test_audits_of_one_chain_and_of_short_runs():
+    one = audited(200, 30, n_draws=200).isel(chain=[0])
+    assert "withdraws" in of(one)
+    assert of(audited(50, 25)) == ""
+    exact = {"used_all_rows": True, "attrs": {"acceptance_rule": "barker"}}
+    assert of(audited(200, 30, n_draws=200, **exact)) == ""
+
+
+def test_chains_that_read_very_different_numbers_of_rows():
+    said = of(synthetic(2, 200, n_rows_used=[[100], [900]]))
+    assert "chain 1 reads 900 rows per decision in the median, chain 0 100" in said
+    assert of(synthetic(2, 200, n_rows_used=[[100], [250]])) == ""
+
+
+def test_chains_that_accept_very_differently():
+    accepted = np.zeros((2, 200))
+    accepted[0, ::3] = 1.0
+    assert "chain 0 accepts 34%, chain 1 0%" in of(synthetic(2, 200, accepted=accepted))
+    rare = np.zeros((2, 200))
+    rare[0, :4] = 1.0
+    assert of(synthetic(2, 200, accepted=rare)) == ""
+    assert of(synthetic(2, 200, accepted=np.nan)) == ""
+
+
+def test_all_that_is_wrong_is_in_one_sentence(rng):
+    a = rng.normal(np.array([[0.0], [9.0]]), size=(2, 200))
+    said = of(audited(200, 30, n_draws=200), a=a)
+    assert "withdraws" in said
+    assert "; the 2 chains do not agree" in said
+
+
+def test_the_report_says_the_same_and_nothing_contrary(rng):
+    a = rng.normal(np.array([[0.0], [1.0]]), size=(2, 500))
+    cheap = {"n_audited": 1, "data_fraction": 0.7, "decision_error": 1e-7}
+    statistics = synthetic(2, 500, **cheap, attrs=RANDOM_WALK | {"batch_size": 500})
+    assert "larger epsilon" in report(statistics)
+    assert "smaller batch_size" in report(statistics)
+    text = " ".join(report(forms_of(statistics, a=a)["tree"]).split())
+    assert "the chains do NOT agree" in text
+    assert "The 2 chains do not agree ('a'" in text
+    assert not any(words in text for words in ("Nothing stands", "larger epsi", "smaller batch"))
+
+
+# ------------------------------------------------------------------ real runs
+
+
+def two_modes():
+    y = np.random.default_rng(1).normal(4.0, 1.0, size=1_000)
+    with pm.Model() as model:
+        a = pm.Normal("a", 0.0, 10.0)
+        pm.Normal("y", a**2, 1.0, observed=y)
+    return model
+
+
+def sampled(model, step=AusterityMH, **settings):
+    defaults = {"draws": 200, "tune": 200, "chains": 2, "cores": 1, "random_seed": 1}
+    places = [{"a": 2.0}, {"a": -2.0}]
+    with model, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        pm.sample(
+            step=step(), initvals=places, progressbar=False, quiet=True, **(defaults | settings)
+        )
+    return [each for each in caught if issubclass(each.category, AusterityWarning)]
+
+
+def test_two_modes_are_told_where_the_run_was_called():
+    (warning,) = sampled(two_modes(), draws=1_000)
+    assert "The 2 chains do not agree ('a': r_hat" in str(warning.message)
+    assert "several modes" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_draws_are_looked_at_unless_the_user_says_no():
+    assert sampled(two_modes(), compute_convergence_checks=False) == []
+
+
+def test_tiny_runs_are_left_alone():
+    assert sampled(two_modes(), draws=50) == []
+
+
+def test_runs_of_other_step_methods_are_left_alone():
+    assert sampled(two_modes(), pm.Metropolis) == []
+
+
+def test_a_check_that_breaks_does_not_lose_the_draws():
+    def broken(idata, *, look_at_draws):
+        raise ValueError("no")
+
+    said = pymc_austerity._pymc._in_words(broken, None, look_at_draws=True)
+    assert said.startswith("The run could not be checked (ValueError: no): look at r_hat")
