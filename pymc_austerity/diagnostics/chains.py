@@ -75,7 +75,8 @@ def on_chains(
 
 def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
     rows = chains[["rows_median", "rows_mean"]].clip(lower=1.0)
-    if (rows.max() > _FACTOR * rows.min()).all():
+    # chains with max_error have tests of their own, of different batch sizes
+    if not info.is_designed and (rows.max() > _FACTOR * rows.min()).all():
         most, least = chains["rows_median"].idxmax(), chains["rows_median"].idxmin()
         yield (
             f"chain {most} reads {chains['rows_median'][most]:,.0f} {info.rows} per "
