@@ -144,7 +144,7 @@ def turn_of(point):
 class TestMixture:
     @pytest.fixture
     def mixture(self, rng):
-        return ica.ProposalMixture.draw(5_000, rng)
+        return ica.Mixture.draw(5_000, rng)
 
     def test_is_white_and_unmixes(self, mixture):
         np.testing.assert_allclose(np.cov(mixture.x.T, ddof=0), np.eye(4), atol=1e-9)
