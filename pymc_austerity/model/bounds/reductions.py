@@ -39,11 +39,11 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
 
 def log_softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
     """Log of a softmax over an axis, or the softmax itself, shifted by a constant of each row."""
-    axis = op.axis
+    axis = (op.axis,) if isinstance(op.axis, int) else op.axis  # a tuple in PyTensor 3
     values = values_of(x.center).lower
-    shift = values.max(axis=axis, keepdims=True)
-    if axis is None or axis % values.ndim == 0:
+    if axis is None or any(k % values.ndim == 0 for k in axis):
         raise NotImplementedError(type(op).__name__)
+    shift = values.max(axis=axis, keepdims=True)
 
     def apply(jet: Jet) -> Jet:
         zero = (0,) * len(next(iter(jet)))

@@ -176,7 +176,8 @@ def test_terms_of_the_data_alone_are_left_out(rng):
 def test_what_rows_have_in_common_is_computed_before_the_loop(rng):
     source = written_kernel(normal(rng), 0).source
     before, loop = source.split("for i in range")
-    assert before.count("math.exp") == 2
+    # of either point; PyMC 6 checks the scale by an exponential of its own
+    assert before.count("math.exp") in (2, 4)
     assert "math.exp" not in loop
 
 
