@@ -177,7 +177,8 @@ def test_strata_repair_what_uniform_samples_get_wrong():
     by_influence, n_audited, idata = wrong_decisions(model, built(model, **walk))
     with pytest.warns(AusterityWarning, match="NOT Student's t"):
         step = built(model, sampling="windows", **walk)
-    uniform, n_audited_0, _ = wrong_decisions(model, step)
+    with pytest.warns(AusterityWarning, match="withdraws the promise"):
+        uniform, n_audited_0, _ = wrong_decisions(model, step)
     assert min(n_audited, n_audited_0) > 500
     assert by_influence <= binom.isf(1e-4, n_audited, 0.05)
     assert uniform > 0.10 * n_audited_0

@@ -148,7 +148,7 @@ def test_other_errors_of_the_system_pass():
 @pytest.mark.slow
 def test_set_up_can_be_interrupted():
     script = """
-        import os, subprocess
+        import os, subprocess, time
         from pymc_austerity import AusterityMH
         from tests.step_methods.models import normal_regression
         outcomes = []
@@ -159,6 +159,7 @@ def test_set_up_can_be_interrupted():
                 try:
                     AusterityMH()
                     killer.wait()
+            time.sleep(0.2)  # the signal is handled between two bytecodes
                 except KeyboardInterrupt:
                     outcomes.append("interrupted")
         assert len(outcomes) == 6, outcomes
