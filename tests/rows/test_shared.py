@@ -209,7 +209,7 @@ def test_a_folder_in_use_is_never_removed(arrays, order, temporary_folder):
     second.close()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_nothing_is_left_of_many_that_were_killed(arrays, order, temporary_folder):
     """Killed at random times between the beginning and the end of storing the rows."""
     script = """
