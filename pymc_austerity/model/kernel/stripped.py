@@ -16,7 +16,7 @@ def stripped(scalar: Scalar) -> Scalar:
     --------
     >>> from pymc_austerity.model.kernel.scalar import given
     >>> eta, y = given("eta", "f", Source.PREDICTOR), given("y", "f", Source.DATA)
-    >>> stripped(apply("Sub", [eta, y], "f")) is eta
+    >>> stripped(apply("Add", [eta, y], "f")) is eta
     True
     """
     if _is_data(scalar):
