@@ -159,7 +159,7 @@ def test_set_up_can_be_interrupted():
                 try:
                     AusterityMH()
                     killer.wait()
-            time.sleep(0.2)  # the signal is handled between two bytecodes
+                    time.sleep(0.2)  # the signal is handled between two bytecodes
                 except KeyboardInterrupt:
                     outcomes.append("interrupted")
         assert len(outcomes) == 6, outcomes
