@@ -41,7 +41,7 @@ def structured(write, rng, **settings):
     return Structured(model, rng, settings)
 
 
-@pytest.mark.parametrize(("shape", "precision"), cases())
+@pytest.mark.parametrize(("shape", "precision"), list(cases()))
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_rows_are_the_function_of_the_predictors(shape, precision, rng):
     with pytensor.config.change_flags(floatX=precision):
