@@ -8,7 +8,8 @@ next step does not begin.
 import functools
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar, cast
 
@@ -97,30 +98,55 @@ def stop_if_interrupted() -> None:
 
 
 def clean_interrupt(function: _Function) -> _Function:
-    """Decorate a function that runs compiled code: interrupts leave it as what they are."""
+    """Decorate a function that runs compiled code: interrupts leave it as what they are.
+
+    Compiled code turns an interrupt into a ``SystemError``, and finalizers and callbacks of C
+    libraries print it and go on.
+    """
 
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except SystemError as error:
-            if _comes_from_interrupt(error):
-                raise KeyboardInterrupt from None
-            raise
+        with _noticed_interrupts() as noticed:
+            try:
+                result = function(*args, **kwargs)
+            except Exception:
+                if noticed:
+                    raise KeyboardInterrupt from None
+                raise
+        if noticed:
+            raise KeyboardInterrupt
+        return result
 
     return cast(_Function, decorated)
+
+
+@contextmanager
+def _noticed_interrupts() -> Iterator[list[BaseException]]:
+    """Collect the interrupts that are raised meanwhile, whatever becomes of them."""
+    noticed: list[BaseException] = []
+    previous = signal.getsignal(signal.SIGINT)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        try:
+            cast(_Handler, previous)(number, frame)
+        except KeyboardInterrupt as interrupt:
+            noticed.append(interrupt)
+            raise
+
+    if not callable(previous) or threading.current_thread() is not threading.main_thread():
+        yield noticed
+        return
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield noticed
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 def _interrupt_again() -> None:
     """Send the same signal once more in a moment."""
     main = cast(int, threading.main_thread().ident)
     threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
-
-
-def _comes_from_interrupt(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _runs(functions: frozenset[tuple[str, str]], frame: FrameType | None) -> bool:

@@ -130,10 +130,42 @@ def test_threads_without_signals_sample_all_the_same():
 def test_an_interrupt_in_compiled_code_leaves_set_up_as_an_interrupt():
     @clean_interrupt
     def set_up():
-        raise SystemError("a result with an exception set") from KeyboardInterrupt()
+        try:
+            interrupt()
+        except KeyboardInterrupt:
+            raise SystemError("a result with an exception set") from None
 
     with pytest.raises(KeyboardInterrupt):
         set_up()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_that_a_finalizer_swallows_ends_set_up():
+    class Finalized:
+        def __del__(self):
+            interrupt()
+
+    before, after = signal.getsignal(signal.SIGINT), []
+
+    @clean_interrupt
+    def set_up():
+        Finalized()
+        after.append("goes on")
+
+    with pytest.raises(KeyboardInterrupt):
+        set_up()
+    assert after == ["goes on"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_that_the_user_handles_does_not_end_set_up():
+    seen = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        assert clean_interrupt(lambda: interrupt() or "done")() == "done"
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIGINT]
 
 
 def test_other_errors_of_the_system_pass():
