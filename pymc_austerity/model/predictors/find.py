@@ -14,11 +14,12 @@ from pymc_austerity.model.predictors.checks import checked_by_row
 from pymc_austerity.model.predictors.columns import Column, Columns, mapped, singles
 from pymc_austerity.model.predictors.facts import Facts, MixedRowsError
 from pymc_austerity.model.predictors.lifting import CannotLiftError, lifted
+from pymc_austerity.model.predictors.linear import Walk
 from pymc_austerity.model.predictors.merging import Identity, Multiple, reduced
 from pymc_austerity.model.predictors.naming import Layout, named
 from pymc_austerity.model.predictors.pushing import pushed
 from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Single
-from pymc_austerity.model.predictors.walk import Walk, walk
+from pymc_austerity.model.predictors.walk import walk
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 __all__ = ["MOST_PREDICTORS", "find_predictors"]

@@ -14,7 +14,7 @@ from pymc_austerity._pymc import (
     indices_of,
     rebuilt,
 )
-from pymc_austerity.model.predictors.walk import Walk
+from pymc_austerity.model.predictors.linear import Walk
 
 __all__ = ["pushed"]
 

@@ -1,0 +1,143 @@
+"""Rules for operations that move or pick entries."""
+
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    Alloc,
+    DimShuffle,
+    JoinDims,
+    Reshape,
+    ScalarFromTensor,
+    SpecifyShape,
+    SplitDims,
+    Subtensor,
+    TensorFromScalar,
+    Variable,
+    indices_of,
+    run_node,
+)
+from pymc_austerity.model.predictors.affine import Affine
+from pymc_austerity.model.predictors.columns import Columns, gathered, row_vector, singles
+from pymc_austerity.model.predictors.facts import MANY, Facts
+from pymc_austerity.model.predictors.linear import BeyondError, Linear, Walk, broadcast, rule
+
+
+@rule.register(DimShuffle)
+@rule.register(Reshape)
+@rule.register(SpecifyShape)
+@rule.register(Subtensor)
+@rule.register(JoinDims)
+@rule.register(SplitDims)
+def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
+    """By running the operation on the numbers of the entries."""
+    operand, *others = node.inputs
+    if any(walk.facts.depends(i) for i in others):
+        raise BeyondError
+    found, output = walk.linear[operand], node.outputs[0]
+    axis = walk.facts.axis(output)
+    values = [walk.facts.value(i) for i in others]
+    if isinstance(found, Affine):
+        numbers = _run(node, found.numbers, values)
+        if axis is None:
+            return found.take(numbers)
+        if (numbers != np.take(numbers, [0], axis)).any():
+            raise BeyondError
+        return singles(found.take(np.take(numbers, [0], axis)), axis)
+    if axis is None:
+        raise BeyondError
+    n = found.array.size
+    by_row = np.arange(MANY).reshape(
+        [-1 if k == found.axis else 1 for k in range(found.array.ndim)]
+    )
+    numbers = _run(node, by_row * n + np.arange(n).reshape(found.array.shape), values)
+    row, column = np.divmod(numbers, n)
+    own = np.arange(MANY).reshape([-1 if k == axis else 1 for k in range(numbers.ndim)])
+    first = np.take(column, [0], axis)
+    if (row != own).any() or (column != first).any():
+        raise BeyondError
+    return Columns(found.array.ravel()[first], axis)
+
+
+def _run(node: Any, numbers: NDArray, values: list) -> NDArray[np.int64]:
+    """Output of an operation whose first operand is an array of numbers."""
+    operand = pt.tensor(dtype="int64", shape=(None,) * numbers.ndim)
+    again = node.op.make_node(operand, *node.inputs[1:])
+    (result,) = run_node(again, [numbers.astype(np.int64), *values])
+    return np.asarray(result)
+
+
+@rule.register(Alloc)
+def _alloc(op: Any, node: Any, walk: Walk) -> Linear:
+    if any(walk.facts.depends(i) for i in node.inputs[1:]):
+        raise BeyondError
+    return broadcast(node, node.inputs[0], walk)
+
+
+@rule.register(ScalarFromTensor)
+@rule.register(TensorFromScalar)
+def _scalar(op: Any, node: Any, walk: Walk) -> Linear:
+    return walk.linear[node.inputs[0]]
+
+
+def _subtensor(op: Any, node: Any, walk: Walk) -> Linear:
+    operand, *indices = node.inputs
+    if any(walk.facts.depends(i) for i in indices):
+        raise BeyondError
+    found, output = walk.linear[operand], node.outputs[0]
+    axis = walk.facts.axis(output)
+    with_rows = [i for i in indices if hasattr(i.type, "ndim") and walk.facts.axis(i) is not None]
+    if not with_rows or not isinstance(found, Affine) or axis is None:
+        return _rearranged(node.op, node, walk)
+    if len(with_rows) == 1 and _is_vector(with_rows[0], walk.facts):
+        return _one_index(node, found, with_rows[0], axis, walk)
+    return _many_indices(node, found, axis, walk)
+
+
+for _op in ADVANCED_SUBTENSOR_OPS:
+    rule.register(_op, _subtensor)
+
+
+def _is_vector(index: Variable, facts: Facts) -> bool:
+    return index.type.dtype != "bool" and int(np.prod(facts.shape(index))) == 1
+
+
+def _one_index(node: Any, found: Affine, index: Variable, axis: int, walk: Walk) -> Linear:
+    """Rows pick along one axis: a gathered vector for every position on the others."""
+    facts = walk.facts
+    place = [i is index for i in indices_of(node)].index(True)
+    n = found.shape[place]
+    levels = np.arange(n).reshape([-1 if k == facts.axis(index) else 1 for k in range(index.ndim)])
+    values = [levels if i is index else facts.value(i) for i in node.inputs[1:]]
+    numbers = np.moveaxis(_run(node, found.numbers, values), axis, 0)
+    rows_axis = facts.axis(index)
+    assert rows_axis is not None
+    picked = row_vector(index, rows_axis, [0] * index.ndim)
+    picked = _not_negative(picked, n, facts)
+    result = np.empty(numbers.shape[1:], dtype=object)
+    for position in np.ndindex(result.shape):
+        result[position] = gathered(found.take(numbers[(slice(None), *position)]), picked)
+    return Columns(np.expand_dims(result, axis), axis)
+
+
+def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
+    """Rows pick along several axes: a table of numbers tells which entry."""
+    table = pt.constant(found.numbers)
+    numbers = node.op.make_node(table, *node.inputs[1:]).outputs[0]
+    flat = found.take(np.arange(found.constant.size))
+    result = np.empty(walk.facts.shape(node.outputs[0]), dtype=object)
+    for position in np.ndindex(result.shape):
+        result[position] = gathered(flat, row_vector(numbers, axis, position))
+    return Columns(result, axis)
+
+
+def _not_negative(index: Variable, n: int, facts: Facts) -> Variable:
+    """An index that counts from the front."""
+    array = facts.leaves.get(index)
+    if index.dtype.startswith("u") or (array is not None and array.size and array.min() >= 0):
+        return index
+    return pt.switch(index < 0, index + n, index)
