@@ -187,8 +187,8 @@ def test_set_up_can_be_interrupted():
         for trial in range(6):
             with normal_regression():
                 command = f"sleep {0.05 + 0.1 * trial}; kill -INT {os.getpid()}"
-                killer = subprocess.Popen(["sh", "-c", command], start_new_session=True)
                 try:
+                    killer = subprocess.Popen(["sh", "-c", command], start_new_session=True)
                     AusterityMH()
                     killer.wait()
                     time.sleep(0.2)  # the signal is handled between two bytecodes
