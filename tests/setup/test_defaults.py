@@ -123,7 +123,7 @@ def test_closed_form_of_a_linear_regression(settings):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [logistic, student_t])
+@pytest.mark.parametrize("build", [logistic, pytest.param(student_t, marks=pytest.mark.exhaustive)])
 def test_posteriors_agree_with_nuts(build):
     model = build()
     ours = sample(model, built(model), draws=8_000)
@@ -147,8 +147,15 @@ def wrong_decisions(model, step, n=600, tune=300):
     return int((audited & ~stats["audit_agrees"].values).sum()), int(audited.sum()), idata
 
 
-@pytest.mark.parametrize("build", [logistic, student_t])
-@pytest.mark.parametrize("epsilon", [0.05, 0.01])
+@pytest.mark.parametrize(
+    ("build", "epsilon"),
+    [
+        (logistic, 0.01),
+        (student_t, 0.05),
+        pytest.param(logistic, 0.05, marks=pytest.mark.exhaustive),
+        pytest.param(student_t, 0.01, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_wrong_decisions_are_at_most_epsilon(build, epsilon):
     model = build()
     n_wrong, n_audited, _ = wrong_decisions(model, built(model, audit=1.0, epsilon=epsilon))

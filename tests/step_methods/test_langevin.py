@@ -1,7 +1,6 @@
 """Langevin moves in a step method: gradients, posteriors, statistics, refusals."""
 
 import functools
-import pickle
 import warnings
 
 import arviz as az
@@ -189,37 +188,6 @@ def sample(step, model, **kwargs):
 
 
 class TestContract:
-    def test_parallel_chains_are_the_sequential_ones(self):
-        model = normal_regression()
-        step, _ = gradients_of(model)
-        first = sample(step, model)
-        for kwargs in ({}, {"cores": 2, "mp_ctx": "forkserver"}):
-            again = sample(step, model, **kwargs)
-            for name, values in first.posterior.items():
-                np.testing.assert_array_equal(values.values, again.posterior[name].values)
-
-    def test_pickle_and_state_go_on_where_the_chain_was(self):
-        model = normal_regression()
-        step, _ = gradients_of(model, **PAPER)
-        step.set_rng(np.random.default_rng(8))
-        point = model.initial_point()
-        for _ in range(20):
-            point, _ = step.step(point)
-        copy, state = pickle.loads(pickle.dumps(step)), step.sampling_state
-        state = pickle.loads(pickle.dumps(state))
-
-        def walk(step, point):
-            points = []
-            for _ in range(20):
-                point, _ = step.step(point)
-                points.append(np.concatenate([np.ravel(value) for value in point.values()]))
-            return np.array(points)
-
-        first = walk(step, point)
-        np.testing.assert_array_equal(first, walk(copy, point))
-        step.sampling_state = state
-        np.testing.assert_array_equal(first, walk(step, point))
-
     def test_step_size_is_tuned_and_then_kept(self):
         model = normal_mean()
         step, _ = gradients_of(model, **PAPER)
