@@ -3,16 +3,20 @@
 from pymc_austerity.control_variates.allocation import first_look_sizes
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import differences_of_all, influence_scores
+from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
 from pymc_austerity.control_variates.residuals import ResidualFunction
 from pymc_austerity.control_variates.row_density import Differentiable
 
 __all__ = [
     "Anchor",
     "Differentiable",
+    "Mode",
+    "Modes",
     "NoAnchorError",
     "ResidualFunction",
     "differences_of_all",
     "find_anchor",
+    "find_modes",
     "first_look_sizes",
     "influence_scores",
 ]

@@ -13,7 +13,7 @@ from pymc_austerity.control_variates.mode import NoModeError, approach_mode, tru
 from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
 from pymc_austerity.rows import ArrayRows, RowSource
 
-__all__ = ["Anchor", "NoAnchorError", "find_anchor"]
+__all__ = ["Anchor", "NoAnchorError", "find_anchor", "inverse_root", "some_rows"]
 
 _SOME_ROWS = 10_000
 """Rows on which the mode is looked for before all of them are."""
@@ -166,8 +166,7 @@ def _mode_on_some_rows(
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], RowDensity]:
     """Any rows first, then those that matter where that search ended."""
-    some = density.on([(_taken(source, rng.choice(source.n_rows, _SOME_ROWS, replace=False)), 1.0)])
-    some = some.weighted(source.n_rows / _SOME_ROWS)
+    some = some_rows(density, source, _SOME_ROWS, rng)
     point = trust_region(point, some)
     for _ in range(_MOST_ROUNDS):
         root = inverse_root(-some.hessian(point))
@@ -177,6 +176,16 @@ def _mode_on_some_rows(
         if float(moved.dot(moved)) < _WITHIN_CHANCE * source.n_rows / _SOME_ROWS * point.size:
             break
     return point, some
+
+
+def some_rows(
+    density: RowDensity, source: RowSource, n_rows: int, rng: np.random.Generator
+) -> RowDensity:
+    """A log-posterior with some rows, drawn at random, that stand for all; with all if so few."""
+    if source.n_rows <= n_rows:
+        return density
+    drawn = rng.choice(source.n_rows, n_rows, replace=False)
+    return density.on([(_taken(source, drawn), source.n_rows / n_rows)])
 
 
 def _rows_that_matter(

@@ -46,15 +46,11 @@ class RowDensity:
         dtype: np.dtype,
     ) -> None:
         self._rows, self._exact = rows, exact
-        self._parts, self._dtype = list(parts), dtype
+        self.parts, self._dtype = list(parts), dtype
 
     def on(self, parts: Sequence[tuple[RowSource, float]]) -> "RowDensity":
         """The same log-posterior with other rows."""
         return RowDensity(self._rows, self._exact, parts, self._dtype)
-
-    def weighted(self, weight: float) -> "RowDensity":
-        """Each row standing for that many more."""
-        return self.on([(source, own * weight) for source, own in self._parts])
 
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
@@ -89,7 +85,7 @@ class RowDensity:
 
     def _sum(self, function: Callable[[Block], NDArray]) -> NDArray[np.float64]:
         return np.sum(
-            [weight * sum_over_rows(function, source) for source, weight in self._parts], axis=0
+            [weight * sum_over_rows(function, source) for source, weight in self.parts], axis=0
         )
 
 

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
     Anchor,
+    Modes,
     NoAnchorError,
     differences_of_all,
     find_anchor,
+    find_modes,
     influence_scores,
 )
 from pymc_austerity.deciding.sampling import (
@@ -22,17 +24,19 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import compile_exact_derivatives
+from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import (
     ArrayRows,
     SharedRows,
     StratifiedWindows,
 )
+from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_functions import Residuals, expanded_rows
+from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.strata import has_room_for_strata, stratify
 
-__all__ = ["Plan", "control_variate_plan"]
+__all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
 _PILOT_PAIRS = 8
@@ -48,6 +52,14 @@ class Plan(NamedTuple):
     anchor: Anchor
     summary: str
     compiled_as: str
+    modes: tuple[GaussianApproximation, ...]
+
+
+class NoPlan(NamedTuple):
+    """Why there are no control variates, as half a sentence, and what is known all the same."""
+
+    reason: str
+    modes: tuple[GaussianApproximation, ...] = ()
 
 
 def control_variate_plan(
@@ -56,44 +68,48 @@ def control_variate_plan(
     *,
     anchor: NDArray | None,
     say: Say,
-) -> tuple[Plan | None, str]:
+) -> Plan | NoPlan:
     """Find the anchor, measure the influence of the rows, store them by it.
 
-    Returns
-    -------
-    plan : Plan or None
-        None where the model does not allow for control variates.
-    reason : str
-        Why not, as half a sentence.
+    Warns
+    -----
+    AusterityWarning
+        The posterior has several modes, or a better one may have been missed.
     """
     reason = _impossible(problem)
     if reason:
-        return None, reason
+        return NoPlan(reason)
     try:
         expanded = expanded_rows(problem, settings.order)
-        exact = compile_exact_derivatives(*problem.parts, compile_kwargs=problem.compile_kwargs)
-        say("finding the posterior mode")
-        found = find_anchor(
-            problem.start,
-            expanded.derivatives,
-            exact,
-            expanded.differences,
-            ArrayRows(problem.likelihood.arrays),
-            rng=problem.prepared.rng,
-            order=settings.order,
-            at=anchor,
-        )
-        residuals = expanded.residuals(found.point)
+        modes = _modes(expanded, problem, settings, anchor, say)
+        warn_of_modes(modes, problem)
+        if modes.others:
+            n_modes = 1 + len(modes.others)
+            return NoPlan(f"the posterior has {n_modes} modes", normal_approximations(modes))
+        residuals = expanded.residuals(modes.anchor.point)
     except NoAnchorError as error:
-        return None, str(error)
+        return NoPlan(str(error))
     except underivable:
-        return None, "an operation of the likelihood has no second derivative"
+        return NoPlan("an operation of the likelihood has no second derivative")
     say("measuring the influence of the rows")
-    where = "the mode" if anchor is None else "the anchor given"
+    where = "the anchor given" if anchor is not None else words_on_mode(modes)
     if settings.by_influence and has_room_for_strata(settings):
-        return _stratified(residuals, found, where, problem, settings), ""
+        return _stratified(residuals, modes.anchor, where, problem, settings)
     _refuse_too_few_for_strata(settings)
-    return _uniform(residuals, found, where, problem, settings), ""
+    return _uniform(residuals, modes.anchor, where, problem, settings)
+
+
+def _modes(
+    expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
+) -> Modes:
+    exact = compile_exact_derivatives(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    say("finding the posterior mode")
+    rows = ArrayRows(problem.likelihood.arrays)
+    search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
+    rng, order = problem.prepared.rng, settings.order
+    if at is not None:
+        return Modes(find_anchor(*search, rng=rng, order=order, at=at))
+    return find_modes(*search, rng=rng, order=order)
 
 
 def _refuse_too_few_for_strata(settings: Settings) -> None:
@@ -129,7 +145,7 @@ def _uniform(
     summary = f"control variates of order {anchor.order} about {where}; {summary}"
     if settings.by_influence:
         summary += ", too few for strata"
-    return Plan(function, source, sampling, anchor, summary, compiled_as)
+    return Plan(function, source, sampling, anchor, summary, compiled_as, _about(anchor))
 
 
 def _stratified(
@@ -159,7 +175,11 @@ def _stratified(
         f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
         f"look{always}"
     )
-    return Plan(function, source, sampling, anchor, summary, compiled_as)
+    return Plan(function, source, sampling, anchor, summary, compiled_as, _about(anchor))
+
+
+def _about(anchor: Anchor) -> tuple[GaussianApproximation, ...]:
+    return (GaussianApproximation(anchor.point, anchor.root),)
 
 
 def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
+from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
 
 __all__ = ["PosteriorRatio"]
@@ -34,6 +35,8 @@ class PosteriorRatio:
         What was chosen and why, in one line.
     compiled_as : str
         What evaluates rows and why, as the end of a sentence.
+    modes : tuple of GaussianApproximation
+        The posterior about each of its modes, the best first; empty where none is known.
     """
 
     exact_difference: Callable[..., Any]
@@ -43,6 +46,7 @@ class PosteriorRatio:
     anchor: Anchor | None
     summary: str
     compiled_as: str
+    modes: tuple[GaussianApproximation, ...]
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""

@@ -15,12 +15,15 @@ _RETRIES = 10
 
 
 def start_of_chain(target: Target, rng: np.random.Generator, *, proposal: Proposal[Any]) -> NDArray:
-    """Overdispersed start about a normal approximation of the posterior, or about the point."""
+    """Overdispersed start about one of the modes that are known, or about the point."""
     point = target.start
 
     def is_possible(candidate: NDArray) -> bool:
         return target.is_possible(candidate, point)
 
+    if len(target.modes) > 1:
+        mode = target.modes[rng.integers(len(target.modes))]
+        return disperse_about(mode, point, is_possible, rng)
     if target.approximation is not None:
         return disperse_about(target.approximation, point, is_possible, rng)
     return disperse(point, target.layout, is_possible, rng, proposal=proposal)

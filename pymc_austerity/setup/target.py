@@ -17,7 +17,7 @@ from pymc_austerity.proposals import (
     RandomWalkProposal,
     try_proposal,
 )
-from pymc_austerity.setup.control_variates import control_variate_plan
+from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.posterior_mean import about_mean
 from pymc_austerity.setup.problem import Problem
@@ -40,7 +40,7 @@ class Target(PosteriorRatio):
     start : array, shape (d,)
         The raveled point at which the model was verified.
     approximation : GaussianApproximation or None
-        Normal approximation of the posterior; None without an anchor.
+        Normal approximation of the posterior; None where no mode is known.
     """
 
     layout: Layout
@@ -85,16 +85,14 @@ def build(
     """
     refuse_local(problem)
     ratio = _posterior_ratio(problem, settings, proposal, anchor, say)
-    approximation = None
-    if ratio.anchor is not None:
-        approximation = GaussianApproximation(ratio.anchor.point, ratio.anchor.root)
+    approximation = ratio.modes[0] if ratio.modes else None
     if proposal is None:
-        proposal = RandomWalkProposal() if approximation is None else ProposalMixture()
+        proposal = RandomWalkProposal() if ratio.anchor is None else ProposalMixture()
     proposal = with_gradients(proposal, problem, ratio, settings)
     try_proposal(proposal, problem.layout, approximation, problem.start)
-    if approximation is not None and isinstance(proposal, ProposalMixture):
+    if ratio.anchor is not None and isinstance(proposal, ProposalMixture):
         say("finding the posterior mean")
-        approximation = about_mean(ratio, approximation, proposal, problem)
+        approximation = about_mean(ratio, ratio.modes[0], proposal, problem)
     target = Target(
         **vars(ratio), layout=problem.layout, start=problem.start, approximation=approximation
     )
@@ -112,21 +110,24 @@ def _posterior_ratio(
     start, kwargs = problem.start, problem.compile_kwargs
     exact = compile_exact_difference(*problem.parts, compile_kwargs=kwargs)
     exact(start, start)  # what is called once is ready when the chains start
-    reason = ""
+    without = NoPlan("")
     if settings.order and not always_exact(settings, problem.likelihood.n_rows):
-        plan, reason = None, "its variables cannot move in every direction"
+        plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
-            plan, reason = control_variate_plan(problem, settings, anchor=anchor, say=say)
-        if plan is not None:
+            plan = control_variate_plan(problem, settings, anchor=anchor, say=say)
+        if isinstance(plan, Plan):
             return PosteriorRatio(exact, *plan)
-        _refuse_without_control_variates(settings, reason)
+        without = plan
+        _refuse_without_control_variates(settings, without.reason)
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)
     differences(start, start, *source.window(0, 1))
     sampling, summary = uniform_sampling(differences, source, settings)
-    summary += f"; no control variates because {reason}" if reason else ""
-    return PosteriorRatio(exact, differences, source, sampling, None, summary, compiled_as)
+    summary += f"; no control variates because {without.reason}" if without.reason else ""
+    return PosteriorRatio(
+        exact, differences, source, sampling, None, summary, compiled_as, without.modes
+    )
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:

@@ -1,0 +1,320 @@
+"""Other modes than the nearest one: searches from dispersed points, on some of the rows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
+from scipy.stats.qmc import LatinHypercube
+from threadpoolctl import threadpool_limits
+
+from pymc_austerity.control_variates.anchor import (
+    Anchor,
+    NoAnchorError,
+    find_anchor,
+    inverse_root,
+    some_rows,
+)
+from pymc_austerity.control_variates.influence import differences_of_all
+from pymc_austerity.control_variates.mode import NoModeError, approach_mode
+from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
+from pymc_austerity.rows import RowSource
+
+__all__ = ["Mode", "Modes", "find_modes"]
+
+_N_SEARCHES = 8
+_REACH = 2.0
+"""Each entry is dispersed uniformly over twice this width, in unconstrained space, as in Stan."""
+_HALVINGS = 10
+_SOME_ROWS = 2_000
+_MOST_STEPS = 100
+
+_APART = 1.0
+"""Distance in standard deviations of either mode beyond which two ends are different modes."""
+_SURELY = 4.0
+"""Standard errors of a difference of log-densities that was estimated on some of the rows."""
+_FAR_BELOW = 20.0
+"""Nats below the best mode that rule a mode out before its width is known."""
+_NEGLIGIBLE = 7.0
+"""Nats below the best mode, widths included, at which a mode has a thousandth of its mass."""
+_MOST_COMPARED = 3
+"""Modes that are looked at on all the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """A mode of the posterior.
+
+    Attributes
+    ----------
+    point : float array, shape (d,)
+        In unconstrained space.
+    root : float array, shape (d, d)
+        Lower Cholesky factor of the inverse of minus the Hessian of the log-posterior.
+    log_weight : float
+        Log of the mass of its normal approximation over that of the anchor's, nats.
+    """
+
+    point: NDArray[np.float64]
+    root: NDArray[np.float64]
+    log_weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Where the posterior has its mass, as far as searches from dispersed points tell.
+
+    Attributes
+    ----------
+    anchor : Anchor
+        At the best mode found.
+    others : tuple of Mode
+        Modes of comparable weight: at least a thousandth of the best one's.
+    n_found : int
+        Modes at which searches ended.
+    n_at_best : int
+        Searches that ended at the best one.
+    rise : float
+        Log-density of the anchor above that of the mode nearest to the start, nats.
+    """
+
+    anchor: Anchor
+    others: tuple[Mode, ...] = ()
+    n_found: int = 1
+    n_at_best: int = 1
+    rise: float = 0.0
+
+
+@dataclass(eq=False)
+class _End:
+    """Where searches on some of the rows ended."""
+
+    point: NDArray[np.float64]
+    root: NDArray[np.float64]
+    log_density: float
+    n_searches: int = 1
+
+
+def find_modes(
+    start: NDArray,
+    rows: Differentiable,
+    exact: Differentiable,
+    row_function: Callable[..., NDArray],
+    source: RowSource,
+    *,
+    rng: np.random.Generator,
+    order: int = 2,
+) -> Modes:
+    """The best mode that searches from the start and from points dispersed about it find.
+
+    The searches see 2,000 rows that stand for all; what they find is compared on all the rows.
+    Where there is one mode, they cost less than a gradient of a million rows.
+
+    Parameters
+    ----------
+    start, rows, exact, row_function, source, rng, order
+        As in `find_anchor`.
+
+    Raises
+    ------
+    NoAnchorError
+        No search ends at a mode.
+
+    References
+    ----------
+    Starts within 2 of the origin of unconstrained space: Stan Reference Manual,
+    "Initialization". Latin hypercubes: McKay, Beckman and Conover (1979).
+    """
+    arguments = (rows, exact, row_function, source)
+    dispersing = rng.spawn(1)[0]
+    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
+    some = some_rows(density, source, _SOME_ROWS, dispersing)
+    nearest, reason = None, ""
+    try:
+        nearest = find_anchor(start, *arguments, rng=rng, order=order)
+        about, root = nearest.point, nearest.root
+    except NoAnchorError as error:
+        reason = str(error)
+        about, root = start.astype(np.float64), np.eye(start.size)
+    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        ends = _ends(start, about, root, some, dispersing, begin_here=nearest is not None)
+    for end in ends[:_MOST_COMPARED] if nearest is None else []:
+        with suppress(NoAnchorError):
+            nearest = find_anchor(end.point.astype(start.dtype), *arguments, rng=rng, order=order)
+            break
+    if nearest is None:
+        raise NoAnchorError(reason)
+    compare = _Comparison(density, some, row_function, start.dtype, nearest)
+    with threadpool_limits(1, user_api="blas"):
+        return compare.modes(ends)
+
+
+# ---------------------------------------------------------------------- on some of the rows
+
+
+def _ends(
+    start: NDArray,
+    about: NDArray[np.float64],
+    root: NDArray[np.float64],
+    some: RowDensity,
+    rng: np.random.Generator,
+    *,
+    begin_here: bool,
+) -> list[_End]:
+    """Modes on some of the rows, the highest first."""
+    ends: list[_End] = []
+    begins = [about] if begin_here else []
+    for begin in [*begins, *_dispersed(start, some, rng)]:
+        point = _climb(begin, about, root, some)
+        if point is not None:
+            _note(point, ends, some)
+    return sorted(ends, key=lambda end: -end.log_density)
+
+
+def _note(point: NDArray[np.float64], ends: list[_End], some: RowDensity) -> None:
+    """Count one more search that ended at a mode, known or new."""
+    distances = [_distance(end.root, point, end.point) for end in ends]
+    if distances and min(distances) < _APART:
+        ends[int(np.argmin(distances))].n_searches += 1
+        return
+    found = _polished(point, some)
+    if found is None:
+        return
+    known = next((end for end in ends if not _are_apart(end, found)), None)
+    if known is None:
+        ends.append(found)
+    else:
+        known.n_searches += 1
+
+
+def _dispersed(
+    start: NDArray, some: RowDensity, rng: np.random.Generator
+) -> Iterator[NDArray[np.float64]]:
+    """Points all over a cube about the start, closer where the log-density is not finite."""
+    cube = LatinHypercube(start.size, seed=rng).random(_N_SEARCHES)
+    for moves in _REACH * (2.0 * cube - 1.0):
+        for _ in range(_HALVINGS):
+            value, gradient = some.gradient(start + moves)
+            if np.isfinite(value) and np.isfinite(gradient).all():
+                yield start + moves
+                break
+            moves = moves / 2.0
+
+
+def _climb(
+    begin: NDArray[np.float64],
+    about: NDArray[np.float64],
+    root: NDArray[np.float64],
+    some: RowDensity,
+) -> NDArray[np.float64] | None:
+    """The end of a search in the coordinates of a normal approximation; None if there is none."""
+
+    def negative(standard: NDArray) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = some.gradient(about + root @ standard)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return _IMPOSSIBLE, np.zeros(standard.size)
+        return -value, -(root.T @ gradient)
+
+    result = minimize(
+        negative,
+        solve_triangular(root, begin - about, lower=True),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _MOST_STEPS, "ftol": 1e-12, "gtol": 0.1},
+    )
+    return about + root @ result.x if result.success and result.fun < _IMPOSSIBLE else None
+
+
+_IMPOSSIBLE = 1e100
+
+
+def _polished(point: NDArray[np.float64], some: RowDensity) -> _End | None:
+    try:
+        point = approach_mode(point, some, some)
+        return _End(point, inverse_root(-some.hessian(point)), some.gradient(point)[0])
+    except NoModeError:
+        return None
+
+
+def _distance(root: NDArray, one: NDArray, other: NDArray) -> float:
+    return float(np.linalg.norm(solve_triangular(root, one - other, lower=True)))
+
+
+def _are_apart(one: _End | Mode | Anchor, other: _End | Mode | Anchor) -> bool:
+    roots = (one.root, other.root)
+    return min(_distance(root, one.point, other.point) for root in roots) > _APART
+
+
+# ---------------------------------------------------------------------- on all the rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Modes on some of the rows beside the anchor, on all of them."""
+
+    density: RowDensity
+    some: RowDensity
+    row_function: Callable[..., NDArray]
+    dtype: np.dtype
+    nearest: Anchor
+
+    def modes(self, ends: list[_End]) -> Modes:
+        """Where the mass is."""
+        if not ends:
+            return Modes(self.nearest)
+        own = min(ends, key=lambda end: _distance(self.nearest.root, end.point, self.nearest.point))
+        found = [(self._on_all_rows(end), end) for end in self._in_question(ends, own)]
+        others = [(mode, end.n_searches) for mode, end in found if mode is not None]
+        best, n_at_best = max(others, key=lambda other: other[0].log_weight, default=(None, 0))
+        n_found = len(ends)
+        if best is None or best.log_weight <= 0.0:
+            modes = Modes(self.nearest, n_found=n_found, n_at_best=own.n_searches)
+            return replace(modes, others=_comparable([mode for mode, _ in others], 0.0))
+        anchor = self._anchor_at(best)
+        here = Mode(self.nearest.point, self.nearest.root, 0.0)
+        rest = [here, *(mode for mode, _ in others if mode is not best)]
+        return Modes(
+            anchor,
+            _comparable(rest, best.log_weight),
+            n_found,
+            n_at_best,
+            rise=self._height(best.point),
+        )
+
+    def _in_question(self, ends: list[_End], own: _End) -> list[_End]:
+        """Ends that may be modes of some weight on all the rows."""
+        heights = [self._least_height(end, own) for end in ends if end is not own]
+        return [end for height, end in heights if height > -_FAR_BELOW][:_MOST_COMPARED]
+
+    def _least_height(self, end: _End, own: _End) -> tuple[float, _End]:
+        """Largest height above the anchor that what was seen on some rows allows for."""
+        (sample, weight), *_ = self.some.parts
+        here, there = own.point.astype(self.dtype), end.point.astype(self.dtype)
+        seen = differences_of_all(self.row_function, there, here, sample)
+        error = weight * np.sqrt(seen.size) * float(np.std(seen)) if weight > 1.0 else 0.0
+        return end.log_density - own.log_density + _SURELY * error, end
+
+    def _on_all_rows(self, end: _End) -> Mode | None:
+        try:
+            point = approach_mode(end.point, self.some, self.density)
+            root = inverse_root(-self.density.hessian(point))
+        except NoModeError:
+            return None
+        widths = np.log(np.diag(root)).sum() - np.log(np.diag(self.nearest.root)).sum()
+        mode = Mode(point, root, self._height(point) + float(widths))
+        return mode if _are_apart(mode, self.nearest) else None
+
+    def _height(self, point: NDArray[np.float64]) -> float:
+        return self.density.gradient(point)[0] - self.density.gradient(self.nearest.point)[0]
+
+    def _anchor_at(self, mode: Mode) -> Anchor:
+        gradient = self.density.row_gradient(mode.point)
+        hessian = self.density.row_hessian(mode.point)
+        return Anchor(mode.point, gradient, hessian, mode.root, self.nearest.order)
+
+
+def _comparable(modes: list[Mode], best: float) -> tuple[Mode, ...]:
+    return tuple(mode for mode in modes if mode.log_weight > best - _NEGLIGIBLE)

@@ -1,0 +1,66 @@
+"""What the search for modes found, for chains and in words."""
+
+import warnings
+
+import numpy as np
+
+from pymc_austerity.control_variates import Modes
+from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.setup.problem import Problem
+
+__all__ = ["normal_approximations", "warn_of_modes", "words_on_mode"]
+
+
+def normal_approximations(modes: Modes) -> tuple[GaussianApproximation, ...]:
+    """The posterior about each mode of some weight, the best first."""
+    best = GaussianApproximation(modes.anchor.point, modes.anchor.root)
+    return (best, *(GaussianApproximation(mode.point, mode.root) for mode in modes.others))
+
+
+def warn_of_modes(modes: Modes, problem: Problem) -> None:
+    """Say that the posterior has several modes, or that a better one may have been missed.
+
+    Warns
+    -----
+    AusterityWarning
+        In one sentence, with what can be done about it.
+    """
+    if modes.n_found > 1 and modes.n_at_best <= 1:
+        sentence = (
+            f"Searches from dispersed points ended at {modes.n_found} modes, and only one of them "
+            "at the best: there may be a better one; give initial_point= near the mode that is "
+            "meant, or a prior that says more."
+        )
+    elif modes.others:
+        sentence = (
+            f"The posterior has {1 + len(modes.others)} modes of comparable weight, which differ "
+            f"most in {_where_apart(modes, problem)!r}: chains start at any of them and may never "
+            "reach the others; fix what the data leave open, such as a sign or an order, or give "
+            "anchor= near the mode that is meant."
+        )
+    else:
+        return
+    warnings.warn(sentence, AusterityWarning, stacklevel=6)
+
+
+def _where_apart(modes: Modes, problem: Problem) -> str:
+    """Name of the variable that tells the modes apart best."""
+    apart = np.abs(modes.others[0].point - modes.anchor.point)
+    entry = int(np.argmax(apart / np.linalg.norm(modes.anchor.root, axis=1)))
+    blocks = zip(problem.layout.blocks, problem.variables, strict=True)
+    (variable,) = [v for block, v in blocks if entry in range(*block.entries.indices(apart.size))]
+    name: str = problem.model.values_to_rvs[variable].name
+    return name
+
+
+def words_on_mode(modes: Modes) -> str:
+    """Where the anchor is."""
+    if modes.n_found == 1:
+        return "the mode"
+    if modes.rise <= 0.0:
+        return f"the best of {modes.n_found} modes"
+    return (
+        f"the best of {modes.n_found} modes, {modes.rise:,.0f} nats above the one nearest to the "
+        "start"
+    )

@@ -1,0 +1,67 @@
+"""Posteriors with several modes: chains start at all of them, and a bad one is left."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, AusterityWarning
+from tests.running import sample
+
+
+@pytest.fixture(scope="module")
+def squares():
+    """Rows y ~ N(a^2, 1), and the step method on them."""
+    y = np.random.default_rng(11).normal(1.0, 1.0, size=1_000)
+    with pm.Model() as model:
+        a = pm.Normal("a", 0.0, 1.0, initval=0.9)
+        pm.Normal("y", a**2, 1.0, observed=y)
+        with pytest.warns(AusterityWarning, match="2 modes of comparable weight.* 'a'"):
+            return model, AusterityMH()
+
+
+def test_chains_start_at_every_mode(squares):
+    _, step = squares
+    signs = set()
+    for seed in range(20):
+        step.set_rng(seed)
+        point, _ = step.step({"a": step.target.start[0]})
+        assert abs(point["a"]) == pytest.approx(1.0, abs=0.3)
+        signs.add(np.sign(point["a"]))
+    assert signs == {-1.0, 1.0}
+
+
+def test_no_expansion_about_one_of_several_modes(squares):
+    model, step = squares
+    assert "no control variates because the posterior has 2 modes" in step.summary
+    idata = sample(step, model, draws=200, tune=200)
+    assert 0.1 < idata.sample_stats["accepted"].mean() < 0.8
+
+
+def test_who_names_an_anchor_means_that_mode(squares):
+    model, _ = squares
+    with model:
+        step = AusterityMH(anchor={"a": 1.0})
+    assert "about the anchor given" in step.summary
+
+
+def test_a_wrong_trough_is_left():
+    rng = np.random.default_rng(13)
+    x = rng.uniform(0.0, 10.0, size=2_000)
+    with pm.Model() as model:
+        frequency = pm.Normal("frequency", 2.0, 1.0, initval=2.77)
+        pm.Normal("y", pm.math.sin(frequency * x), 1.5, observed=rng.normal(np.sin(2.0 * x), 1.5))
+        step = AusterityMH()
+    assert "nats above the one nearest to the start" in step.summary
+    draws = sample(step, model, draws=200, tune=100).posterior["frequency"]
+    assert draws.mean() == pytest.approx(2.0, abs=0.02)
+
+
+def test_a_best_mode_that_one_search_alone_finds_is_doubted():
+    """A frequency in a wide window, where each search ends in a trough of its own."""
+    rng = np.random.default_rng(14)
+    x = rng.uniform(0.0, 60.0, size=1_000)
+    with pm.Model():
+        frequency = pm.Normal("frequency", 2.0, 1.0, initval=3.0)
+        pm.Normal("y", pm.math.sin(frequency * x), 1.5, observed=rng.normal(np.sin(2.0 * x), 1.5))
+        with pytest.warns(AusterityWarning, match="only one of them at the best"):
+            AusterityMH()
