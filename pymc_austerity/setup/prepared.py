@@ -17,6 +17,7 @@ from pymc_austerity.model import (
     verify,
 )
 from pymc_austerity.rows import SharedRows
+from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import checked_generator, checked_point
 from pymc_austerity.setup.setup_progress import Say
 
@@ -63,6 +64,7 @@ class PreparedModel:
         return self._shuffled
 
 
+@collection_paused()
 def prepare(
     model: pm.Model,
     *,

@@ -18,6 +18,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model import RowLikelihood, RowStructure, find_predictors
 from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
+from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel
 
@@ -72,6 +73,7 @@ class Problem:
         return find_predictors(*self.parts)
 
 
+@collection_paused()
 def pose(prepared: PreparedModel, variables: Sequence, compile_kwargs: dict[str, Any]) -> Problem:
     """The problem of a step method on some variables."""
     model, point = prepared.likelihood.model, prepared.point

@@ -18,6 +18,7 @@ from pymc_austerity.proposals import (
     try_proposal,
 )
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
+from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.posterior_mean import about_mean
 from pymc_austerity.setup.problem import Problem
@@ -48,6 +49,7 @@ class Target(PosteriorRatio):
     approximation: GaussianApproximation | None
 
 
+@collection_paused()
 def build(
     problem: Problem,
     settings: Settings,

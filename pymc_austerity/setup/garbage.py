@@ -1,0 +1,32 @@
+"""No search for garbage in the middle of set-up."""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+__all__ = ["collection_paused"]
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause Python's cyclic garbage collector; also a decorator.
+
+    PyTensor makes hundreds of thousands of objects for a model, most of which live on. Looking
+    for garbage among them again and again takes a fifth of the time of set-up.
+
+    Examples
+    --------
+    >>> import gc
+    >>> with collection_paused():
+    ...     gc.isenabled()
+    False
+    >>> gc.isenabled()
+    True
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
