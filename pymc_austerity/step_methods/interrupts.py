@@ -21,6 +21,9 @@ _Handler = Callable[[int, FrameType | None], Any]
 _MOMENT = 0.001
 """Seconds; storing a draw takes some millionths of one."""
 
+_IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_SET_UP = (__name__, "decorated")
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -100,8 +103,9 @@ def stop_if_interrupted() -> None:
 def clean_interrupt(function: _Function) -> _Function:
     """Decorate a function that runs compiled code: interrupts leave it as what they are.
 
-    Compiled code turns an interrupt into a ``SystemError``, and finalizers and callbacks of C
-    libraries print it and go on.
+    Compiled code turns an interrupt into a ``SystemError``, finalizers and callbacks of C
+    libraries print it and go on, and a module that is being imported would stay half done for
+    the rest of the process: an interrupt waits for its end.
     """
 
     @functools.wraps(function)
@@ -127,6 +131,9 @@ def _noticed_interrupts() -> Iterator[list[BaseException]]:
     previous = signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: FrameType | None) -> None:
+        if _imports(frame):
+            _interrupt_again()
+            return
         try:
             cast(_Handler, previous)(number, frame)
         except KeyboardInterrupt as interrupt:
@@ -147,6 +154,15 @@ def _interrupt_again() -> None:
     """Send the same signal once more in a moment."""
     main = cast(int, threading.main_thread().ident)
     threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
+
+
+def _imports(frame: FrameType | None) -> bool:
+    """Whether set-up is importing a module; it may itself run while a module is imported."""
+    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != _SET_UP:
+        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _runs(functions: frozenset[tuple[str, str]], frame: FrameType | None) -> bool:

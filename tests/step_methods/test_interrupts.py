@@ -1,5 +1,6 @@
 """Ctrl-C keeps what was drawn."""
 
+import importlib
 import json
 import os
 import signal
@@ -156,6 +157,21 @@ def test_an_interrupt_that_a_finalizer_swallows_ends_set_up():
         set_up()
     assert after == ["goes on"]
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_module_that_is_being_imported_is_imported_whole(tmp_path, monkeypatch):
+    body = "import signal, time\nsignal.raise_signal(signal.SIGINT)\ntime.sleep(0.1)\nwhole = True"
+    (tmp_path / "interrupted_while_imported.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    @clean_interrupt
+    def set_up():
+        importlib.import_module("interrupted_while_imported")
+        time.sleep(10)
+
+    with pytest.raises(KeyboardInterrupt):
+        set_up()
+    assert sys.modules.pop("interrupted_while_imported").whole
 
 
 def test_an_interrupt_that_the_user_handles_does_not_end_set_up():
