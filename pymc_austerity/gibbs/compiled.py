@@ -144,7 +144,7 @@ def _read(rows, proposed, current, own, window, n_new, arguments, moments):  # t
 
 @numba.njit
 def _moments(values):  # type: ignore[no-untyped-def]
-    """Mean and centred sum of squares."""
+    """Mean and centered sum of squares."""
     total = 0.0
     for value in values:
         total += value
