@@ -3,12 +3,10 @@
 import math
 
 from pymc_austerity.deciding.decider import Decider, test_of
-from pymc_austerity.deciding.sampling import Sampling
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.sequential import TestDescription
 
-__all__ = ["name_of_test", "promise_of", "verdict_of"]
+__all__ = ["expected_errors", "name_of_test", "promise_of", "verdict_of"]
 
 _NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
 
@@ -40,19 +38,34 @@ def promise_of(decider: Decider, normality: NormalityCheck | None = None) -> str
         )
     if decider.schedule is not None and not decider.settings.tightens:
         return f"{test.name} test with an epsilon for every draw{unknown}"
-    return test.summary + (unknown or _errors(test, sampling))
+    return test.summary + (unknown or _errors(decider))
 
 
-def _errors(test: TestDescription, sampling: Sampling) -> str:
+def expected_errors(decider: Decider) -> float:
+    """Expected share of wrong decisions; NaN where it is not known before the run.
+
+    Parameters
+    ----------
+    decider : Decider
+        Before it has learnt anything.
+    """
+    test, sampling = decider.test.description, decider.target.sampling
+    spread, acceptance = sampling.usual_spread
+    if math.isnan(test.epsilon) or math.isnan(spread):
+        return math.nan
+    boundary = Boundary(test.epsilon, test.alpha)
+    return expected_error(sampling.looks, boundary, spread, acceptance=acceptance)
+
+
+def _errors(decider: Decider) -> str:
+    test, sampling = decider.test.description, decider.target.sampling
     if math.isnan(test.epsilon):
         return ""
-    looks, boundary = sampling.looks, Boundary(test.epsilon, test.alpha)
-    worst, expected = worst_error(looks, boundary), ""
-    spread, acceptance = sampling.usual_spread
-    if not math.isnan(spread):
-        error = expected_error(looks, boundary, spread, acceptance=acceptance)
-        expected = f"expect about {percentage(error)} of all decisions to be wrong; "
-    return f" ({expected}a decision right on the border is wrong with probability {worst:.2g})"
+    worst, error = worst_error(sampling.looks, Boundary(test.epsilon, test.alpha)), ""
+    expected = expected_errors(decider)
+    if not math.isnan(expected):
+        error = f"expect about {percentage(expected)} of all decisions to be wrong; "
+    return f" ({error}a decision right on the border is wrong with probability {worst:.2g})"
 
 
 def name_of_test(decider: Decider) -> str:

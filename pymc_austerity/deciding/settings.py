@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
@@ -29,9 +29,13 @@ from pymc_austerity.sequential import (
     as_test,
 )
 
-__all__ = ["USUAL_EPSILON", "Settings", "refuse_contradictions"]
+__all__ = ["USUAL_EPSILON", "USUAL_MAX_ERROR", "Settings", "refuse_contradictions"]
 
 USUAL_EPSILON = 0.05
+"""Tail probability at one look; with control variates few decisions have another one."""
+
+USUAL_MAX_ERROR = 0.01
+"""Share of wrong decisions where there are no control variates and decisions have many looks."""
 
 _SETTLED = 1_000
 """Draw at which a schedule is taken for settled where one number has to stand for it."""
@@ -47,7 +51,7 @@ class Settings:
         A value cannot be used, or two of them contradict each other.
     """
 
-    epsilon: float | Schedule = USUAL_EPSILON
+    epsilon: float | Schedule | None = None
     max_error: float | None = None
     test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto"
     batch_size: int | None = None
@@ -58,7 +62,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            "epsilon": checked_schedule(self.epsilon),
+            "epsilon": None if self.epsilon is None else checked_schedule(self.epsilon),
             "max_error": checked_max_error(self.max_error),
             "test": _checked_test(self.test),
             "batch_size": checked_batch_size(self.batch_size),
@@ -89,6 +93,38 @@ class Settings:
                 f"sampling='strata' is not possible, because {reason}: leave one of them out."
             )
 
+    @property
+    def _epsilon(self) -> float | Schedule:
+        return USUAL_EPSILON if self.epsilon is None else self.epsilon
+
+    @property
+    def is_strictness_given(self) -> bool:
+        """Whether the user said how strict the test is."""
+        named = self.epsilon is not None or self.max_error is not None
+        return named or not (isinstance(self.test, str) and self.test == "auto")
+
+    def without_control_variates(self) -> "Settings":
+        """The settings where differences are not reduced by an expansion.
+
+        A test of so many looks that few decisions are wrong reads four fifths of the rows then.
+        So all of them are read, unless the user says how strict a test is to be, or wants some of
+        the rows by `batch_size` or `sampling`.
+
+        Examples
+        --------
+        >>> Settings().without_control_variates().is_exact
+        True
+        >>> Settings(batch_size=500).without_control_variates().max_error
+        0.01
+        >>> Settings(epsilon=0.05).without_control_variates().epsilon
+        0.05
+        """
+        if self.is_strictness_given:
+            return self
+        if self.batch_size is None and self.sampling == "auto":
+            return replace(self, epsilon=0.0)
+        return replace(self, max_error=USUAL_MAX_ERROR)
+
     def try_bound(self, point: NDArray) -> None:
         """Raise the error of an invalid bound now, before a chain begins."""
         bound_between(self.description.largest_difference, point, point)
@@ -110,9 +146,10 @@ class Settings:
         """How strict Student's t-test is at each draw; None if it does not change."""
         if self.test != "auto" or self.max_error is not None:
             return None
-        if callable(self.epsilon):
-            return self.epsilon
-        return Tightening(self.epsilon) if self.epsilon > 0.0 else None
+        epsilon = self._epsilon
+        if callable(epsilon):
+            return epsilon
+        return Tightening(epsilon) if epsilon > 0.0 else None
 
     @property
     def tightens(self) -> bool:
@@ -127,7 +164,7 @@ class Settings:
         if self.test != "auto":
             epsilon = self.description.epsilon
             return USUAL_EPSILON if math.isnan(epsilon) else epsilon
-        return self.epsilon(_SETTLED) if callable(self.epsilon) else self.epsilon
+        return self._epsilon(_SETTLED) if callable(self._epsilon) else self._epsilon
 
     @property
     def final_epsilon(self) -> float:
@@ -175,7 +212,7 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
     """
     test = given.get("test", "auto")
     how_strict = {
-        "epsilon": "epsilon" in given,
+        "epsilon": given.get("epsilon") is not None,
         "max_error": given.get("max_error") is not None,
         "test": not (isinstance(test, str) and test == "auto"),
     }

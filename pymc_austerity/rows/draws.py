@@ -1,7 +1,10 @@
 """Sampling rows without replacement: fresh at random, as windows, or simply all."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,25 +14,107 @@ from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 __all__ = ["AllRows", "FreshRows", "Windows"]
 
 
+_LONGEST_RUN = 16
+"""Rows that are read in one go: reading them costs little more than reading one."""
+
+_FEWEST_RUNS = 1_000
+
+
 @dataclass(frozen=True)
 class Windows:
-    """Consecutive rows from a random start, wrapping around at the end.
+    """Short runs of consecutive rows, at places that are drawn anew for every decision.
 
-    Where the rows were stored in random order this is a simple random sample of the rows for any
-    parameters chosen without regard to that order, and it is read at the speed of memory.
-    Windows of different decisions overlap like other samples do, but share their order.
+    A single long window would be faster still, but there are few of them in a given order of the
+    rows: decisions between the same points would err in the same direction again and again.
+    Among short runs there are so many choices that samples behave like fresh ones in any order.
 
     Parameters
     ----------
     source : RowSource
         Rows in random order.
+
+    Notes
+    -----
+    Run ``j`` of a sample begins at row ``s + r (a j mod p)``, where ``r`` is the length of a run
+    and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. So
+    all rows are equally likely at every look, and so are all pairs of runs. What is left after
+    ``p`` runs comes last. Until there are 1,000 runs in the data they are single rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.rows import ArrayRows
+    >>> rows = Windows(ArrayRows([np.arange(40_000)])).begin(np.random.default_rng(1))
+    >>> (block,) = rows.read(24)
+    >>> block[0]
+    array([20472, 20473, 20474, 20475, 20476, 20477, 20478, 20479, 20480,
+           20481, 20482, 20483, 20484, 20485, 20486, 20487, 18136, 18137,
+           18138, 18139, 18140, 18141, 18142, 18143])
     """
 
     source: RowSource
 
-    def begin(self, rng: np.random.Generator) -> "_WindowStream":
-        """Start at a uniformly random row."""
-        return _WindowStream(self.source, int(rng.integers(self.source.n_rows)))
+    def begin(self, rng: np.random.Generator) -> "_RunStream":
+        """Choose where the runs of a new sample lie."""
+        runs, n_rows = self.runs, self.source.n_rows
+        start = int(rng.random() * n_rows)
+        factor = 1 + int(rng.random() * (runs.n_runs - 1))
+        return _RunStream(self.source, runs, start, factor)
+
+    @cached_property
+    def runs(self) -> "_Runs":
+        """Length and number of the runs, the same for all decisions."""
+        n_rows = self.source.n_rows
+        length = max(1, min(_LONGEST_RUN, n_rows // _FEWEST_RUNS))
+        return _Runs(_largest_prime(n_rows // length), np.arange(length))
+
+
+class _Runs(NamedTuple):
+    """Runs of consecutive rows: how many there are, and the ranks within one."""
+
+    n_runs: int
+    ranks: NDArray[np.int64]
+
+
+def _largest_prime(largest: int) -> int:
+    """The largest prime number that is not above another one; 1 if there is none."""
+    for number in range(largest, 1, -1):
+        if all(number % factor for factor in range(2, math.isqrt(number) + 1)):
+            return number
+    return 1
+
+
+class _RunStream:
+    __slots__ = ("factor", "n_read", "runs", "source", "start")
+
+    def __init__(self, source: RowSource, runs: _Runs, start: int, factor: int) -> None:
+        self.source = source
+        self.runs = runs
+        self.start = start
+        self.factor = factor
+        self.n_read = 0
+
+    def read(self, n_rows: int) -> Iterator[Block]:
+        end = self.n_read + n_rows
+        while self.n_read < end:
+            first, self.n_read = self.n_read, min(self.n_read + LARGEST_BLOCK, end)
+            yield self.source.take(self._positions(first, self.n_read))
+
+    def _positions(self, first: int, end: int) -> NDArray[np.int64]:
+        """Where in storage the rows lie that come so many after the first one."""
+        (n_runs, ranks), n_rows = self.runs, self.source.n_rows
+        length = ranks.size
+        before, after = first // length, (end - 1) // length + 1
+        runs = np.arange(before, after)
+        places = runs * self.factor % n_runs
+        if after > n_runs:
+            places = np.where(runs < n_runs, places, runs)
+        starts = (places * length + self.start) % n_rows
+        positions = (starts[:, None] + ranks).ravel()[
+            first - before * length : end - before * length
+        ]
+        positions[positions >= n_rows] -= n_rows
+        return positions
 
 
 @dataclass(frozen=True)

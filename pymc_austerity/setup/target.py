@@ -125,7 +125,10 @@ def _posterior_ratio(
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)
     differences(start, start, *source.window(0, 1))
-    sampling, summary = uniform_sampling(differences, source, settings)
+    usual = settings.without_control_variates()
+    sampling, summary = uniform_sampling(differences, source, usual)
+    if usual.is_exact and not settings.is_exact:
+        summary += ", the default without control variates"
     summary += f"; no control variates because {without.reason}" if without.reason else ""
     return PosteriorRatio(
         exact, differences, source, sampling, None, summary, compiled_as, without.modes

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_choice, refuse_positional
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.settings import USUAL_EPSILON, Settings, refuse_contradictions
+from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.given_anchor import anchor_point
+from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
@@ -44,11 +45,13 @@ class AusterityMH(MetropolisStep):
     vars : sequence of variables or names, optional
         Free variables to sample; all by default. What is left over PyMC gives to NUTS or other
         step methods, on all the data.
-    epsilon : float or callable
+    epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
         look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
         tuning the test begins looser and is tightened. A function from the number of a draw,
-        counted from 0 with those of the tuning phase, says how strict each draw is.
+        counted from 0 with those of the tuning phase, says how strict each draw is. By default
+        0.05 with control variates, whose decisions seldom take a second look. Without them all
+        rows are read, or with `batch_size` or `sampling` as many as ``max_error=0.01`` needs.
     max_error : float, optional
         Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
         instead of `epsilon`; single close ones may err more often. The test for it is the one for
@@ -67,8 +70,8 @@ class AusterityMH(MetropolisStep):
         Axis of the rows in their log-likelihood.
     sampling : {"auto", "strata", "windows", "fresh"}
         How rows are sampled. "strata": by their influence, measured on pilot pairs of points;
-        needs control variates. "windows": uniformly, consecutive rows of a random order from a
-        random start, which is fast. "fresh": uniformly, every row drawn anew as in the paper.
+        needs control variates. "windows": uniformly, short runs of consecutive rows of a random
+        order, which is fast. "fresh": uniformly, every row drawn anew as in the paper.
         "auto": strata with control variates, else windows.
     control_variates : {"auto", 1, 2, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
@@ -115,7 +118,8 @@ class AusterityMH(MetropolisStep):
     Warns
     -----
     AusterityWarning
-        The means of first looks are not normal enough for the test.
+        The means of first looks are not normal enough for the test, or more decisions than
+        `epsilon` are expected to be wrong.
 
     Notes
     -----
@@ -169,7 +173,7 @@ class AusterityMH(MetropolisStep):
         self,
         vars: Sequence | None = None,
         *,
-        epsilon: float | Schedule = USUAL_EPSILON,
+        epsilon: float | Schedule | None = None,
         max_error: float | None = None,
         test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto",
         batch_size: int | None = None,
@@ -189,7 +193,7 @@ class AusterityMH(MetropolisStep):
         compile_kwargs: dict[str, Any] | None = None,
         _prepared: PreparedModel | None = None,
     ) -> None:
-        self.settings = settings = Settings(
+        settings = Settings(
             epsilon=epsilon,
             max_error=max_error,
             test=test,
@@ -222,7 +226,11 @@ class AusterityMH(MetropolisStep):
             at = anchor_point(anchor, variables, model)
             self.target, self.proposal = build(problem, settings, own_proposal, anchor=at, say=say)
         self._begin(problem, blocked=blocked, rng=rng)
+        if self.target.anchor is None:
+            settings = settings.without_control_variates()
+        self.settings = settings
         self.decider = Decider(settings, self.target)
+        warn_if_loose(self.decider)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
         self._finish(
             started, problem, structure=problem.structure, compiled_as=self.target.compiled_as

@@ -47,7 +47,8 @@ def real(build, *, beside=None, draws=200, **settings):
     """Sample a small model with the settings of the paper."""
     model = build()
     with model:
-        step = AusterityMH(**({"control_variates": None, "batch_size": 100} | settings))
+        paper = {"control_variates": None, "batch_size": 100, "epsilon": 0.05}
+        step = AusterityMH(**(paper | settings))
         steps = [step, beside(model)] if beside else step
         return pm.sample(
             step=steps, draws=draws, tune=200, chains=2, cores=1, random_seed=1, **QUIET

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.rows import AllRows, FreshRows, Windows
+from pymc_austerity.rows import AllRows, ArrayRows, FreshRows, Windows
 
 
 class Positions:
@@ -63,10 +63,43 @@ def test_fresh_rows_pair_every_two_rows_as_often(rng):
     assert stats.chisquare(observed).pvalue > 1e-4
 
 
-def test_windows_wrap_around(rng):
-    stream = Windows(Positions(10)).begin(rng)
-    rows = read(stream, 10)
-    assert list(np.diff(rows) % 10) == [1] * 9
+def test_windows_are_runs_that_wrap_around(rng):
+    rows = read(Windows(Positions(50_000)).begin(rng), 1_600).reshape(100, 16)
+    assert (np.diff(rows, axis=1) % 50_000 == 1).all()
+    assert (np.diff(rows[:, 0]) % 50_000 != 16).all()
+
+
+def test_reads_of_any_size_go_on_where_the_one_before_ended(rng):
+    draw, sizes = Windows(Positions(50_000)), (7, 16, 33, 1, 500)
+    at_once = read(draw.begin(np.random.default_rng(3)), sum(sizes))
+    stream = draw.begin(np.random.default_rng(3))
+    pieces = [read(stream, size) for size in sizes]
+    np.testing.assert_array_equal(np.concatenate(pieces), at_once)
+
+
+def chances_to_err(make, n_orders=10, n_repeats=1_000, n_rows=20_000, size=500):
+    """For some stored orders, how often the mean of a sample lies beyond a threshold."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(size=n_rows)
+    threshold = values.mean() + values.std() / np.sqrt(size)
+    counts = np.zeros(n_orders)
+    for order in range(n_orders):
+        draw = make(ArrayRows([rng.permutation(values)]))
+        for _ in range(n_repeats):
+            counts[order] += read(draw.begin(rng), size).mean() > threshold
+    return counts, n_repeats
+
+
+def test_samples_of_windows_are_like_fresh_ones_in_every_stored_order():
+    """The spread over orders of how often decisions err is that of the binomial distribution."""
+    counts, n_repeats = chances_to_err(Windows)
+    fresh, _ = chances_to_err(FreshRows, n_orders=3)
+    share = counts.mean() / n_repeats
+    spread = n_repeats * share * (1 - share)
+    statistic = ((counts - counts.mean()) ** 2).sum() / spread
+    assert stats.chi2.sf(statistic, df=counts.size - 1) > 1e-3
+    noise = np.sqrt(spread / counts.size + spread / fresh.size)
+    assert abs(counts.mean() - fresh.mean()) < 4 * noise
 
 
 def test_all_rows_use_no_random_number():

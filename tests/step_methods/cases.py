@@ -18,7 +18,7 @@ from tests.gibbs.fields import triples_field
 from tests.proposals.special_models import regression, rotated_rows
 from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
 
-PAPER = {"control_variates": None, "batch_size": 100}
+PAPER = {"control_variates": None, "batch_size": 100, "epsilon": 0.05}
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ def papers() -> AusterityMH:
 
 
 def turning() -> AusterityMH:
-    return AusterityMH(proposal=StiefelProposal(), control_variates=None, batch_size=200)
+    return AusterityMH(proposal=StiefelProposal(), **PAPER)
 
 
 def jumping() -> AusterityMH:
     proposal = ReversibleJumpProposal("beta", "gamma", birth_scale=0.3)
-    return AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
+    return AusterityMH(proposal=proposal, **PAPER)
 
 
 def gibbs(**settings: Any) -> AusterityGibbs:
@@ -59,7 +59,9 @@ METROPOLIS = {
 
 CASES = METROPOLIS | {
     "langevin": Case(normal_regression, lambda: AusterityMH(proposal=LangevinProposal())),
-    "max_error": Case(normal_regression, lambda: AusterityMH(max_error=0.01, **PAPER)),
+    "max_error": Case(
+        normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": None, "max_error": 0.01})
+    ),
     "stiefel": Case(lambda: rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], turning),
     "reversible-jump": Case(lambda: regression(2_000)[0], jumping),
     "gibbs-systematic": Case(lambda: triples_field(0.1, n_entries=20), lambda: gibbs(audit=0.3)),

@@ -1,0 +1,52 @@
+"""What is asked of a test where there are no control variates, and what is said about it."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, AusterityWarning
+from tests.step_methods.models import normal_mean, switch_point
+
+
+def built(model, **settings):
+    with model:
+        return AusterityMH(**settings)
+
+
+@pytest.fixture(scope="module")
+def regression():
+    """Poisson counts whose posterior a test for single looks widens by half."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=2_000)
+    with pm.Model() as model:
+        a, b = pm.Normal("a"), pm.Normal("b")
+        pm.Poisson("y", pm.math.exp(a + b * x), observed=rng.poisson(np.exp(0.5 + 0.3 * x)))
+    return model
+
+
+def test_without_control_variates_all_rows_decide(regression):
+    step = built(regression, control_variates=None)
+    assert "all 2,000 rows at every step (epsilon=0), the default without" in step.summary
+    assert step.constants["epsilon"] == 0.0
+    step = built(switch_point())
+    assert step.target.sampling.is_exact
+    assert "the default without control variates; no control variates because" in step.summary
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 100}, {"sampling": "fresh"}])
+def test_some_rows_decide_by_a_test_for_whole_decisions(regression, settings):
+    step = built(regression, control_variates=None, **settings)
+    assert step.constants["max_error"] == 0.01
+    assert step.decider.worst_case.worst_error <= 0.01
+
+
+def test_epsilon_is_obeyed_and_what_it_leads_to_is_said(regression):
+    with pytest.warns(AusterityWarning, match=r"epsilon=0.05 bounds .* about 1\d% of all dec"):
+        step = built(regression, control_variates=None, epsilon=0.05, batch_size=100)
+    assert step.constants["epsilon"] == 0.05
+    assert not step.target.sampling.is_exact
+
+
+def test_with_control_variates_single_looks_decide():
+    assert built(normal_mean()).constants["epsilon"] == 0.05
+    built(normal_mean(), epsilon=0.05)
