@@ -80,7 +80,7 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
 def _numpy_mode(rewrites: str) -> Any:
     query = RewriteDatabaseQuery(
         include=[rewrites, "py_only"],
-        exclude=["fusion", "inplace", "local_pow_to_nested_squaring"],
+        exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],
     )
     rewriter = out2in(_in_terms_of_numpy, name="in_terms_of_numpy")
     return Mode(linker="py", optimizer=query).register((rewriter, _LAST))
