@@ -25,10 +25,10 @@ MAY_IMPORT = {
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
-    "deciding": {"errors", "arguments", "strata", "sequential", "rows", "design"},
+    "deciding": {"errors", "arguments", "strata", "sequential", "rows", "exact", "design"},
     "setup": {
         "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
-        "control_variates", "design", "orthonormal", "variable_selection", "deciding",
+        "exact", "control_variates", "design", "orthonormal", "variable_selection", "deciding",
     },
     "step_methods": {
         "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "model",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +57,11 @@ class Anchor:
     hessian: NDArray[np.float64]
     root: NDArray[np.float64]
     order: int = 2
+
+    @cached_property
+    def inverse_root(self) -> NDArray[np.float64]:
+        """Inverse of `root`."""
+        return solve_triangular(self.root, np.eye(self.point.size), lower=True)
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
         r"""Expansion of the sum of all differences, nats.

@@ -21,9 +21,9 @@ from pymc_austerity.sequential import (
     WangTsiatisTest,
 )
 
-__all__ = ["Decider", "DecisionState", "LogRatio", "test_of"]
+__all__ = ["IMPOSSIBLE", "Decider", "DecisionState", "LogRatio", "test_of"]
 
-_IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
+IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
 """The exact part alone rules the proposal out."""
 
 
@@ -178,7 +178,7 @@ class Decider:
         target, state, test = self.target, self.state, self.state.test
         log_known = log_ratio + target.exact_part(proposed, current)
         if not math.isfinite(log_known):
-            return _IMPOSSIBLE
+            return IMPOSSIBLE
         log_known += target.expansion(proposed, current)
         description = test.description
         bound = bound_between(description.largest_difference, proposed, current)

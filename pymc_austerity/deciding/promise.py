@@ -3,6 +3,7 @@
 import math
 
 from pymc_austerity.deciding.decider import Decider, test_of
+from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
 from pymc_austerity.design.wording import percentage
 
@@ -11,19 +12,20 @@ __all__ = ["expected_errors", "name_of_test", "promise_of", "verdict_of"]
 _NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
 
 
-def promise_of(decider: Decider, normality: NormalityCheck | None = None) -> str:
+def promise_of(decider: Decider | ExactDecider, normality: NormalityCheck | None = None) -> str:
     """Name of the test, and how often it errs.
 
     Parameters
     ----------
-    decider : Decider
+    decider : Decider or ExactDecider
         Whatever it has learnt since, the words are those for the first chain.
     normality : NormalityCheck, optional
         Whether the error of the test can be computed.
     """
-    test, sampling = decider.test.description, decider.target.sampling
-    if not test.has_verdicts:
+    test = decider.test.description
+    if isinstance(decider, ExactDecider) or not test.has_verdicts:
         return test.summary
+    sampling = decider.target.sampling
     if sampling.is_exact:
         return "no decision can be wrong"
     if test.needs_bound:
@@ -68,7 +70,7 @@ def _errors(decider: Decider) -> str:
     return f" ({error}a decision right on the border is wrong with probability {worst:.2g})"
 
 
-def name_of_test(decider: Decider) -> str:
+def name_of_test(decider: Decider | ExactDecider) -> str:
     """Name of the test that decides in the end."""
     if decider.plan is not None:
         return "designed"

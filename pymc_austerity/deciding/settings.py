@@ -29,13 +29,16 @@ from pymc_austerity.sequential import (
     as_test,
 )
 
-__all__ = ["USUAL_EPSILON", "USUAL_MAX_ERROR", "Settings", "refuse_contradictions"]
+__all__ = ["EXACT", "USUAL_EPSILON", "USUAL_MAX_ERROR", "Settings", "refuse_contradictions"]
 
 USUAL_EPSILON = 0.05
 """Tail probability at one look; with control variates few decisions have another one."""
 
 USUAL_MAX_ERROR = 0.01
 """Share of wrong decisions where there are no control variates and decisions have many looks."""
+
+EXACT = TestDescription("exact", "no decision can be wrong", acceptance="poisson")
+"""Decisions from a Poisson sample of the rows, which leave the posterior exactly invariant."""
 
 _SETTLED = 1_000
 """Draw at which a schedule is taken for settled where one number has to stand for it."""
@@ -53,7 +56,7 @@ class Settings:
 
     epsilon: float | Schedule | None = None
     max_error: float | None = None
-    test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto"
+    test: SequentialTest | StoppingRule | Literal["auto", "exact"] | None = "auto"
     batch_size: int | None = None
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
     control_variates: Literal["auto", 1, 2] | None = "auto"
@@ -73,12 +76,33 @@ class Settings:
             object.__setattr__(self, name, value)
         checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
+        if self.test == "exact":
+            self._refuse_beside_exact_decisions()
         if self.audit != "auto" and self.audit > 0.0 and not self.description.has_verdicts:
             raise SettingError(
                 f"audit={self.audit} is not possible with test={self.test!r}, whose decisions are "
                 "not right or wrong: leave audit out."
             )
         self._refuse_strata_without_control_variates()
+
+    def _refuse_beside_exact_decisions(self) -> None:
+        """What exact decisions have no use for, or cannot do without."""
+        useless = {
+            "audit": (self.audit not in ("auto", 0.0), "cannot be wrong"),
+            "batch_size": (self.batch_size is not None, "take as many rows as they need"),
+            "sampling": (self.sampling != "auto", "draw rows by their bounds"),
+        }
+        for name, (is_given, why) in useless.items():
+            if is_given:
+                raise SettingError(
+                    f"{name}={getattr(self, name)!r} has no effect with test='exact', whose "
+                    f"decisions {why}: leave one of them out."
+                )
+        if self.control_variates not in ("auto", 2):
+            raise SettingError(
+                f"control_variates={self.control_variates!r} is not possible with test='exact', "
+                "which bounds what an expansion of second order leaves: leave one of them out."
+            )
 
     def _refuse_strata_without_control_variates(self) -> None:
         if self.sampling == "strata" and (self.order == 0 or self.description.needs_bound):
@@ -139,7 +163,12 @@ class Settings:
     @property
     def description(self) -> TestDescription:
         """What is known of the test."""
-        return self.final_test.description
+        return EXACT if self.decides_exactly else self.final_test.description
+
+    @property
+    def decides_exactly(self) -> bool:
+        """Whether decisions are exact ones from some of the rows."""
+        return isinstance(self.test, str) and self.test == "exact"
 
     @property
     def schedule(self) -> Schedule | None:
@@ -228,10 +257,10 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         )
 
 
-def _checked_test(value: Any) -> SequentialTest | Literal["auto"] | None:
-    """A test, "auto" or None."""
+def _checked_test(value: Any) -> SequentialTest | Literal["auto", "exact"] | None:
+    """A test, "auto", "exact" or None."""
     if value is None:
         return None
-    if isinstance(value, str) and value == "auto":
-        return "auto"
+    if isinstance(value, str) and value in ("auto", "exact"):
+        return cast(Literal["auto", "exact"], value)
     return as_test(value)

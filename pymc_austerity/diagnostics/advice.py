@@ -135,6 +135,8 @@ def _most_rows_read(facts: Facts) -> str | None:
     )
     if row["data_fraction"] == 1.0 and row["looks_mean"] <= 1.0:
         return f"{gain} The first look is all of them: choose a smaller batch_size."
+    if info.is_poisson:
+        return f"{gain} A sequential test (epsilon=0.05) reads fewer where bounds are loose."
     if info.is_gibbs:
         return f"{gain} A larger epsilon is cheaper and less exact."
     if info.is_bounded:

@@ -147,6 +147,12 @@ def _mixed(facts: Facts) -> list[str]:
 
 def _exactness(facts: Facts, prob: float) -> list[str]:
     info = facts.info
+    if info.is_poisson:
+        exact = (
+            "Every decision is exact: rows were drawn with probabilities that bound what they can "
+            "change, which leaves the posterior invariant."
+        )
+        return [exact, "Audit: there is nothing to audit."]
     if info.is_exact:
         kernel = "Gibbs sampling" if info.is_gibbs else "Metropolis-Hastings"
         read = f"all {info.rows} were read, or none was needed. This is plain {kernel}."

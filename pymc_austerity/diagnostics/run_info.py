@@ -82,7 +82,7 @@ class RunInfo:
 
     @property
     def acceptance_rules(self) -> set[str]:
-        """Rules whose decisions were taken: "metropolis", "barker", "none"."""
+        """Rules whose decisions were taken: "metropolis", "barker", "poisson", "none"."""
         return set(self.constants("acceptance_rule"))
 
     @property
@@ -106,8 +106,15 @@ class RunInfo:
         return max([value for value in self.constants("max_error") if value == value] or [np.nan])
 
     @property
+    def is_poisson(self) -> bool:
+        """Whether decisions were exact ones from a Poisson sample of the rows."""
+        return self.acceptance_rules == {"poisson"}
+
+    @property
     def is_exact(self) -> bool:
         """Whether no decision can be wrong, by what the run recorded."""
+        if self.is_poisson:
+            return True
         if not {"used_all_rows", "n_looks"} <= set(self.statistics):
             return False
         exact = self.statistics["used_all_rows"] | (self.statistics["n_looks"] == 0)
@@ -128,10 +135,10 @@ class RunInfo:
         """Why there is nothing to audit, in a sentence; empty if there is something."""
         if self.acceptance_rules == {"none"}:
             return "There was no test that could be wrong: there is nothing to audit."
-        if not self.has_verdicts:
-            return "Barker's decisions are random, not right or wrong: there is nothing to audit."
         if self.is_exact:
             return f"Every {self.decision} is exact: there is nothing to audit."
+        if not self.has_verdicts:
+            return "Barker's decisions are random, not right or wrong: there is nothing to audit."
         return ""
 
     @property

@@ -84,7 +84,8 @@ def _summary(statistics: xr.Dataset) -> dict[str, float]:
     rows = statistics["n_rows_used"] / steps
     exact = statistics["used_all_rows"] | (statistics["n_looks"] == 0)
     if "acceptance_rule" in statistics.coords:
-        exact = exact.where(statistics["acceptance_rule"] != "none")
+        rule = statistics["acceptance_rule"]
+        exact = (exact | (rule == "poisson")).where(rule != "none")
     return {
         "rows_mean": _mean(rows, steps),
         "rows_median": float(rows.median()),

@@ -1,21 +1,29 @@
 """Decisions that leave the posterior exactly invariant and read a few rows."""
 
-from pymc_austerity.exact.change import largest_change, largest_change_of_cubic
+from pymc_austerity.exact.change import change_along, largest_change, largest_change_of_cubic
 from pymc_austerity.exact.decide import BoundViolatedError, ExactDecision, decide
+from pymc_austerity.exact.directions import Directions, any_direction, nearest_directions
 from pymc_austerity.exact.expected import expected_rows
 from pymc_austerity.exact.groups import Groups, group_rows
-from pymc_austerity.exact.select import select_rows
-from pymc_austerity.exact.thin import log_weight
+from pymc_austerity.exact.select import SelectedRows, group_rates, select_rows
+from pymc_austerity.exact.thin import Weight, log_weight
 
 __all__ = [
     "BoundViolatedError",
+    "Directions",
     "ExactDecision",
     "Groups",
+    "SelectedRows",
+    "Weight",
+    "any_direction",
+    "change_along",
     "decide",
     "expected_rows",
+    "group_rates",
     "group_rows",
     "largest_change",
     "largest_change_of_cubic",
     "log_weight",
+    "nearest_directions",
     "select_rows",
 ]

@@ -15,7 +15,27 @@ __all__ = ["BoundViolatedError", "ExactDecision", "decide"]
 
 
 class BoundViolatedError(ArithmeticError):
-    """A row changed by more than its bound: decisions would not be exact."""
+    """A row changed by more than its bound: decisions would not be exact.
+
+    Attributes
+    ----------
+    row : int
+        Its position in storage.
+    residual, bound : float
+        By how much it changed, and the bound, nats.
+    """
+
+    def __init__(self, row: int, residual: float, bound: float) -> None:
+        super().__init__(
+            f"row {row} in storage changed by {residual:.3g} nats, more than its bound of "
+            f"{bound:.3g}."
+        )
+        self.row = row
+        self.residual = residual
+        self.bound = bound
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.row, self.residual, self.bound)
 
 
 class ExactDecision(NamedTuple):
@@ -26,10 +46,16 @@ class ExactDecision(NamedTuple):
     accept : bool
     n_rows_used : int
         Rows whose log-likelihood was evaluated.
+    log_ratio : float
+        What was compared with the log of a uniform number, nats.
+    ratios : float array, shape (m,)
+        Residuals of the candidates over their bounds, in [-1, 1].
     """
 
     accept: bool
     n_rows_used: int
+    log_ratio: float
+    ratios: NDArray[np.float64]
 
 
 def decide(
@@ -56,6 +82,7 @@ def decide(
         proposal densities. Nats.
     groups : Groups
     rng : numpy.random.Generator
+        Gives the rows, one uniform number for each candidate, and one for the comparison.
     inflation : float
         Factor of all bounds, at least 1. Larger values read more rows and bring acceptance nearer
         to that of a decision from all rows: the variance of the log-ratio is about
@@ -73,16 +100,13 @@ def decide(
     Prado, E., Nemeth, C. and Sherlock, C. (2024). Metropolis-Hastings with scalable subsampling.
     arXiv 2407.19602.
     """
-    rows, bounds = select_rows(
-        u, v, inflation, rng, groups.starts, groups.radii, groups.constants, groups.largest,
-        groups.directions, groups.direction, groups.angles,
-    )  # fmt: skip
+    rows, bounds = select_rows(u, v, inflation, groups, rng)
     found = residuals(rows) if rows.size else np.empty(0)
     weight, violated = log_weight(found, bounds, rng)
+    n_read = rows.size - bounds.size
     if violated >= 0:
-        raise BoundViolatedError(
-            f"row {rows[violated]} in storage order changed by {found[violated]:.3g} nats, more "
-            f"than its bound of {bounds[violated]:.3g}: use test='auto' without exact decisions."
-        )
-    log_uniform = math.log1p(-rng.random())
-    return ExactDecision(bool(log_uniform < log_ratio + weight), int(rows.size))
+        bound = float(bounds[violated - n_read])
+        raise BoundViolatedError(int(rows[violated]), float(found[violated]), bound)
+    total = log_ratio + weight
+    accept = math.log1p(-rng.random()) < total
+    return ExactDecision(accept, rows.size, total, found[n_read:] / bounds)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import Groups
-from pymc_austerity.exact.select import group_bounds
+from pymc_austerity.exact.select import rates_of
 
 __all__ = ["expected_rows"]
 
@@ -27,18 +27,8 @@ def expected_rows(
     inflation : float
         Factor of all bounds.
     """
-    sizes = np.diff(groups.starts)
     counts = []
     for u, v in pairs:
-        which, changes = group_bounds(
-            u, v, groups.radii, groups.largest, groups.directions, groups.direction, groups.angles
-        )
-        read, every = 0.0, which == groups.radii.size
-        for r in range(groups.radii.size):
-            held = which == r
-            factor = np.where(held, changes * inflation, 0.0)
-            every |= held & (groups.largest[r] * factor > 1.0)
-            sums = np.add.reduceat(groups.constants[r], groups.starts[:-1])
-            read += float((sums * factor)[held & ~every].sum())
-        counts.append(read + float(sizes[every].sum()))
+        n_read, _, totals = rates_of(u, v, inflation, groups)
+        counts.append(n_read + totals[-1])
     return float(np.mean(counts))

@@ -1,20 +1,34 @@
 """The factor of the likelihood ratio that the rows of a decision stand for."""
 
 import math
+from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["log_weight"]
+__all__ = ["Weight", "log_weight"]
 
 _RELATIVE, _ABSOLUTE = 1e-6, 1e-9
 
 
-@numba.njit(cache=True)
+class Weight(NamedTuple):
+    """What the rows of a decision weigh.
+
+    Attributes
+    ----------
+    log_weight : float
+        Takes the place of the sum of all residuals, nats.
+    violated : int
+        Position of the first residual above its bound by more than rounding, -1 for none.
+    """
+
+    log_weight: float
+    violated: int = -1
+
+
 def log_weight(
     residuals: NDArray[np.float64], bounds: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[float, int]:
+) -> Weight:
     r"""Logarithm of the factor that takes the place of the sum of all residuals.
 
     With residuals r and bounds B that hold for both directions of the move, candidates are kept
@@ -25,35 +39,27 @@ def log_weight(
     ----------
     residuals : float array, shape (n,)
         Differences of log-likelihood less those of the expansion, nats.
-    bounds : float array, shape (n,)
-        Their bounds, nats; infinite for rows that are read as they are.
+    bounds : float array, shape (m,)
+        Bounds of the last m rows, nats; those before are read as they are.
     rng : numpy.random.Generator
-
-    Returns
-    -------
-    log_weight : float
-        Nats.
-    violated : int
-        Position of the first residual above its bound by more than rounding, -1 for none.
+        Gives one uniform number for each candidate.
 
     References
     ----------
     Zhang, R., Cooper, A. F. and De Sa, C. (2020). Asymptotically optimal exact minibatch
     Metropolis-Hastings. NeurIPS, algorithm 1.
     """
-    total = 0.0
-    for i in range(residuals.size):
-        r, bound = residuals[i], bounds[i]
-        if bound == math.inf:
-            total += r
-            continue
-        if not abs(r) <= bound * (1.0 + _RELATIVE) + _ABSOLUTE:
-            return -math.inf, i
-        r = min(bound, max(-bound, r))
-        phi = bound - max(0.0, r)
-        if rng.random() * bound < phi:
-            psi = phi + r
-            if psi <= 0.0:
-                return -math.inf, -1
-            total += math.log(psi / phi)
-    return total, -1
+    n_read = residuals.size - bounds.size
+    total = float(residuals[:n_read].sum()) if n_read else 0.0
+    if not bounds.size:
+        return Weight(total)
+    residuals = residuals[n_read:]
+    within = abs(residuals) <= bounds * (1.0 + _RELATIVE) + _ABSOLUTE
+    if not within.all():
+        return Weight(-math.inf, n_read + int(np.argmin(within)))
+    residuals = np.clip(residuals, -bounds, bounds)
+    phi = bounds - np.maximum(0.0, residuals)
+    kept = rng.random(bounds.size) * bounds < phi
+    phi, residuals = phi[kept], residuals[kept]
+    with np.errstate(divide="ignore"):
+        return Weight(total + float(np.log1p(residuals / phi).sum()))

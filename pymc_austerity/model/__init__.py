@@ -6,11 +6,15 @@ from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.kernel import Kernel, kernel_of
 from pymc_austerity.model.predictors import (
     Dense,
+    DenseRows,
+    Design,
     Gathered,
+    GatheredRows,
     Predictor,
     PredictorDerivatives,
     RowStructure,
     Single,
+    design_function,
     find_predictors,
     predictor_derivatives,
 )
@@ -27,8 +31,11 @@ from pymc_austerity.model.verify_differences import verify_differences
 
 __all__ = [
     "Dense",
+    "DenseRows",
     "Derivatives",
+    "Design",
     "Gathered",
+    "GatheredRows",
     "Kernel",
     "Predictor",
     "PredictorDerivatives",
@@ -43,6 +50,7 @@ __all__ = [
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
+    "design_function",
     "explain",
     "find_predictors",
     "kernel_of",

@@ -145,9 +145,9 @@ def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64
 def _bins(seen: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
     """Edges of about thirty bins, on a log scale where shares differ by a factor of ten."""
     low, high = float(seen.min()), float(seen.max())
-    if high > _WIDE * low:
+    if low > 0.0 and high > _WIDE * low:
         return np.geomspace(low, high * (1 + 1e-9), 31), "log"
-    margin = 0.02 * high if high > low else 0.2 * high
+    margin = 0.02 * high if high > low else 0.2 * high or 0.01
     return np.linspace(max(0.0, low - margin), min(1.0, high + margin), 31), "linear"
 
 

@@ -82,6 +82,11 @@ def plot_decision_errors(
     'share of the decisions'
     """
     statistics = statistics_of(idata, ["standardized_mean"], step_method=step_method)
+    if RunInfo(statistics).is_poisson:
+        raise SettingError(
+            "Every decision of the run is exact, and none has a distance from a threshold: there "
+            "is nothing to draw."
+        )
     distances = finite_values("standardized_mean", statistics["standardized_mean"].values)
     curve = _checked_curve(mu_std, error)
     ax = axes_or_new(ax)

@@ -22,7 +22,7 @@ from pymc_austerity.proposals.step_size import StepSizeSchedule, check_step_size
 
 __all__ = ["LangevinProposal", "LangevinState"]
 
-_ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347}
+_ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347, "poisson": 0.574}
 """Where the speed of long chains in many dimensions is largest: see `LangevinProposal`."""
 
 _STRONG_PULL, _LONG_PULL = 10, 100

@@ -100,7 +100,7 @@ class Gradients(Protocol):
         ...
 
     @property
-    def decisions(self) -> Literal["metropolis", "barker", "none"]:
+    def decisions(self) -> Literal["metropolis", "barker", "poisson", "none"]:
         """The rule that decides about the proposals; with none of them all are accepted."""
         ...
 

@@ -179,9 +179,10 @@ class TestDescription:
         Identifier, for the constants of a run.
     summary : str
         Name and settings in words.
-    acceptance : {"metropolis", "barker", "none"}
+    acceptance : {"metropolis", "barker", "poisson", "none"}
         The rule whose decisions are taken. Those of Metropolis-Hastings are right or wrong, given
-        the uniform random number; those of Barker are random; with none all is accepted.
+        the uniform random number; those of Barker are random, and so are exact ones from a Poisson
+        sample of the rows; with none all is accepted.
     assumption : {"normal means", "bounded differences", "none"}
         What the error of the test rests on. A bound holds for uniform samples only.
     epsilon : float
@@ -198,7 +199,7 @@ class TestDescription:
 
     name: str
     summary: str
-    acceptance: Literal["metropolis", "barker", "none"] = "metropolis"
+    acceptance: Literal["metropolis", "barker", "poisson", "none"] = "metropolis"
     assumption: Literal["normal means", "bounded differences", "none"] = "none"
     epsilon: float = math.nan
     alpha: float = 0.5

@@ -15,6 +15,7 @@ from pymc_austerity.control_variates import (
     find_modes,
     influence_scores,
 )
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import (
     RowFunction,
     Sampling,
@@ -27,9 +28,11 @@ from pymc_austerity.model import compile_exact_derivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import (
     ArrayRows,
+    RowSource,
     SharedRows,
     StratifiedWindows,
 )
+from pymc_austerity.setup.exact import NotExactError, exact_sampling
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
@@ -47,8 +50,8 @@ class Plan(NamedTuple):
     """How decisions are fed; but for the exact part a `PosteriorRatio`."""
 
     row_function: RowFunction
-    source: SharedRows
-    sampling: Sampling
+    source: RowSource
+    sampling: Sampling | PoissonSampling
     anchor: Anchor
     summary: str
     compiled_as: str
@@ -91,8 +94,11 @@ def control_variate_plan(
         return NoPlan(str(error))
     except underivable:
         return NoPlan("an operation of the likelihood has no second derivative")
-    say("measuring the influence of the rows")
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
+    if settings.decides_exactly:
+        say("bounding what rows can change")
+        return _exact(residuals, modes.anchor, where, problem)
+    say("measuring the influence of the rows")
     if settings.by_influence and has_room_for_strata(settings):
         return _stratified(residuals, modes.anchor, where, problem, settings)
     _refuse_too_few_for_strata(settings)
@@ -131,6 +137,21 @@ def _impossible(problem: Problem) -> str:
     return ""
 
 
+def _exact(residuals: Residuals, anchor: Anchor, where: str, problem: Problem) -> Plan:
+    try:
+        sampling = exact_sampling(problem, residuals, anchor)
+    except NotExactError as reason:
+        raise SettingError(
+            f"test='exact' is not possible because {reason}: leave it out, for a sequential test."
+        ) from None
+    source, function = sampling.source, sampling.function
+    summary = (
+        f"control variates of order {anchor.order} about {where}; exact decisions, expected to "
+        f"read {sampling.expected_rows:,.3g} of {source.n_rows:,} rows"
+    )
+    return Plan(function, source, sampling, anchor, summary, residuals.compiled_as, _about(anchor))
+
+
 def _uniform(
     residuals: Residuals,
     anchor: Anchor,
@@ -139,7 +160,7 @@ def _uniform(
     settings: Settings,
 ) -> Plan:
     order = problem.prepared.rng.permutation(problem.likelihood.n_rows)
-    function, arrays, compiled_as = residuals
+    function, arrays, compiled_as, _ = residuals
     source = SharedRows(arrays, order)
     sampling, summary = uniform_sampling(function, source, settings, of_residuals=True)
     summary = f"control variates of order {anchor.order} about {where}; {summary}"
@@ -156,7 +177,7 @@ def _stratified(
     settings: Settings,
 ) -> Plan:
     rng, dtype = problem.prepared.rng, problem.start.dtype
-    function, arrays, compiled_as = residuals
+    function, arrays, compiled_as, _ = residuals
     rows = ArrayRows(arrays)
     pairs = [
         (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import row_draw
@@ -44,7 +45,7 @@ class RowGradients:
         Rows there are, and rows of a mini-batch.
     n_leaves : int
         Arrays of a block that the function takes; what follows is for decisions.
-    decisions : {"metropolis", "barker", "none"}
+    decisions : {"metropolis", "barker", "poisson", "none"}
         Who decides about proposals.
     dtype : numpy.dtype
         Type of the points.
@@ -56,7 +57,7 @@ class RowGradients:
     n_rows: int
     batch_size: int
     n_leaves: int
-    decisions: Literal["metropolis", "barker", "none"]
+    decisions: Literal["metropolis", "barker", "poisson", "none"]
     dtype: np.dtype
 
     def draw(self, rng: np.random.Generator) -> "BatchGradient":
@@ -198,6 +199,6 @@ def _anchor(name: str, proposal: GradientProposal[Any], ratio: PosteriorRatio) -
 def _draw(ratio: PosteriorRatio, settings: Settings, *, everything: bool) -> RowDraw:
     if everything:
         return AllRows(ratio.source)
-    if isinstance(ratio.sampling, StratifiedSampling):
+    if isinstance(ratio.sampling, StratifiedSampling | PoissonSampling):
         return IndependentRows(ratio.source)
     return row_draw(ratio.source, settings)

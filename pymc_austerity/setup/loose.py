@@ -4,6 +4,7 @@ import math
 import warnings
 
 from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import AusterityWarning
@@ -11,12 +12,12 @@ from pymc_austerity.errors import AusterityWarning
 __all__ = ["warn_if_loose"]
 
 
-def warn_if_loose(decider: Decider) -> None:
+def warn_if_loose(decider: Decider | ExactDecider) -> None:
     """Say before the run that `epsilon` bounds one look, where decisions take many.
 
     Parameters
     ----------
-    decider : Decider
+    decider : Decider or ExactDecider
         With the settings of the user.
 
     Warns
@@ -25,7 +26,9 @@ def warn_if_loose(decider: Decider) -> None:
         More decisions are expected to be wrong than the epsilon that was given.
     """
     epsilon = decider.settings.epsilon
-    if epsilon is None or callable(epsilon) or decider.target.sampling.is_exact:
+    if isinstance(decider, ExactDecider) or epsilon is None or callable(epsilon):
+        return
+    if decider.target.sampling.is_exact:
         return
     expected = expected_errors(decider)
     if math.isnan(expected) or expected <= epsilon:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import differences_of_all
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
@@ -52,9 +53,12 @@ def check_normality(
     AusterityWarning
         The t statistic has tails that are too heavy.
     """
-    if settings.description.assumption != "normal means" or target.sampling.is_exact:
+    sampling = target.sampling
+    if settings.description.assumption != "normal means" or isinstance(sampling, PoissonSampling):
         return None
-    strata = target.sampling.strata
+    if sampling.is_exact:
+        return None
+    strata = sampling.strata
     pairs = _pairs(target, proposal, rng)
     differences = [differences_of_all(target.row_function, *pair, target.source) for pair in pairs]
     _warn_of_hard_supports(differences)

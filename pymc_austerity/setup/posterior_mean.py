@@ -1,6 +1,6 @@
 """A short run before the chains, to find the mean of the posterior."""
 
-from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import decider_of
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture
 from pymc_austerity.setup.problem import Problem
@@ -42,7 +42,7 @@ def about_mean(
     problem : Problem
         Layout of the variables, type of their points, and source of randomness.
     """
-    decider, center = Decider(Settings(audit=0.0), ratio), Center.begin(approximation)
+    decider, center = decider_of(Settings(audit=0.0), ratio), Center.begin(approximation)
     rng, layout = problem.prepared.rng, problem.layout
     current = approximation.mean.astype(problem.start.dtype)
     for n_steps in _ROUNDS:
@@ -50,7 +50,7 @@ def about_mean(
         center = center.discounted()
         for _ in range(n_steps):
             proposed, log_ratio, state = mixture.propose(state, current, rng)
-            decision = decider.decide(proposed, current, log_ratio, rng)
+            decision = decider.decide(proposed, current, log_ratio, rng, tuning=True)
             following = proposed if decision.accept else current
             outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
             state, current = mixture.tune(state, outcome), following

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
@@ -27,7 +28,7 @@ class PosteriorRatio:
         Differences of rows, or their residuals about the expansion.
     source : RowSource
         All rows, for passes over them.
-    sampling : Sampling
+    sampling : Sampling or PoissonSampling
         Samples of what the row function gives.
     anchor : Anchor or None
         Where the row differences are expanded; None if they are not.
@@ -42,7 +43,7 @@ class PosteriorRatio:
     exact_difference: Callable[..., Any]
     row_function: RowFunction
     source: RowSource
-    sampling: Sampling
+    sampling: Sampling | PoissonSampling
     anchor: Anchor | None
     summary: str
     compiled_as: str

@@ -58,11 +58,14 @@ class Residuals(NamedTuple):
         What the blocks consist of: the data of the rows, and what is known of them at the anchor.
     compiled_as : str
         What was compiled and why, as the end of a sentence.
+    is_double : bool
+        Whether all is computed in double precision.
     """
 
     function: RowFunction
     arrays: list[NDArray]
     compiled_as: str
+    is_double: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +140,8 @@ def _by_graph(
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
         function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
         at_anchor = ResidualFunction(function, anchor.astype(dtype))
-        return Residuals(at_anchor, problem.likelihood.arrays, _by_pytensor(reason))
+        arrays, is_double = problem.likelihood.arrays, dtype == np.float64
+        return Residuals(at_anchor, arrays, _by_pytensor(reason), is_double)
 
     differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
     return ExpandedRows(derivatives, differences, residuals)
@@ -154,7 +158,7 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
             some = derivatives.anchor_constants(anchor, *block)
             constants[done : done + len(some)] = some
             done += len(some)
-        return Residuals(kernel, [*arrays, constants], _BY_KERNEL)
+        return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True)
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
 

@@ -113,7 +113,10 @@ def _posterior_ratio(
     exact = compile_exact_difference(*problem.parts, compile_kwargs=kwargs)
     exact(start, start)  # what is called once is ready when the chains start
     without = NoPlan("")
-    if settings.order and not always_exact(settings, problem.likelihood.n_rows):
+    wants_expansion = settings.decides_exactly or not always_exact(
+        settings, problem.likelihood.n_rows
+    )
+    if settings.order and wants_expansion:
         plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
             plan = control_variate_plan(problem, settings, anchor=anchor, say=say)
@@ -136,6 +139,11 @@ def _posterior_ratio(
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
+    if settings.decides_exactly:
+        raise SettingError(
+            f"test='exact' is not possible without control variates, and there are none because "
+            f"{reason}: leave it out, for a sequential test."
+        )
     if settings.control_variates != "auto":
         raise SettingError(
             f"control_variates={settings.control_variates!r} is not possible because {reason}: use "

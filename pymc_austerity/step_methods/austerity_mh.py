@@ -8,7 +8,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_choice, refuse_positional
-from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import decider_of
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
@@ -57,9 +57,11 @@ class AusterityMH(MetropolisStep):
         instead of `epsilon`; single close ones may err more often. The test for it is the one for
         the worst case while tuning, then the cheapest one for decisions like those of the tuning
         phase.
-    test : {"auto"}, SequentialTest, StoppingRule or None
-        Another test, instead of `epsilon`: see `pymc_austerity.sequential`. None accepts every
-        proposal, for those that follow gradients (`LangevinProposal`).
+    test : {"auto", "exact"}, SequentialTest, StoppingRule or None
+        Another test, instead of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
+        posterior exactly invariant: rows are drawn with probabilities that bound what they can
+        change, for models whose rows have such bounds. None accepts every proposal, for those that
+        follow gradients (`LangevinProposal`).
     batch_size : int, optional
         Rows of the first look at most; strata want ten each, and below 40 there are none. With
         uniform samples, 500 by default, rows of every look.
@@ -175,7 +177,7 @@ class AusterityMH(MetropolisStep):
         *,
         epsilon: float | Schedule | None = None,
         max_error: float | None = None,
-        test: SequentialTest | StoppingRule | Literal["auto"] | None = "auto",
+        test: SequentialTest | StoppingRule | Literal["auto", "exact"] | None = "auto",
         batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
@@ -229,7 +231,7 @@ class AusterityMH(MetropolisStep):
         if self.target.anchor is None:
             settings = settings.without_control_variates()
         self.settings = settings
-        self.decider = Decider(settings, self.target)
+        self.decider = decider_of(settings, self.target)
         warn_if_loose(self.decider)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
         self._finish(

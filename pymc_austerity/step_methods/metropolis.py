@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.decider import Decider, DecisionState
+from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal
@@ -31,7 +32,7 @@ class MetropolisState(StepMethodState):
 
     phase: Phase
     proposal_state: Any
-    decision_state: DecisionState
+    decision_state: DecisionState | ExactState
     test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
     data_fingerprint: str = field(metadata={"frozen": True})
@@ -46,7 +47,7 @@ class MetropolisStep(SubsamplingStep):
         What the user chose.
     target : Target
         The posterior, as decisions see it.
-    decider : Decider
+    decider : Decider or ExactDecider
         Accepts or rejects.
     proposal : Proposal
         Where to go next.
@@ -59,7 +60,7 @@ class MetropolisStep(SubsamplingStep):
     _state_class = MetropolisState
     settings: Settings
     target: Target
-    decider: Decider
+    decider: Decider | ExactDecider
     proposal: Proposal[Any]
     normality: NormalityCheck | None
     adapts: bool
@@ -120,13 +121,13 @@ class MetropolisStep(SubsamplingStep):
             _log.info(designed)
 
     @property
-    def decision_state(self) -> DecisionState:
+    def decision_state(self) -> DecisionState | ExactState:
         """What the decider knows that changes while a chain runs."""
         return self.decider.state
 
     @decision_state.setter
-    def decision_state(self, state: DecisionState) -> None:
-        self.decider.state = state
+    def decision_state(self, state: DecisionState | ExactState) -> None:
+        self.decider.state = state  # type: ignore[assignment]
 
     # ------------------------------------------------------------------ words
 

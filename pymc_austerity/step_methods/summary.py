@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.promise import name_of_test, promise_of, verdict_of
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Proposal
@@ -13,7 +14,10 @@ __all__ = ["constants_of", "summary_of"]
 
 
 def constants_of(
-    target: Target, decider: Decider, proposal: Proposal[Any], normality: NormalityCheck | None
+    target: Target,
+    decider: Decider | ExactDecider,
+    proposal: Proposal[Any],
+    normality: NormalityCheck | None,
 ) -> dict[str, Any]:
     """What is constant over a run of AusterityMH, as numbers and strings."""
     settings, plan = decider.settings, decider.plan
@@ -37,7 +41,10 @@ def constants_of(
 
 
 def summary_of(
-    target: Target, decider: Decider, proposal: Proposal[Any], normality: NormalityCheck | None
+    target: Target,
+    decider: Decider | ExactDecider,
+    proposal: Proposal[Any],
+    normality: NormalityCheck | None,
 ) -> str:
     """How rows are sampled, what the test promises, and who proposes, in one line."""
     n_rows = target.source.n_rows

@@ -214,6 +214,10 @@ def _exact(proposal) -> Callable[[], AusterityMH]:
     return lambda: AusterityMH(epsilon=0.0, proposal=proposal)
 
 
+def _poisson(proposal) -> Callable[[], AusterityMH]:
+    return lambda: AusterityMH(test="exact", proposal=proposal)
+
+
 def _gibbs(scan: str) -> Callable[[], AusterityGibbs]:
     return lambda: AusterityGibbs(epsilon=0.0, likelihood=["factors"], scan=scan)
 
@@ -227,6 +231,14 @@ SUBJECTS = {
         rates, lambda: AusterityMH(proposal=CrankNicolsonProposal(0.7), **_ALMOST_EXACT)
     ),
     "mixture": Subject(rates, lambda: AusterityMH(proposal=ProposalMixture(), **_ALMOST_EXACT)),
+    "random walk, Poisson rows": Subject(rates, _poisson(RandomWalkProposal())),
+    "MALA, Poisson rows": Subject(rates, _poisson(LangevinProposal())),
+    "Langevin on small batches, Poisson rows": Subject(
+        rates, _poisson(LangevinProposal(batch_size=50))
+    ),
+    "a user's function, Poisson rows": Subject(rates, _poisson(stretched)),
+    "Crank-Nicolson, Poisson rows": Subject(rates, _poisson(CrankNicolsonProposal(0.7))),
+    "mixture, Poisson rows": Subject(rates, _poisson(ProposalMixture())),
     "unit vector": Subject(unit_vector, _exact(StiefelProposal())),
     "orthogonal matrix": Subject(rotation_or_reflection, _exact(StiefelProposal())),
     "reversible jump": Subject(

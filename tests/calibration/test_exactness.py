@@ -13,7 +13,12 @@ from pymc_austerity import AusterityMH
 from tests.calibration.exactness import passes, rank_p_values, two_sample_p_values
 from tests.calibration.kernels import SUBJECTS, kernel_of, rates, stretched
 
-QUICK = ("random walk", "a user's function", "Gibbs, systematic scan")
+QUICK = (
+    "random walk",
+    "a user's function",
+    "mixture, Poisson rows",
+    "Gibbs, systematic scan",
+)
 
 
 @functools.cache

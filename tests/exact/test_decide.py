@@ -8,12 +8,15 @@ from scipy import special
 
 from pymc_austerity.exact import (
     BoundViolatedError,
+    any_direction,
+    change_along,
     decide,
     expected_rows,
     group_rows,
     largest_change,
     largest_change_of_cubic,
     log_weight,
+    nearest_directions,
 )
 from tests.references import exact_decision
 
@@ -23,7 +26,7 @@ LOGISTIC = math.sqrt(3) / 18
 class Logistic:
     """Logistic regression about its mode, in whitened coordinates; prior N(0, I)."""
 
-    def __init__(self, n_rows, n_columns, seed=0, **grouping):
+    def __init__(self, n_rows, n_columns, seed=0, n_directions=None):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(n_rows, n_columns))
         x[:, 0] = 1.0
@@ -38,9 +41,12 @@ class Logistic:
         z = x @ root
         radii = np.array([20.0])
         constants = LOGISTIC * np.linalg.norm(z, axis=1)[None] ** 3
-        if grouping:
-            grouping["whitened"] = z
-        order, self.groups = group_rows(constants, radii, rng, **grouping)
+        directions = None
+        if n_directions == 0:
+            directions = any_direction(n_rows, n_columns)
+        elif n_directions is not None:
+            directions = nearest_directions(z, constants[0], n_directions, rng)
+        order, self.groups = group_rows(constants, radii, directions)
         self.z, self.y, self.eta = z[order], y[order], (x @ mode)[order]
         self.n_columns = n_columns
 
@@ -57,27 +63,51 @@ class Logistic:
         return decide(residuals, u, v, log_ratio, self.groups, rng, inflation=inflation)
 
 
+def products(u, v):
+    return u @ u, u @ v, v @ v
+
+
+def unit_vectors(rng, n, size):
+    vectors = rng.normal(size=(n, size))
+    return vectors / np.linalg.norm(vectors, axis=1)[:, None]
+
+
 class TestLargestChange:
     def test_does_not_depend_on_the_order_of_the_points(self):
         for u, v in np.random.default_rng(0).normal(size=(20, 2, 5)):
-            assert largest_change(u, v) == pytest.approx(largest_change(v, u), rel=1e-12)
-            one, other = largest_change_of_cubic(u, v), largest_change_of_cubic(v, u)
-            assert one == pytest.approx(other, rel=6e-3)
+            for change in (largest_change, largest_change_of_cubic):
+                assert change(*products(u, v)) == change(*products(v, u))
+            one = change_along(u[0], v[0], *products(u, v), 0.8, 0.6)
+            assert one == change_along(v[0], u[0], *products(v, u), 0.8, 0.6)
 
     @pytest.mark.parametrize("scale", [0.1, 1.0, 10.0])
     def test_bounds_cubics_and_is_nearly_attained(self, scale):
         rng = np.random.default_rng(1)
         for u, v in rng.normal(size=(20, 2, 3)) * [[[1.0], [scale]]]:
-            n = rng.normal(size=(200_000, 3))
-            n /= np.linalg.norm(n, axis=1)[:, None]
+            n = unit_vectors(rng, 200_000, 3)
             found = (abs((n @ v) ** 3 - (n @ u) ** 3) / 6).max()
-            bound = largest_change_of_cubic(u, v)
+            bound = largest_change_of_cubic(*products(u, v))
             assert 0.97 * bound <= found <= bound
-            assert found <= largest_change(u, v) * (1 + 1e-12)
+            assert found <= largest_change(*products(u, v)) * (1 + 1e-12)
+
+    @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0, 1.5])
+    def test_bounds_cubics_of_directions_near_one(self, angle):
+        rng = np.random.default_rng(2)
+        for u, v, m in rng.normal(size=(20, 3, 3)):
+            m /= np.linalg.norm(m)
+            across = unit_vectors(rng, 20_000, 3)
+            across -= np.outer(across @ m, m)
+            across /= np.linalg.norm(across, axis=1)[:, None]
+            t = angle * rng.random(20_000)[:, None]
+            n = np.cos(t) * m + np.sin(t) * across
+            args = (m @ u, m @ v, *products(u, v), math.cos(angle), math.sin(angle))
+            change, reach = change_along(*args)
+            assert (abs((n @ v) ** 3 - (n @ u) ** 3) / 6 <= change + 1e-12).all()
+            assert max(abs(n @ u).max(), abs(n @ v).max()) <= reach + 1e-12
 
 
 class TestDecide:
-    @pytest.mark.parametrize("grouping", [{}, {"n_directions": 1}, {"n_directions": 6}])
+    @pytest.mark.parametrize("grouping", [{}, {"n_directions": 0}, {"n_directions": 6}])
     def test_detailed_balance(self, grouping):
         """pi(x) a(x, y) = pi(y) a(y, x), with acceptance averaged over all that is random."""
         model = Logistic(40, 2, **grouping)
@@ -99,7 +129,8 @@ class TestDecide:
         model = Logistic(60, 2)
         u, v = np.array([1.5, -1.0]), np.array([-1.0, 1.2])
         residuals = model.remainders(v) - model.remainders(u)
-        bounds = model.groups.constants[0] * largest_change(u, v)
+        sizes = np.diff(model.groups.starts)
+        bounds = np.repeat(model.groups.largest[0], sizes) * largest_change(*products(u, v))
         kept = bounds <= 1.0
         rng, n = np.random.default_rng(3), 20_000
         ours = np.mean([model.decide(u, v, rng).accept for _ in range(n)])
@@ -137,7 +168,9 @@ class TestDecide:
 
     def test_names_the_row_that_exceeds_its_bound(self):
         bounds = np.array([0.1, 0.2])
-        assert log_weight(np.array([0.05, 5.0]), bounds, np.random.default_rng(0))[1] == 1
+        assert log_weight(np.array([0.05, 5.0]), bounds, np.random.default_rng(0)).violated == 1
+        read_first = np.array([9.0, 0.05, 5.0])
+        assert log_weight(read_first, bounds, np.random.default_rng(0)).violated == 2
         model, rng = Logistic(40, 2), np.random.default_rng(1)
         u, v = np.array([1.0, 0.0]), np.array([0.0, 1.0])
         with pytest.raises(BoundViolatedError, match="row"):
@@ -147,16 +180,15 @@ class TestDecide:
             ]
 
     def test_zero_bounds_read_nothing(self):
-        _, groups = group_rows(np.zeros((1, 10)), np.array([5.0]), np.random.default_rng(0))
-        u, v = np.zeros(2), np.ones(2)
-        rng = np.random.default_rng(0)
-        assert decide(np.empty, u, v, 0.0, groups, rng) == (True, 0)
+        _, groups = group_rows(np.zeros((1, 10)), np.array([5.0]))
+        decision = decide(np.empty, np.zeros(2), np.ones(2), 0.0, groups, np.random.default_rng(0))
+        assert decision[:2] == (True, 0)
 
 
 class TestCost:
     @pytest.mark.parametrize(("n_rows", "most"), [(10_000, 60), (100_000, 20)])
     def test_rows_and_acceptance_of_a_logistic_regression(self, n_rows, most):
-        model = Logistic(n_rows, 20, n_directions=1)
+        model = Logistic(n_rows, 20, n_directions=0)
         rng = np.random.default_rng(1)
         u, accepted, used = rng.normal(size=20), [], []
         pairs = rng.normal(size=(20, 2, 20))
@@ -178,6 +210,6 @@ class TestCost:
             for _ in range(2_000):
                 counts = rng.poisson(bounds)
                 rows = np.repeat(np.arange(200), counts)
-                weights.append(log_weight(residuals[rows], bounds[rows], rng)[0])
+                weights.append(log_weight(residuals[rows], bounds[rows], rng).log_weight)
             spread.append(np.std(weights))
         assert spread[1] < 0.5 * spread[0]

@@ -4,6 +4,12 @@ from pymc_austerity.model.predictors.derivatives import (
     PredictorDerivatives,
     predictor_derivatives,
 )
+from pymc_austerity.model.predictors.design import (
+    DenseRows,
+    Design,
+    GatheredRows,
+    design_function,
+)
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     Dense,
@@ -15,11 +21,15 @@ from pymc_austerity.model.predictors.structure import (
 
 __all__ = [
     "Dense",
+    "DenseRows",
+    "Design",
     "Gathered",
+    "GatheredRows",
     "Predictor",
     "PredictorDerivatives",
     "RowStructure",
     "Single",
+    "design_function",
     "find_predictors",
     "predictor_derivatives",
 ]

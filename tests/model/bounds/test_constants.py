@@ -163,5 +163,5 @@ def test_no_residual_exceeds_its_bound(name, floatX):
             v *= radius / np.linalg.norm(v)
             with np.errstate(invalid="ignore"):
                 residual = abs(remainder(v) - remainder(u))
-                fine = residual <= c * largest_change(u, v) + rounding
+                fine = residual <= c * largest_change(u @ u, u @ v, v @ v) + rounding
             assert (fine | np.isinf(c)).all()

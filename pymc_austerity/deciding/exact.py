@@ -1,0 +1,144 @@
+"""Exact decisions about proposals, of one chain after the other."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.deciding.audits import RandomAudits
+from pymc_austerity.deciding.decider import IMPOSSIBLE, Decider
+from pymc_austerity.deciding.inflation import Inflation
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.settings import EXACT, Settings
+from pymc_austerity.sequential import Decision, TestDescription
+
+__all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest", "decider_of"]
+
+
+class AnyLogRatio(Protocol):
+    """Log-ratio of the posterior at two points, in parts; rows are sampled in one way or other."""
+
+    @property
+    def sampling(self) -> object:
+        """Samples for a sequential test, or for exact decisions."""
+        ...
+
+    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the exact part, nats."""
+        ...
+
+    def expansion(self, proposed: NDArray, current: NDArray) -> float:
+        """What the control variates sum up to over all rows, nats."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExactTest:
+    """Stands for exact decisions where a sequential test has its name and settings."""
+
+    description: ClassVar[TestDescription] = EXACT
+
+
+@dataclass
+class ExactState:
+    """What changes while a chain runs.
+
+    Attributes
+    ----------
+    inflation : Inflation
+        Factor of the bounds, and what it was chosen by.
+    """
+
+    inflation: Inflation
+
+
+class ExactDecider:
+    """Accepts or rejects proposals such that the posterior is exactly invariant.
+
+    It has the methods and attributes of a `Decider`, but nothing to design, tighten or audit.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the user chose.
+    target : AnyLogRatio
+        What decisions are about.
+    sampling : PoissonSampling
+        That of the target.
+
+    Attributes
+    ----------
+    state : ExactState
+        What changes while a chain runs.
+    """
+
+    plan = None
+    worst_case = None
+    schedule = None
+    epsilon = math.nan
+
+    def __init__(self, settings: Settings, target: AnyLogRatio, sampling: PoissonSampling) -> None:
+        self.settings = settings
+        self.target = target
+        self.sampling = sampling
+        self.test = ExactTest()
+        self.audits = RandomAudits(0.0)
+        self.reset()
+
+    def begin_chain(self, rng: np.random.Generator) -> None:
+        """Begin a chain."""
+
+    def reset(self) -> None:
+        """Forget what was learnt."""
+        self.state = ExactState(Inflation.begin(self.sampling.inflation))
+
+    def begin_draw(self, *, tuning: bool) -> None:
+        """Nothing changes from draw to draw."""
+
+    def stop_tuning(self) -> str:
+        """End the tuning phase; what was chosen then, as a sentence."""
+        value = self.state.inflation.value
+        self.state = ExactState(Inflation.begin(value))
+        return f"Bounds of exact decisions are inflated by {value:.3g}."
+
+    def decide(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool = False,
+    ) -> Decision:
+        r"""Accept or reject a proposal.
+
+        Parameters
+        ----------
+        proposed, current : arrays, shape (d,)
+            The two points.
+        log_ratio : float
+            :math:`\log q(\theta | \theta') - \log q(\theta' | \theta)` of the proposal, nats.
+        rng : numpy.random.Generator
+            Of the chain.
+        tuning : bool
+            Whether the tuning phase lasts, in which the inflation is chosen.
+        """
+        target, state = self.target, self.state
+        log_known = log_ratio + target.exact_part(proposed, current)
+        if not math.isfinite(log_known):
+            return IMPOSSIBLE
+        log_known += target.expansion(proposed, current)
+        inflation = state.inflation.value
+        made = self.sampling.decide(proposed, current, log_known, inflation, rng)
+        if tuning:
+            state.inflation = state.inflation.after(made.ratios, made.n_rows_used, made.log_ratio)
+        return Decision(made.accept, made.n_rows_used, 1, 0.0, math.nan, True)
+
+
+def decider_of(settings: Settings, target: AnyLogRatio) -> Decider | ExactDecider:
+    """The decider for the way in which a target samples its rows."""
+    if isinstance(target.sampling, PoissonSampling):
+        return ExactDecider(settings, target, target.sampling)
+    return Decider(settings, target)  # type: ignore[arg-type]

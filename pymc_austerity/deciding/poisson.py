@@ -1,0 +1,113 @@
+"""What exact decisions need to know of the rows, in arrays that never change."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.deciding.sampling import RowFunction
+from pymc_austerity.exact import BoundViolatedError, ExactDecision, Groups, decide
+from pymc_austerity.rows import LARGEST_BLOCK, RowSource
+
+__all__ = ["PoissonSampling", "RowBoundError"]
+
+
+class RowBoundError(ArithmeticError):
+    """A row changed by more than its bound, so that decisions would not be exact."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonSampling:
+    r"""Rows are drawn by Poisson variables whose rates bound what the rows can change.
+
+    Parameters
+    ----------
+    function : callable
+        Residuals of rows about the anchor, in double precision.
+    source : RowSource
+        Rows, stored group by group.
+    numbers : RowSource
+        Their numbers in the user's data, in the same order: one array.
+    center : float array, shape (d,)
+        The anchor, :math:`\theta^*`.
+    inverse_root : float array, shape (d, d)
+        Inverse of R, where R R' is the covariance of the posterior at the anchor.
+    groups : Groups
+        Bounds of the rows.
+    inflation : float
+        Factor of the bounds with which chains begin, at least 1.
+    expected_rows : float
+        Rows that a decision between independent draws of the posterior is expected to read.
+    """
+
+    function: RowFunction
+    source: RowSource
+    numbers: RowSource
+    center: NDArray[np.float64]
+    inverse_root: NDArray[np.float64]
+    groups: Groups
+    inflation: float = 1.0
+    expected_rows: float = float("nan")
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, by name."""
+        return {
+            "sampling": type(self).__name__,
+            "row_groups": self.groups.n_groups,
+            "largest_radius": float(self.groups.radii[-1]),
+        }
+
+    def whitened(self, point: NDArray) -> NDArray[np.float64]:
+        """A point in units of the posterior's standard deviations, decorrelated, about the anchor.
+
+        The same whenever it is asked for the same point, as exactness needs.
+        """
+        return self.inverse_root.dot(point - self.center)
+
+    def decide(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        inflation: float,
+        rng: np.random.Generator,
+    ) -> ExactDecision:
+        """Accept or reject a proposal.
+
+        Parameters
+        ----------
+        proposed, current : arrays, shape (d,)
+            The two points.
+        log_ratio : float
+            All of the log acceptance ratio but the residuals, nats.
+        inflation : float
+            Factor of the bounds.
+        rng : numpy.random.Generator
+            Of the chain.
+
+        Raises
+        ------
+        RowBoundError
+            Names the row.
+        """
+
+        def residuals(rows: NDArray[np.int64]) -> NDArray[np.float64]:
+            if rows.size <= LARGEST_BLOCK:
+                return self.function(proposed, current, *self.source.take(rows))
+            starts = range(0, rows.size, LARGEST_BLOCK)
+            parts = (self.source.take(rows[k : k + LARGEST_BLOCK]) for k in starts)
+            return np.concatenate([self.function(proposed, current, *part) for part in parts])
+
+        u, v = self.whitened(current), self.whitened(proposed)
+        try:
+            return decide(residuals, u, v, log_ratio, self.groups, rng, inflation=inflation)
+        except BoundViolatedError as error:
+            (number,) = self.numbers.take(np.array([error.row]))
+            raise RowBoundError(
+                f"row {number[0]} of the data changed by {error.residual:.3g} nats between two "
+                f"points, more than its bound of {error.bound:.3g}, so that decisions are not "
+                "exact: please report it, and use epsilon=0.05 for a sequential test."
+            ) from None

@@ -1,0 +1,79 @@
+"""Linear predictors of all rows in whitened coordinates about the anchor."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.model import DenseRows, Design, RowStructure, design_function
+from pymc_austerity.rows import ArrayRows, blocks_of
+
+__all__ = ["WhitenedRows", "whitened_rows"]
+
+
+@dataclass(frozen=True, eq=False)
+class WhitenedRows:
+    r"""Predictors :math:`\eta_i^* + Z_i u` of the rows, with :math:`\theta = \theta^* + R u`.
+
+    Attributes
+    ----------
+    center : float array, shape (N, k)
+        Predictors at the anchor.
+    gram : float array, shape (N, k, k)
+        :math:`Z_i Z_i'`.
+    gradients : callable
+        Makes the :math:`Z_i` of rows with one predictor, float array, shape (N, d).
+    """
+
+    center: NDArray[np.float64]
+    gram: NDArray[np.float64]
+    gradients: Callable[[], NDArray[np.float64]]
+
+    @property
+    def is_single(self) -> bool:
+        """Whether rows have one predictor."""
+        return self.center.shape[1] == 1
+
+
+def whitened_rows(
+    structure: RowStructure, model: pm.Model, arrays: list[NDArray], anchor: Anchor
+) -> WhitenedRows:
+    """Evaluate the predictors of all rows, block by block.
+
+    Parameters
+    ----------
+    structure : RowStructure
+        The predictors.
+    model : pymc.Model
+        The model, for compilation.
+    arrays : list of arrays, each of shape (N, ...)
+        Data of the rows.
+    anchor : Anchor
+    """
+    designs, source = design_function(structure, model), ArrayRows(arrays)
+    center, gram = [], []
+    for block in blocks_of(source):
+        on_rows = designs(block)
+        center.append(np.stack([design.eta(anchor.point) for design in on_rows], axis=1))
+        z = np.stack([_whitened(design, anchor.root) for design in on_rows], axis=1)
+        gram.append(np.matmul(z, z.transpose(0, 2, 1)))
+
+    def gradients() -> NDArray[np.float64]:
+        blocks = (designs(block)[0] for block in blocks_of(source))
+        return np.concatenate([_whitened(design, anchor.root) for design in blocks])
+
+    return WhitenedRows(np.concatenate(center), np.concatenate(gram), gradients)
+
+
+def _whitened(design: Design, root: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradients of a predictor in whitened coordinates, shape (m, d)."""
+    total = np.zeros((design.n_rows, len(root)))
+    for term in design.terms:
+        if isinstance(term, DenseRows):
+            total += term.data @ root[term.entries]
+        else:
+            total += term.coefficient[:, None] * root[term.entries]
+    return total
