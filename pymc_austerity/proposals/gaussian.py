@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from pymc_austerity.proposals.adaptation import covariance_estimate
+from pymc_austerity.proposals.covariance import root_of
+
 __all__ = ["GaussianApproximation"]
 
 
@@ -24,6 +27,12 @@ class GaussianApproximation:
 
     mean: NDArray[np.float64]
     root: NDArray[np.float64]
+
+    @classmethod
+    def of_points(cls, points: NDArray) -> "GaussianApproximation | None":
+        """The moments of draws, shape (n, d), of a chain; None if they are all the same."""
+        covariance = covariance_estimate(points, full=True)
+        return None if covariance is None else cls(points.mean(axis=0), root_of(covariance))
 
     @cached_property
     def inverse_root(self) -> NDArray[np.float64]:

@@ -56,6 +56,7 @@ def build(
     proposal: Proposal[Any] | None = None,
     *,
     anchor: NDArray | None = None,
+    earlier: NDArray | None = None,
     say: Say = str,
 ) -> tuple[Target, Proposal[Any]]:
     """Compile what decisions need, choose how rows are sampled, approximate the posterior.
@@ -70,6 +71,8 @@ def build(
         The user's; None selects the default.
     anchor : array, shape (d,), optional
         Where to expand, instead of at the mode.
+    earlier : array, shape (n, d), optional
+        Draws of an earlier run, by whose moments the posterior is approximated.
     say : callable
         Tells which stage begins.
 
@@ -88,11 +91,13 @@ def build(
     refuse_local(problem)
     ratio = _posterior_ratio(problem, settings, proposal, anchor, say)
     approximation = ratio.modes[0] if ratio.modes else None
+    if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
+        approximation = GaussianApproximation.of_points(earlier) or approximation
     if proposal is None:
         proposal = RandomWalkProposal() if ratio.anchor is None else ProposalMixture()
     proposal = with_gradients(proposal, problem, ratio, settings)
     try_proposal(proposal, problem.layout, approximation, problem.start)
-    if ratio.anchor is not None and isinstance(proposal, ProposalMixture):
+    if ratio.anchor and earlier is None and isinstance(proposal, ProposalMixture):
         say("finding the posterior mean")
         approximation = about_mean(ratio, ratio.modes[0], proposal, problem)
     target = Target(

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_choice, refuse_positional
 from pymc_austerity.deciding.exact import decider_of
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
+from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
+from pymc_austerity.setup.earlier_run import earlier_run, learn
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.model_inputs import (
@@ -93,6 +95,9 @@ class AusterityMH(MetropolisStep):
         least: see `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
     tune : bool
         Adapt the proposal in the tuning phase.
+    tuned : InferenceData or DataTree, optional
+        An earlier run of the model. Proposal and test are tuned at construction, where its draws
+        are, and chains start at their last draws: ``pm.sample(tune=0)`` goes on with that run.
     steps_per_draw : int
         Transitions between recorded draws. Where a transition costs little, PyMC's own work on a
         draw is most of the time; more of them make better draws in the same time.
@@ -187,6 +192,7 @@ class AusterityMH(MetropolisStep):
         proposal: Proposal[Any] | ProposalFunction | None = None,
         audit: float | Literal["auto"] = "auto",
         tune: bool = True,
+        tuned: Any = None,
         steps_per_draw: int = 1,
         model: pm.Model | None = None,
         rng: Any = None,
@@ -207,6 +213,8 @@ class AusterityMH(MetropolisStep):
         )
         own_proposal = None if proposal is None else as_proposal(proposal)
         checked_choice("tune", tune, (True, False))
+        if tuned is not None and not tune:
+            raise SettingError("tuned has no effect with tune=False: leave one of them out.")
         self.adapts = tune and settings.test is not None  # else nothing is learnt
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
@@ -226,12 +234,23 @@ class AusterityMH(MetropolisStep):
             problem = pose(prepared, variables, compile_kwargs)
             settings.try_bound(problem.start)
             at = anchor_point(anchor, variables, model)
-            self.target, self.proposal = build(problem, settings, own_proposal, anchor=at, say=say)
+            run = earlier_run(tuned, variables, model)
+            self.target, self.proposal = build(
+                problem,
+                settings,
+                own_proposal,
+                anchor=at,
+                earlier=None if run is None else run.points,
+                say=say,
+            )
         self._begin(problem, blocked=blocked, rng=rng)
         if self.target.anchor is None:
             settings = settings.without_control_variates()
         self.settings = settings
         self.decider = decider_of(settings, self.target)
+        self.learnt = None
+        if run is not None:
+            self.learnt = learn(run, self.proposal, self.decider, self.target, prepared.rng)
         warn_if_loose(self.decider)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
         self._finish(

@@ -1,7 +1,7 @@
 """One step of Metropolis-Hastings, whatever the target, the proposal and the test."""
 
 import logging
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.base import SubsamplingStep
@@ -55,6 +56,8 @@ class MetropolisStep(SubsamplingStep):
         What the check of the test's assumption found before the run.
     adapts : bool
         Whether the proposal learns in the tuning phase.
+    learnt : Learnt or None
+        What chains know from the beginning, by an earlier run.
     """
 
     _state_class = MetropolisState
@@ -64,6 +67,7 @@ class MetropolisStep(SubsamplingStep):
     proposal: Proposal[Any]
     normality: NormalityCheck | None
     adapts: bool
+    learnt: Learnt | None
     proposal_state: Any
 
     # ------------------------------------------------------------------ one step
@@ -74,13 +78,19 @@ class MetropolisStep(SubsamplingStep):
         if self.phase.is_start:
             self.phase = self.phase.begun()
             if np.array_equal(current, self.target.start):  # else the user chose where it starts
-                current = start_of_chain(self.target, self.rng, proposal=self.proposal)
+                current = self._start()
         self.decider.begin_draw(tuning=self.tune)
         transitions = []
         for _ in range(self.settings.steps_per_draw):
             current, statistics = self._transition(current)
             transitions.append(statistics)
         return RaveledVars(current, apoint.point_map_info), [of_draw(transitions)]
+
+    def _start(self) -> NDArray:
+        if self.learnt is None:
+            return start_of_chain(self.target, self.rng, proposal=self.proposal)
+        starts = self.learnt.starts
+        return starts[self.rng.integers(len(starts))].astype(self.target.start.dtype)
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning, decider = self.tune, self.decider
@@ -104,10 +114,14 @@ class MetropolisStep(SubsamplingStep):
         self.decider.begin_chain(self.rng)
 
     def reset_tuning(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learnt, but for what an earlier run told."""
         self.tune = True
         self.decider.reset()
-        self.proposal_state = self.proposal.init(self.target.layout, self.target.approximation)
+        if self.learnt is None:
+            self.proposal_state = self.proposal.init(self.target.layout, self.target.approximation)
+        else:
+            self.proposal_state = self.learnt.proposal_state
+            self.decision_state = replace(self.learnt.decision_state)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal and the test."""

@@ -1,0 +1,163 @@
+"""An earlier run, on whose draws a new one is tuned and from which it goes on."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import make_initial_point_fn
+from pymc_austerity.deciding.decider import Decider, DecisionState
+from pymc_austerity.deciding.exact import ExactDecider, ExactState
+from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.setup.model_inputs import raveled
+from pymc_austerity.setup.target import Target
+
+__all__ = ["EarlierRun", "Learnt", "earlier_run", "learn"]
+
+_MOST_DRAWS = 500
+_FEWEST_DRAWS = 10
+_STEPS = 1_000
+"""As many as ``pm.sample`` tunes by default."""
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierRun:
+    """Draws of an earlier run, in unconstrained space.
+
+    Attributes
+    ----------
+    points : array, shape (n, d)
+        At most 500 draws, evenly spaced.
+    last : array, shape (n_chains, d)
+        Last draw of each chain.
+    """
+
+    points: NDArray
+    last: NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Learnt:
+    """What a chain knows from the beginning.
+
+    Attributes
+    ----------
+    proposal_state : Any
+        A tuned proposal.
+    decision_state : DecisionState or ExactState
+        The test in the end.
+    starts : array, shape (n, d)
+        Where chains may start.
+    """
+
+    proposal_state: Any
+    decision_state: DecisionState | ExactState
+    starts: NDArray
+
+
+def earlier_run(tuned: Any, variables: list, model: pm.Model) -> EarlierRun | None:
+    """The draws that a user gives, as points of the variables of a step method.
+
+    Parameters
+    ----------
+    tuned : None, InferenceData or DataTree
+        What ``pm.sample`` returned.
+    variables : list
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        No draws of this model.
+    """
+    if tuned is None:
+        return None
+    if not hasattr(tuned, "posterior"):
+        raise SettingTypeError(
+            f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
+            "returned."
+        )
+    names = [model.values_to_rvs[variable].name for variable in variables]
+    draws = {name: _draws_of(name, tuned.posterior) for name in names}
+    shapes = model.eval_rv_shapes()
+    for name, values in draws.items():
+        if values.shape[2:] != tuple(map(int, shapes[name])):
+            raise SettingError(
+                f"tuned has draws of shape {values.shape[2:]} of {name!r}, which has shape "
+                f"{tuple(map(int, shapes[name]))} in this model: give a run of this model."
+            )
+    n_chains, n_draws = next(iter(draws.values())).shape[:2]
+    if n_chains * n_draws < _FEWEST_DRAWS:
+        raise SettingError(
+            f"tuned has {n_chains * n_draws} draws, which tell too little: give a run of at least "
+            f"{_FEWEST_DRAWS}."
+        )
+    spaced = np.unique(np.linspace(0, n_chains * n_draws - 1, _MOST_DRAWS).astype(int))
+    last = n_draws - 1 + n_draws * np.arange(n_chains)
+    unconstrained = _unconstrained(draws, np.concatenate([spaced, last]), variables, model)
+    return EarlierRun(unconstrained[: spaced.size], unconstrained[spaced.size :])
+
+
+def _draws_of(name: str, posterior: Any) -> NDArray:
+    if name not in posterior:
+        raise SettingError(f"tuned has no draws of {name!r}: give a run of this model.")
+    return np.asarray(posterior[name].transpose("chain", "draw", ...).values)
+
+
+def _unconstrained(
+    draws: dict[str, NDArray], which: NDArray[np.int64], variables: list, model: pm.Model
+) -> NDArray:
+    """Some draws as raveled points, shape (n, d)."""
+    flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in draws.items()}
+    shared = {name: pytensor.shared(values[0], name=name) for name, values in flat.items()}
+    overrides = {model[name]: variable for name, variable in shared.items()}
+    point_of = make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())
+    points = []
+    for i in which:
+        for name, variable in shared.items():
+            variable.set_value(flat[name][i])
+        points.append(raveled(point_of(0), variables))
+    return np.array(points)
+
+
+def learn(
+    run: EarlierRun,
+    proposal: Proposal[Any],
+    decider: Decider | ExactDecider,
+    target: Target,
+    rng: np.random.Generator,
+) -> Learnt:
+    """Tune a proposal and a test by a chain that starts where an earlier run was.
+
+    Parameters
+    ----------
+    run : EarlierRun
+        Its draws.
+    proposal : Proposal
+        What is tuned.
+    decider : Decider or ExactDecider
+        Of the step method; its state is what a chain begins with afterwards.
+    target : Target
+        Layout and normal approximation.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    decider.begin_chain(rng)
+    decider.reset()
+    state = proposal.init(target.layout, target.approximation)
+    current = run.last[rng.integers(len(run.last))].astype(target.start.dtype)
+    for _ in range(_STEPS):
+        decider.begin_draw(tuning=True)
+        proposed, log_ratio, state = proposal.propose(state, current, rng)
+        decision = decider.decide(proposed, current, log_ratio, rng, tuning=True)
+        following = proposed if decision.accept else current
+        outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
+        state, current = proposal.tune(state, outcome), following
+    decider.stop_tuning()
+    return Learnt(proposal.freeze(state), decider.state, run.last)

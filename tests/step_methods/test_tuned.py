@@ -1,0 +1,83 @@
+"""Going on with an earlier run, without tuning again."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, SettingError, SettingTypeError
+from tests.running import sample
+from tests.step_methods.models import normal_mean, normal_regression
+
+
+@pytest.fixture(scope="module")
+def first():
+    """A model, and a tuned run."""
+    model = normal_regression(n_rows=20_000)
+    with model:
+        step = AusterityMH()
+    return model, sample(step, model, draws=200, tune=500)
+
+
+@pytest.fixture(scope="module")
+def second(first):
+    """The step method that goes on."""
+    model, earlier = first
+    with model:
+        return AusterityMH(tuned=earlier)
+
+
+def test_it_goes_on_as_tuned(first, second):
+    model, earlier = first
+    later = sample(second, model, draws=300, tune=0)
+    accepted, before = (float(run.sample_stats["accepted"].mean()) for run in (later, earlier))
+    assert accepted > before - 0.1
+    for name in ("beta", "sigma"):
+        draws, old = later.posterior[name], earlier.posterior[name]
+        away = draws.mean(("chain", "draw")) - old.mean(("chain", "draw"))
+        assert (abs(away) < 0.4 * old.std(("chain", "draw"))).all()
+
+
+def test_chains_start_at_last_draws(first, second):
+    (_, earlier), step = first, second
+    last = earlier.posterior["beta"].isel(draw=-1).values
+    starts = step.learnt.starts
+    np.testing.assert_allclose(starts[:, :3], last)
+    np.testing.assert_allclose(
+        np.exp(starts[:, 3]), earlier.posterior["sigma"].isel(draw=-1).values
+    )
+    step.set_rng(1)
+    assert any(np.array_equal(step._start(), start) for start in starts)
+
+
+def test_every_chain_begins_with_the_same(first, second):
+    (model, _), step = first, second
+    step.reset_tuning()
+    begun = step.proposal_state
+    sample(step, model, draws=20, tune=30, chains=1)
+    assert step.proposal_state is not begun
+    step.reset_tuning()
+    assert step.proposal_state is begun
+    assert step.decider.state.n_draws == step.learnt.decision_state.n_draws
+
+
+def test_a_random_walk_knows_its_covariance(first):
+    model, earlier = first
+    with model:
+        step = AusterityMH(control_variates=None, epsilon=0.1, tuned=earlier)
+    later = sample(step, model, draws=300, tune=0)
+    assert 0.1 < later.sample_stats["accepted"].mean() < 0.6
+
+
+def test_other_runs_are_refused(first):
+    model, earlier = first
+    with normal_mean(), pytest.raises(SettingError, match="no draws of 'mu'"):
+        AusterityMH(tuned=earlier)
+    with model, pytest.raises(SettingTypeError, match="tuned of type dict"):
+        AusterityMH(tuned={"beta": 1.0})
+    with model, pytest.raises(SettingError, match="tuned has no effect with tune=False"):
+        AusterityMH(tuned=earlier, tune=False)
+    with pm.Model():
+        beta = pm.Normal("beta", shape=2)
+        pm.Normal("y", beta[0], 1.0, observed=np.zeros(1_000))
+        with pytest.raises(SettingError, match=r"draws of shape \(3,\) of 'beta'"):
+            AusterityMH(tuned=earlier)
