@@ -1,5 +1,6 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
+from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
@@ -30,10 +31,12 @@ from pymc_austerity.model.verify import RowFunction, verify
 from pymc_austerity.model.verify_differences import verify_differences
 
 __all__ = [
+    "Blocks",
     "Dense",
     "DenseRows",
     "Derivatives",
     "Design",
+    "Factor",
     "Gathered",
     "GatheredRows",
     "Kernel",
@@ -52,6 +55,7 @@ __all__ = [
     "compile_row_differences",
     "design_function",
     "explain",
+    "find_blocks",
     "find_predictors",
     "kernel_of",
     "predictor_derivatives",

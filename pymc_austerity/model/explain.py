@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import pymc as pm
 
 from pymc_austerity._pymc import Variable
+from pymc_austerity.model.blocks import Blocks
 from pymc_austerity.model.cut import static_data
 from pymc_austerity.model.predictors import RowStructure
 from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLeaf, RowLikelihood
@@ -17,6 +18,7 @@ def explain(
     vars: Sequence[Variable] | None = None,
     structure: RowStructure | str | None = None,
     compiled_as: str = "",
+    blocks: Blocks | None = None,
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -30,6 +32,8 @@ def explain(
         Result of `find_predictors`; then the description names the linear predictors of the rows.
     compiled_as : str
         What evaluates rows and why, as the end of a sentence; empty to leave it out.
+    blocks : Blocks, optional
+        Result of `find_blocks`; then the description names the factors.
 
     Returns
     -------
@@ -49,6 +53,10 @@ def explain(
     ]
     if structure is not None:
         lines.append(_about_predictors(structure))
+    if blocks is not None:
+        lines += [
+            f"Groups: {factor}, independent given the other variables." for factor in blocks.factors
+        ]
     if compiled_as:
         lines.append(f"Rows are evaluated by compiling {compiled_as}.")
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}

@@ -24,7 +24,6 @@ from pymc_austerity.deciding.sampling import (
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import compile_exact_derivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import (
     ArrayRows,
@@ -108,7 +107,7 @@ def control_variate_plan(
 def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
-    exact = compile_exact_derivatives(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    exact = problem.exact_derivatives
     say("finding the posterior mode")
     rows = ArrayRows(problem.likelihood.arrays)
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)

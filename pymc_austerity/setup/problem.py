@@ -14,8 +14,17 @@ from pymc_austerity._pymc import (
     CategoricalRV,
     discrete_types,
     make_shared_replacements,
+    underivable,
 )
-from pymc_austerity.model import RowLikelihood, RowStructure, find_predictors
+from pymc_austerity.model import (
+    Blocks,
+    Derivatives,
+    RowLikelihood,
+    RowStructure,
+    compile_exact_derivatives,
+    find_blocks,
+    find_predictors,
+)
 from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.garbage import collection_paused
@@ -71,6 +80,33 @@ class Problem:
     def structure(self) -> RowStructure | str:
         """The linear predictors that rows are functions of, or why there are none."""
         return find_predictors(*self.parts)
+
+    @cached_property
+    def exact_derivatives(self) -> Derivatives:
+        """Gradient and Hessian of the exact part.
+
+        Raises
+        ------
+        NotImplementedError, NullTypeGradError
+            An operation of the model has no derivative.
+        """
+        return compile_exact_derivatives(*self.parts, compile_kwargs=self.compile_kwargs)
+
+    @cached_property
+    def blocks(self) -> Blocks | None:
+        """Which rows read which parameters; None where the linear predictors do not tell."""
+        if isinstance(self.structure, str) or any(
+            variable.dtype in discrete_types for variable in self.variables
+        ):
+            return None
+        where = (self.variables, self.prepared.point, self.model)
+        try:
+            return find_blocks(self.structure, *where, self._exact_gradient)
+        except underivable:
+            return None
+
+    def _exact_gradient(self, point: NDArray) -> NDArray[np.float64]:
+        return self.exact_derivatives.gradient(point)[1]
 
 
 @collection_paused()

@@ -254,5 +254,9 @@ class AusterityMH(MetropolisStep):
         warn_if_loose(self.decider)
         self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
         self._finish(
-            started, problem, structure=problem.structure, compiled_as=self.target.compiled_as
+            started,
+            problem,
+            structure=problem.structure,
+            compiled_as=self.target.compiled_as,
+            blocks=problem.blocks,
         )

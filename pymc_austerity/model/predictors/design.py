@@ -13,7 +13,14 @@ from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.predictors.structure import Dense, Gathered, RowStructure, Term
 
-__all__ = ["DenseRows", "Design", "DesignFunction", "GatheredRows", "design_function"]
+__all__ = [
+    "DenseRows",
+    "Design",
+    "DesignFunction",
+    "GatheredRows",
+    "data_reader",
+    "design_function",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +104,7 @@ def design_function(structure: RowStructure, model: pm.Model) -> DesignFunction:
     callable
         ``f(block)``: one `Design` per predictor.
     """
-    read = _reader(_graphs(structure), structure, model)
+    read = data_reader(_graphs(structure), structure, model)
 
     def designs(block: Sequence[NDArray]) -> list[Design]:
         values = read(block)
@@ -128,10 +135,10 @@ def _graphs(structure: RowStructure) -> list[Variable]:
     return list(found)
 
 
-def _reader(
+def data_reader(
     graphs: list[Variable], structure: RowStructure, model: pm.Model
 ) -> Callable[[Sequence[NDArray]], dict[Variable, NDArray]]:
-    """Values of graphs of data; what is data itself is not computed."""
+    """Make a function from a block of rows to the values of graphs of their data."""
     placeholders = [leaf.placeholder for leaf in structure.leaves]
     places = {p: k for k, p in enumerate(placeholders)}
     computed = [g for g in graphs if g not in places]

@@ -1,0 +1,199 @@
+"""Blocks of parameters: of single levels of a factor, of all rows, of none."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import Variable
+from pymc_austerity.model.predictors import Gathered, RowStructure
+from pymc_austerity.model.predictors.design import data_reader
+from pymc_austerity.model.predictors.naming import Layout
+from pymc_austerity.model.predictors.structure import Term
+
+__all__ = ["Blocks", "Factor", "find_blocks"]
+
+_NOBODY, _SHARED = -1, -2
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """Parameters of the levels of a factor; given all the others, levels are independent.
+
+    Attributes
+    ----------
+    names : str
+        Of the variables that the entries belong to.
+    entries : int array, shape (n_levels, n_per_level)
+        Positions in the raveled vector of the variables.
+    index : variable, shape (m,)
+        Graph of leaf placeholders: the level of each row.
+    n_rows : int array, shape (n_levels,)
+        Rows of each level; there may be none.
+    """
+
+    names: str
+    entries: NDArray[np.int64]
+    index: Variable
+    n_rows: NDArray[np.int64]
+
+    def __str__(self) -> str:
+        """What `explain` says of it."""
+        fewest, most = self.n_rows.min(), self.n_rows.max()
+        rows = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        return f"{len(self.entries):,} levels of {self.names}, {rows} rows each"
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """All entries of the raveled vector, each in one block.
+
+    Attributes
+    ----------
+    factors : tuple of Factor
+        Entries that only the rows of one level read.
+    common : int array
+        Other entries that rows read.
+    untouched : int array
+        Entries that no row reads, such as the means and scales of priors.
+    """
+
+    factors: tuple[Factor, ...]
+    common: NDArray[np.int64]
+    untouched: NDArray[np.int64]
+
+
+def find_blocks(
+    structure: RowStructure,
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    model: pm.Model,
+    gradient: Callable[[NDArray], NDArray],
+) -> Blocks:
+    """Tell from the linear predictors which rows read which parameters.
+
+    Parameters
+    ----------
+    structure : RowStructure
+        The rows as functions of linear predictors.
+    variables : sequence of variables
+        The value variables, in the order of the raveled vector.
+    point : dict of str to array
+        Their values: where the prior is examined.
+    model : pymc.Model
+        The model, for compilation.
+    gradient : callable
+        Of the exact part of the log-density: from a raveled point to an array, shape (d,). Levels
+        that it couples do not form a factor.
+
+    Returns
+    -------
+    Blocks
+
+    Notes
+    -----
+    Two levels are independent given the rest if the gradient with respect to one of them does not
+    change with the other. Moving all levels whose number has a 1 in some binary digit at once
+    compares every pair of levels with as many gradients as the largest number has digits.
+    """
+    layout = Layout.of(variables, point)
+    start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
+    indices = _Indices(structure, model)
+    owner, level = _owners(structure, indices)
+    factors = []
+    for number, (index, levels) in enumerate(indices.distinct):
+        entries = _by_level(owner == number, level)
+        if entries is None or _are_coupled(entries, gradient, start.astype(structure.dtype)):
+            owner[owner == number] = _SHARED
+            continue
+        n_rows = np.bincount(levels, minlength=len(entries))
+        names = layout.variables(np.sort(entries, axis=None))
+        factors.append(Factor(names, entries, index, n_rows))
+    return Blocks(
+        tuple(factors), np.flatnonzero(owner == _SHARED), np.flatnonzero(owner == _NOBODY)
+    )
+
+
+class _Indices:
+    """The levels of the rows for every index, where equal ones are one.
+
+    Attributes
+    ----------
+    distinct : list of (variable, int array of shape (n_rows,))
+        Graphs of data, and their values.
+    """
+
+    def __init__(self, structure: RowStructure, model: pm.Model) -> None:
+        graphs = list(dict.fromkeys(term.index for term in _gathered(structure)))
+        read = data_reader(graphs, structure, model)
+        values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
+        self.distinct: list[tuple[Variable, NDArray[np.int64]]] = []
+        self._numbers: dict[Variable, int] = {}
+        for graph in graphs:
+            levels = np.asarray(values[graph], dtype=np.int64)
+            equal = (n for n, (_, known) in enumerate(self.distinct) if (known == levels).all())
+            self._numbers[graph] = next(equal, len(self.distinct))
+            if self._numbers[graph] == len(self.distinct):
+                self.distinct.append((graph, levels))
+
+    def number(self, graph: Variable) -> int:
+        """Position of the values of a graph in `distinct`."""
+        return self._numbers[graph]
+
+
+def _terms(structure: RowStructure) -> Iterator[Term]:
+    for predictor in structure.predictors:
+        yield from predictor.terms
+
+
+def _gathered(structure: RowStructure) -> Iterator[Gathered]:
+    return (term for term in _terms(structure) if isinstance(term, Gathered))
+
+
+def _owners(
+    structure: RowStructure, indices: _Indices
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For every entry the number of its index, or what else reads it, and its level."""
+    owner = np.full(structure.size, _NOBODY)
+    level = np.zeros(structure.size, dtype=np.int64)
+    for term in _terms(structure):
+        if not isinstance(term, Gathered):
+            owner[getattr(term, "entries", getattr(term, "entry", None))] = _SHARED
+            continue
+        number, levels = indices.number(term.index), np.arange(term.entries.size)
+        fits = (owner[term.entries] == number) & (level[term.entries] == levels)
+        fits |= owner[term.entries] == _NOBODY
+        owner[term.entries] = np.where(fits, number, _SHARED)
+        level[term.entries] = levels
+        several, counts = np.unique(term.entries, return_counts=True)
+        owner[several[counts > 1]] = _SHARED
+    return owner, level
+
+
+def _by_level(own: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Entries of each level, shape (n_levels, n_per_level); None where these are of no use."""
+    entries = np.flatnonzero(own)
+    counts = np.bincount(level[entries])
+    if counts.size < 2 or counts.min() != counts.max():
+        return None
+    return entries[np.argsort(level[entries], kind="stable")].reshape(counts.size, -1)
+
+
+def _are_coupled(
+    entries: NDArray[np.int64], gradient: Callable[[NDArray], NDArray], start: NDArray
+) -> bool:
+    """Whether the exact part depends on two levels together."""
+    levels, rng = np.arange(len(entries)), np.random.default_rng(0)
+    before = gradient(start)
+    tolerance = np.sqrt(np.finfo(start.dtype).eps)
+    for digit in range(int(levels[-1]).bit_length()):
+        chosen = (levels >> digit) & 1 == 1
+        moved, others = entries[chosen].ravel(), entries[~chosen].ravel()
+        there = start.copy()
+        there[moved] += rng.uniform(0.1, 0.3, size=moved.size)
+        change = np.abs(gradient(there)[others] - before[others])
+        if (change > tolerance * (1.0 + np.abs(before[others]))).any():
+            return True
+    return False
