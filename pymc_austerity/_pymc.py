@@ -220,6 +220,46 @@ def is_relabelling(op: Any) -> bool:
     return isinstance(op, XTypeCastOp)
 
 
+# ------------------------------------------------------------------ what pm.sample is given
+
+
+def before_sampling(check: Callable[..., None]) -> None:
+    """Look at what ``pm.sample`` was given, before anything begins.
+
+    PyMC assigns step methods to variables first of all; this wraps the function that does.
+
+    Parameters
+    ----------
+    check : callable
+        ``check(model, steps, nuts_sampler, nuts_settings)``: the step methods that the user gave,
+        the name of a sampler other than PyMC's or None, and the settings of NUTS.
+    """
+    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
+    assign = mcmc.assign_step_methods
+
+    @functools.wraps(assign)
+    def assign_step_methods(model: pm.Model, step: Any = None, methods: Any = None) -> Any:
+        given = sys._getframe(1).f_locals
+        nuts_sampler = given.get("nuts_sampler")
+        check(
+            model,
+            _flat(step),
+            None if nuts_sampler == "pymc" else nuts_sampler,
+            dict((given.get("kwargs") or {}).get("nuts") or {}),
+        )
+        return assign(model, step, methods=methods)
+
+    mcmc.assign_step_methods = assign_step_methods
+
+
+def _flat(step: Any) -> list[Any]:
+    """The single step methods of one, a list, or a compound of them."""
+    if step is None:
+        return []
+    several = step if isinstance(step, list | tuple) else getattr(step, "methods", None)
+    return [step] if several is None else [one for each in several for one in _flat(each)]
+
+
 # ------------------------------------------------------------------ what pm.sample returns
 
 

@@ -74,22 +74,27 @@ def _extreme_rows(array: NDArray) -> NDArray[np.int64]:
 
 def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) -> str:
     names = ", ".join(map(repr, split.subsampled))
+    of_all = f"{split.n_rows:,} rows"
+    if n_looked_at < split.n_rows:
+        of_all = f"the {n_looked_at:,} rows looked at"
     beginning = (
         f"the log-likelihood of {names} is not finite at the starting point in {bad.size:,} of "
-        f"{n_looked_at:,} rows"
+        f"{of_all}"
     )
+    first = f"(the first such row is {bad[0]:,})"
     for leaf in split.leaves:
         n_rows = np.intersect1d(_not_finite(leaf), bad).size
         if n_rows:
             name = leaf.placeholder.name
             what = "an array without a name" if name == "data" else repr(name)
             return (
-                f"{beginning}, because {what} holds NaN or infinite values in {n_rows:,} of them: "
-                "leave these rows out, or impute what is missing before building the model."
+                f"{beginning}, because {what} holds NaN or infinite values in {n_rows:,} of them "
+                f"{first}: leave these rows out, or impute what is missing before building the "
+                "model."
             )
     return (
         f"{beginning}: choose another start with initvals, or look for missing data and observed "
-        f"values outside of the support of their distribution (the first such row is {bad[0]:,})."
+        f"values outside of the support of their distribution {first}."
     )
 
 

@@ -143,5 +143,17 @@ def _value_variable(variable: Any, model: pm.Model) -> Any:
 
 
 def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
-    """The values of some variables, in their order, as one vector."""
+    """The values of some variables, in their order, as one vector.
+
+    Raises
+    ------
+    SettingError
+        They have no entries.
+    """
+    if not any(np.size(point[variable.name]) for variable in variables):
+        names = ", ".join(repr(variable.name) for variable in variables)
+        raise SettingError(
+            f"{names} has no entries, so there is nothing to sample: leave it out of the model, or "
+            "out of vars."
+        )
     return np.concatenate([np.ravel(point[variable.name]) for variable in variables])

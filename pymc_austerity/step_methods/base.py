@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pymc as pm
+
 from pymc_austerity._pymc import (
     ArrayStepShared,
     Competence,
     get_random_generator,
 )
-from pymc_austerity.errors import StaleDataError
+from pymc_austerity.errors import SettingError, StaleDataError
 from pymc_austerity.model import explain
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
@@ -57,6 +59,8 @@ class SubsamplingStep(ArrayStepShared):
         self.data_fingerprint = problem.likelihood.fingerprint
         self.phase = Phase.TUNING
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
+        self._model: pm.Model | None = problem.model
+        self._parts_of_model = _parts(problem.model)
 
     def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
         """Note how long setting up took, and say what was built.
@@ -136,6 +140,29 @@ class SubsamplingStep(ArrayStepShared):
                 f"had read it: construct a new {name} for the new data."
             )
 
+    def refuse_other_model(self, model: pm.Model) -> None:
+        """Refuse a model that this step method was not made for, or that has changed since.
+
+        Raises
+        ------
+        SettingError
+            Says what to do.
+        """
+        name = type(self).__name__
+        if self._model is None:  # a copy, from another process
+            return
+        if model is not self._model:
+            raise SettingError(
+                f"this {name} was constructed for another model than the one that is sampled: "
+                f"construct a new {name} inside of `with model:`."
+            )
+        changed = sorted(_parts(model) ^ self._parts_of_model)
+        if changed:
+            raise SettingError(
+                f"{', '.join(map(repr, changed))} was added to the model or removed after this "
+                f"{name} was constructed: construct a new {name}."
+            )
+
     # ------------------------------------------------------------------ words
 
     def explain(self) -> str:
@@ -162,6 +189,7 @@ class SubsamplingStep(ArrayStepShared):
         state = self.__dict__.copy()
         state.pop("_BlockedStep__newargs", None)
         state["_replaced_data"] = list  # nobody can change the data of another process
+        state["_model"] = None
         return state
 
     @staticmethod
@@ -177,6 +205,11 @@ class SubsamplingStep(ArrayStepShared):
     @staticmethod
     def _make_progressbar_update_functions() -> tuple:
         return (progress.running_averages(),)
+
+
+def _parts(model: pm.Model) -> frozenset[str]:
+    """Names of what the log-density consists of."""
+    return frozenset(part.name for part in [*model.basic_RVs, *model.potentials])
 
 
 def _rebuild(cls: type, state: dict[str, Any]) -> Any:

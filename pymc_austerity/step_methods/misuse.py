@@ -1,0 +1,50 @@
+"""What ``pm.sample`` is given beside a step method and cannot go with it."""
+
+from typing import Any
+
+import pymc as pm
+
+from pymc_austerity.errors import SettingError
+from pymc_austerity.step_methods.base import SubsamplingStep
+
+__all__ = ["refuse_misuse"]
+
+
+def refuse_misuse(
+    model: pm.Model, steps: list[Any], nuts_sampler: str | None, nuts_settings: dict[str, Any]
+) -> None:
+    """Refuse step methods of other models, and settings that have no effect beside a step method.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        What is sampled.
+    steps : list of step methods
+        Those that the user gave.
+    nuts_sampler : str or None
+        Name of a sampler that takes the place of PyMC's NUTS.
+    nuts_settings : dict
+        Settings of NUTS.
+
+    Raises
+    ------
+    SettingError
+        In one sentence. Nothing is said where no step method is of this package.
+    """
+    ours = [step for step in steps if isinstance(step, SubsamplingStep)]
+    for step in ours:
+        step.refuse_other_model(model)
+    if not ours:
+        return
+    name = type(ours[0]).__name__
+    if nuts_sampler is not None:
+        raise SettingError(
+            f"nuts_sampler={nuts_sampler!r} samples all variables by itself and takes no step "
+            f"method such as {name}: leave out nuts_sampler or step."
+        )
+    moved = [variable for step in steps for variable in step.vars]
+    if nuts_settings and set(model.value_vars) <= set(moved):
+        settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
+        raise SettingError(
+            f"{settings} is for NUTS, and {name} moves all the variables: leave it out."
+        )

@@ -1,0 +1,114 @@
+"""What does not go together with a step method is said in one sentence, before anything begins."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, DataError, SettingError
+from tests.running import sample
+from tests.step_methods.models import normal_mean
+
+
+@pytest.fixture(scope="module")
+def built():
+    """A model and its step method."""
+    model = normal_mean()
+    with model:
+        return model, AusterityMH(batch_size=100)
+
+
+def refused(error, *words, step, model, **settings):
+    with pytest.raises(error) as caught:
+        sample(step, model, draws=5, tune=5, chains=1, **settings)
+    message = str(caught.value)
+    for word in words:
+        assert word in message
+    assert "\n" not in message and message.endswith(".")
+
+
+def test_a_step_method_of_another_model(built):
+    _, step = built
+    refused(
+        SettingError, "another model", "construct a new AusterityMH", step=step, model=normal_mean()
+    )
+
+
+@pytest.mark.parametrize("in_a_list", [False, True])
+def test_a_variable_that_was_added(built, in_a_list):
+    model = normal_mean()
+    with model:
+        step = AusterityMH(batch_size=100)
+        pm.Normal("late")
+    step = [step] if in_a_list else step
+    refused(SettingError, "'late' was added", "construct a new", step=step, model=model)
+
+
+def test_a_likelihood_that_was_added():
+    model = normal_mean()
+    with model:
+        step = AusterityMH(batch_size=100)
+        pm.Normal("z", model["mu"], 1.0, observed=np.ones(100))
+    refused(SettingError, "'z' was added", step=step, model=model)
+
+
+def test_deterministics_may_be_added():
+    model = normal_mean()
+    with model:
+        step = AusterityMH(batch_size=100)
+        pm.Deterministic("twice", 2.0 * model["mu"])
+    assert "twice" in sample(step, model, draws=5, tune=5).posterior
+
+
+@pytest.mark.parametrize("name", ["nutpie", "numpyro"])
+def test_another_sampler(built, name):
+    model, step = built
+    refused(
+        SettingError, f"nuts_sampler='{name}'", "step", step=step, model=model, nuts_sampler=name
+    )
+
+
+def test_settings_of_nuts(built):
+    model, step = built
+    words = ("target_accept=0.9", "NUTS")
+    refused(SettingError, *words, step=step, model=model, target_accept=0.9)
+    refused(SettingError, *words, step=step, model=model, nuts={"target_accept": 0.9})
+
+
+def test_settings_of_nuts_for_what_is_left_over():
+    model = normal_mean()
+    with model:
+        other = pm.Normal("other")
+        step = AusterityMH([model["mu"]], batch_size=100)
+    posterior = sample(step, model, draws=5, tune=5, target_accept=0.9).posterior
+    assert other.name in posterior
+
+
+def test_nothing_is_said_of_other_step_methods():
+    model = normal_mean()
+    with model:
+        sample(pm.Metropolis(), model, draws=5, tune=5)
+
+
+@pytest.mark.parametrize("rejected", [{"givens": [1]}, {"updates": 3}])
+def test_arguments_that_pytensor_rejects(rejected):
+    with normal_mean(), pytest.raises(SettingError, match="is rejected by PyTensor") as caught:
+        AusterityMH(compile_kwargs=rejected)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_variable_without_entries():
+    with pm.Model():
+        nothing = pm.Normal("nothing", shape=0)
+        pm.Normal("y", nothing.sum(), 1.0, observed=np.ones(1_000))
+        with pytest.raises(SettingError, match="'nothing' has no entries"):
+            AusterityMH()
+
+
+@pytest.mark.parametrize("n_rows", [1_000, 100_000])
+def test_one_row_that_is_not_a_number(n_rows):
+    x = np.random.default_rng(1).normal(size=(n_rows, 2))
+    x[7, 1] = np.nan
+    with pm.Model():
+        pm.Normal("y", x @ pm.Normal("b", shape=2), 1.0, observed=np.zeros(n_rows))
+        with pytest.raises(DataError, match=r" in 1 of .*in 1 of them \(the first such row is 7\)"):
+            AusterityMH()
