@@ -59,7 +59,7 @@ METROPOLIS = {
 
 CASES = METROPOLIS | {
     "langevin": Case(normal_regression, lambda: AusterityMH(proposal=LangevinProposal())),
-    "exact": Case(normal_regression, lambda: AusterityMH(test="exact"), ("spawn",)),
+    "exact": Case(normal_regression, lambda: AusterityMH(test="exact"), "spawn"),
     "max_error": Case(
         normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": None, "max_error": 0.01})
     ),
