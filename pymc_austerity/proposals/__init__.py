@@ -14,6 +14,10 @@ from pymc_austerity.proposals.protocols import (
     ProposalFunction,
 )
 from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkState
+from pymc_austerity.proposals.real_or_discrete import (
+    RealOrDiscreteProposal,
+    RealOrDiscreteState,
+)
 from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
@@ -33,6 +37,8 @@ __all__ = [
     "ProposalMixture",
     "RandomWalkProposal",
     "RandomWalkState",
+    "RealOrDiscreteProposal",
+    "RealOrDiscreteState",
     "UserProposal",
     "as_proposal",
     "try_proposal",

@@ -1,5 +1,6 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -129,8 +130,9 @@ def _impossible(problem: Problem) -> str:
     n_entries = problem.start.size
     if any(variable.dtype in discrete_types for variable in problem.variables):
         return "there are discrete variables"
-    if problem.shared:
-        return "other step methods move other variables"
+    others = [variable for variable in problem.touched if variable in problem.shared]
+    if others:
+        return f"other step methods move {_listed(others, problem)}, which the rows depend on"
     if n_entries > _MOST_ENTRIES:
         return f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
     return ""
@@ -149,6 +151,10 @@ def _exact(residuals: Residuals, anchor: Anchor, where: str, problem: Problem) -
         f"read {sampling.expected_rows:,.3g} of {source.n_rows:,} rows"
     )
     return Plan(function, source, sampling, anchor, summary, residuals.compiled_as, _about(anchor))
+
+
+def _listed(variables: Sequence, problem: Problem) -> str:
+    return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
 
 
 def _uniform(

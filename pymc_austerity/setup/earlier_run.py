@@ -14,7 +14,7 @@ from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.model_inputs import raveled
-from pymc_austerity.setup.target import Target
+from pymc_austerity.setup.surroundings import Surroundings
 
 __all__ = ["EarlierRun", "Learnt", "earlier_run", "learn"]
 
@@ -128,9 +128,10 @@ def _unconstrained(
 
 def learn(
     run: EarlierRun,
+    whole_run: EarlierRun,
     proposal: Proposal[Any],
     decider: Decider | ExactDecider,
-    target: Target,
+    surroundings: Surroundings,
     rng: np.random.Generator,
 ) -> Learnt:
     """Tune a proposal and a test by a chain that starts where an earlier run was.
@@ -138,26 +139,32 @@ def learn(
     Parameters
     ----------
     run : EarlierRun
-        Its draws.
+        Its draws of the variables of the step method.
+    whole_run : EarlierRun
+        The same draws of all variables that decisions are about.
     proposal : Proposal
         What is tuned.
     decider : Decider or ExactDecider
         Of the step method; its state is what a chain begins with afterwards.
-    target : Target
-        Layout and normal approximation.
+    surroundings : Surroundings
+        Layout and normal approximation; variables of other step methods stay.
     rng : numpy.random.Generator
         Source of randomness.
     """
     decider.begin_chain(rng)
     decider.reset()
-    state = proposal.init(target.layout, target.approximation)
-    current = run.last[rng.integers(len(run.last))].astype(target.start.dtype)
+    around, chain = surroundings, rng.integers(len(run.last))
+    state = proposal.init(around.layout, around.approximation)
+    current = run.last[chain].astype(around.start.dtype)
+    around.place(whole_run.last[chain])
     for _ in range(_STEPS):
         decider.begin_draw(tuning=True)
-        proposed, log_ratio, state = proposal.propose(state, current, rng)
-        decision = decider.decide(proposed, current, log_ratio, rng, tuning=True)
-        following = proposed if decision.accept else current
-        outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
-        state, current = proposal.tune(state, outcome), following
+        seen = around.centered(current)
+        moved, log_ratio, state = proposal.propose(state, seen, rng)
+        proposed = around.back(moved)
+        decision = around.decide(decider, proposed, current, log_ratio, rng, tuning=True)
+        after = moved if decision.accept else seen
+        state = proposal.tune(state, Outcome(seen, after, decision.accept, decision.n_rows_used))
+        current = proposed if decision.accept else current
     decider.stop_tuning()
     return Learnt(proposal.freeze(state), decider.state, run.last)

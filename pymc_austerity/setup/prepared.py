@@ -41,6 +41,8 @@ class PreparedModel:
         ``f(values, rows)``: log-likelihoods of some rows in NumPy, nats.
     rng : numpy.random.Generator
         Source of the order of the rows and of what else set-up draws.
+    targets : dict
+        What was built from it, by the names of the variables, for step methods with equal settings.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class PreparedModel:
         self.point = point
         self.rows = rows
         self.rng = rng
+        self.targets: dict[tuple[str, ...], Any] = {}
         self._shuffled: SharedRows | None = None
 
     def shuffled_rows(self) -> SharedRows:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import (
     BernoulliRV,
     CategoricalRV,
+    ancestors,
     discrete_types,
     make_shared_replacements,
     underivable,
@@ -75,6 +76,12 @@ class Problem:
     def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
         """What the functions of `pymc_austerity.model` that compile begin with."""
         return self.likelihood, self.variables, self.shared, self.prepared.point
+
+    @cached_property
+    def touched(self) -> list:
+        """Value variables of the model that rows depend on, whoever moves them."""
+        inputs = set(ancestors([self.likelihood.rows]))
+        return [variable for variable in self.likelihood.value_vars if variable in inputs]
 
     @cached_property
     def structure(self) -> RowStructure | str:

@@ -13,8 +13,8 @@ from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
+from pymc_austerity.setup.beside import build_among_others
 from pymc_austerity.setup.earlier_run import earlier_run, learn
-from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
@@ -26,7 +26,6 @@ from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
-from pymc_austerity.setup.target import build
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 
@@ -233,30 +232,26 @@ class AusterityMH(MetropolisStep):
             )
             problem = pose(prepared, variables, compile_kwargs)
             settings.try_bound(problem.start)
-            at = anchor_point(anchor, variables, model)
             run = earlier_run(tuned, variables, model)
-            self.target, self.proposal = build(
-                problem,
-                settings,
-                own_proposal,
-                anchor=at,
-                earlier=None if run is None else run.points,
-                say=say,
+            built = build_among_others(
+                problem, settings, own_proposal, anchor=anchor, tuned=tuned, say=say
             )
+        self.target, self.proposal, self.surroundings, about, usual, whole_run = built
         self._begin(problem, blocked=blocked, rng=rng)
         if self.target.anchor is None:
             settings = settings.without_control_variates()
         self.settings = settings
         self.decider = decider_of(settings, self.target)
         self.learnt = None
-        if run is not None:
-            self.learnt = learn(run, self.proposal, self.decider, self.target, prepared.rng)
+        if run is not None and whole_run is not None:
+            around, rng_of_rows = self.surroundings, prepared.rng
+            self.learnt = learn(run, whole_run, self.proposal, self.decider, around, rng_of_rows)
         warn_if_loose(self.decider)
-        self.normality = check_normality(self.target, self.proposal, settings, rng=prepared.rng)
+        self.normality = check_normality(self.target, usual, settings, rng=prepared.rng)
         self._finish(
             started,
             problem,
-            structure=problem.structure,
+            structure=about.structure,
             compiled_as=self.target.compiled_as,
-            blocks=problem.blocks,
+            blocks=about.blocks,
         )

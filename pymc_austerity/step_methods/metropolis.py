@@ -15,7 +15,7 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.earlier_run import Learnt
-from pymc_austerity.setup.starts import start_of_chain
+from pymc_austerity.setup.surroundings import Surroundings
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.phase import Phase
@@ -48,6 +48,8 @@ class MetropolisStep(SubsamplingStep):
         What the user chose.
     target : Target
         The posterior, as decisions see it.
+    surroundings : Surroundings
+        How own points lie in those that decisions are about.
     decider : Decider or ExactDecider
         Accepts or rejects.
     proposal : Proposal
@@ -63,6 +65,7 @@ class MetropolisStep(SubsamplingStep):
     _state_class = MetropolisState
     settings: Settings
     target: Target
+    surroundings: Surroundings
     decider: Decider | ExactDecider
     proposal: Proposal[Any]
     normality: NormalityCheck | None
@@ -72,12 +75,17 @@ class MetropolisStep(SubsamplingStep):
 
     # ------------------------------------------------------------------ one step
 
+    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Take a step, with the other variables where they are."""
+        self.surroundings.look(point)
+        return super().step(point)
+
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Propose, decide, and record what it took, as often as there are steps in a draw."""
         current = apoint.data
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(current, self.target.start):  # else the user chose where it starts
+            if np.array_equal(current, self.surroundings.start):  # else the user chose it
                 current = self._start()
         self.decider.begin_draw(tuning=self.tune)
         transitions = []
@@ -88,18 +96,21 @@ class MetropolisStep(SubsamplingStep):
 
     def _start(self) -> NDArray:
         if self.learnt is None:
-            return start_of_chain(self.target, self.rng, proposal=self.proposal)
+            return self.surroundings.start_of_chain(self.rng, self.proposal)
         starts = self.learnt.starts
-        return starts[self.rng.integers(len(starts))].astype(self.target.start.dtype)
+        return starts[self.rng.integers(len(starts))].astype(self.surroundings.start.dtype)
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning, decider = self.tune, self.decider
-        proposed, log_ratio, state = self.proposal.propose(self.proposal_state, current, self.rng)
-        decision = decider.decide(proposed, current, log_ratio, self.rng, tuning=tuning)
+        tuning, decider, around, rng = self.tune, self.decider, self.surroundings, self.rng
+        seen = around.centered(current)
+        moved, log_ratio, state = self.proposal.propose(self.proposal_state, seen, rng)
+        proposed = around.back(moved)
+        decision = around.decide(decider, proposed, current, log_ratio, rng, tuning=tuning)
         following = proposed if decision.accept else current
         scaling = self.proposal.current_scaling(state)
         if tuning and self.adapts:
-            outcome = Outcome(current, following, decision.accept, decision.n_rows_used)
+            seen_after = moved if decision.accept else seen
+            outcome = Outcome(seen, seen_after, decision.accept, decision.n_rows_used)
             state = self.proposal.tune(state, outcome)
         self.proposal_state = state
         return following, of_decision(
@@ -117,8 +128,9 @@ class MetropolisStep(SubsamplingStep):
         """Forget what was learnt, but for what an earlier run told."""
         self.tune = True
         self.decider.reset()
+        around = self.surroundings
         if self.learnt is None:
-            self.proposal_state = self.proposal.init(self.target.layout, self.target.approximation)
+            self.proposal_state = self.proposal.init(around.layout, around.approximation)
         else:
             self.proposal_state = self.learnt.proposal_state
             self.decision_state = replace(self.learnt.decision_state)

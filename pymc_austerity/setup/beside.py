@@ -1,0 +1,151 @@
+"""Control variates for step methods that move some of the variables only, or discrete ones too."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import discrete_types
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.uniform import always_exact
+from pymc_austerity.model import compile_exact_difference
+from pymc_austerity.proposals import (
+    Proposal,
+    ProposalMixture,
+    RandomWalkProposal,
+    RealOrDiscreteProposal,
+    UserProposal,
+    try_proposal,
+)
+from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
+from pymc_austerity.setup.given_anchor import anchor_point
+from pymc_austerity.setup.problem import Problem, pose
+from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.support import is_unconstrained
+from pymc_austerity.setup.surroundings import Alone, Beside, Surroundings
+from pymc_austerity.setup.target import Target, build
+
+__all__ = ["Built", "build_among_others"]
+
+
+class Built(NamedTuple):
+    """What a step method decides and proposes with.
+
+    Attributes
+    ----------
+    target : Target
+        The posterior, as decisions see it.
+    proposal : Proposal
+        What proposes.
+    surroundings : Alone or Beside
+        How points of the step method lie in those of the target.
+    about : Problem
+        What the target was built from.
+    usual : Proposal
+        A proposal for points of the target.
+    earlier : EarlierRun or None
+        Draws of the target's variables by an earlier run.
+    """
+
+    target: Target
+    proposal: Proposal[Any]
+    surroundings: Surroundings
+    about: Problem
+    usual: Proposal[Any]
+    earlier: EarlierRun | None
+
+
+def build_among_others(
+    problem: Problem,
+    settings: Settings,
+    proposal: Proposal[Any] | None,
+    *,
+    anchor: Any,
+    tuned: Any = None,
+    say: Say,
+) -> Built:
+    """Build the target on all real variables that rows depend on, whoever moves them.
+
+    Parameters
+    ----------
+    problem, settings, proposal, say
+        As in `build`.
+    anchor : None, dict or InferenceData
+        Where to expand, as the user gives it.
+    tuned : None, InferenceData or DataTree
+        An earlier run, as the user gives it.
+    """
+    whole = _whole(problem, settings, proposal)
+    variables, model = list(whole.variables), problem.model
+    at, run = anchor_point(anchor, variables, model), earlier_run(tuned, variables, model)
+    earlier = None if run is None else run.points
+    if whole is problem:
+        target, proposal = build(problem, settings, proposal, anchor=at, earlier=earlier, say=say)
+        return Built(target, proposal, Alone(target), problem, proposal, run)
+    known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
+    if names not in known:  # once for all step methods that move one variable each
+        known[names] = build(whole, settings, anchor=at, earlier=earlier, say=say)
+    target, usual = known[names]
+    surroundings = _beside(problem, whole, target, proposal)
+    real = surroundings.real_approximation
+    if proposal is None:
+        proposal = ProposalMixture() if target.anchor is not None else RandomWalkProposal()
+        if real is not None and not problem.layout.is_continuous:
+            proposal = RealOrDiscreteProposal(proposal, real)
+        elif real is None:
+            proposal = RandomWalkProposal()
+    try_proposal(proposal, problem.layout, surroundings.approximation, problem.start)
+    return Built(target, proposal, surroundings, whole, usual, run)
+
+
+def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
+    """All real variables that are moved or that rows depend on; as it is, where that is no use."""
+    model, touched = problem.model, set(problem.touched)
+    moved = touched | set(problem.variables) if touched & set(problem.variables) else touched
+    variables = [v for v in model.value_vars if v in moved and v.dtype not in discrete_types]
+    is_possible = (
+        settings.order > 0
+        and not settings.description.needs_bound
+        and (settings.decides_exactly or not always_exact(settings, problem.likelihood.n_rows))
+        and bool(variables)
+        and variables != list(problem.variables)
+        and not any(v.dtype in discrete_types for v in problem.touched)
+        and not any(v in problem.likelihood.local_variables for v in moved)
+        and not hasattr(proposal, "with_gradients")
+        and is_unconstrained(variables, model, proposal)
+    )
+    return pose(problem.prepared, variables, problem.compile_kwargs) if is_possible else problem
+
+
+def _beside(
+    problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
+) -> Beside:
+    exact = compile_exact_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    exact(problem.start, problem.start)  # what is called once is ready when the chains start
+    own, every = _entries(problem), _entries(whole)
+    places = {entry: place for place, entry in enumerate(every)}
+    shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
+    entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
+    return Beside(
+        target=replace(target, exact_difference=_no_difference),
+        names=[variable.name for variable in whole.variables],
+        exact_difference=exact,
+        layout=problem.layout,
+        start=problem.start,
+        entries=entries,
+        places=where,
+        is_centered=not isinstance(proposal, UserProposal),
+    )
+
+
+def _no_difference(proposed: NDArray, current: NDArray) -> float:
+    """The exact part is that of the step method's own variables."""
+    return 0.0
+
+
+def _entries(problem: Problem) -> Sequence[tuple[str, int]]:
+    """Names of all entries of a point."""
+    point = problem.prepared.point
+    return [(v.name, i) for v in problem.variables for i in range(np.size(point[v.name]))]

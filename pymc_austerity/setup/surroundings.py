@@ -1,0 +1,262 @@
+"""What a step method moves, among all variables that its decisions are about."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.proposals import (
+    GaussianApproximation,
+    Layout,
+    Proposal,
+    RandomWalkProposal,
+)
+from pymc_austerity.sequential import Decision
+from pymc_austerity.setup.starts import start_of_chain
+from pymc_austerity.setup.target import Target
+
+__all__ = ["Alone", "Beside", "Conditional", "Surroundings", "conditional"]
+
+AnyDecider: TypeAlias = Decider | ExactDecider
+
+
+class Surroundings(Protocol):
+    """How the points of a step method lie in those that decisions are about."""
+
+    layout: Layout
+    start: NDArray
+    approximation: GaussianApproximation | None
+
+    def look(self, point: Mapping[str, NDArray]) -> None:
+        """Take note of where the other variables are, before a step."""
+        ...
+
+    def place(self, whole: NDArray) -> None:
+        """Take note of where all variables are that decisions are about."""
+        ...
+
+    def centered(self, own: NDArray) -> NDArray:
+        """A point as proposals see it."""
+        ...
+
+    def back(self, centered: NDArray) -> NDArray:
+        """The point that proposals see so."""
+        ...
+
+    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+        """An overdispersed start."""
+        ...
+
+    def decide(
+        self,
+        decider: AnyDecider,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> Decision:
+        """Accept or reject a proposal."""
+        ...
+
+
+class Alone:
+    """Decisions are about the variables of the step method and no others.
+
+    Parameters
+    ----------
+    target : Target
+        The posterior, as decisions see it.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.layout, self.start = target.layout, target.start
+        self.approximation = target.approximation
+
+    def look(self, point: Mapping[str, NDArray]) -> None:
+        """Nothing else matters."""
+
+    def place(self, whole: NDArray) -> None:
+        """Nothing else matters."""
+
+    def centered(self, own: NDArray) -> NDArray:
+        """The point itself."""
+        return own
+
+    def back(self, centered: NDArray) -> NDArray:
+        """The point itself."""
+        return centered
+
+    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+        """An overdispersed start."""
+        return start_of_chain(self.target, rng, proposal=proposal)
+
+    def decide(
+        self,
+        decider: AnyDecider,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> Decision:
+        """Accept or reject a proposal."""
+        return decider.decide(proposed, current, log_ratio, rng, tuning=tuning)
+
+
+class Conditional(NamedTuple):
+    r"""Normal distribution of some entries of a point, given the others.
+
+    Attributes
+    ----------
+    approximation : GaussianApproximation
+        With the others at their means.
+    gain : float array, shape (k, d - k)
+        :math:`K` in the mean :math:`m_o + K (x_r - m_r)`.
+    """
+
+    approximation: GaussianApproximation
+    gain: NDArray[np.float64]
+
+
+def conditional(
+    joint: GaussianApproximation, own: NDArray[np.intp], rest: NDArray[np.intp]
+) -> Conditional:
+    r"""Distribution of the own entries given the rest.
+
+    With the precision :math:`P`, the covariance is :math:`P_{oo}^{-1}` and
+    :math:`K = -P_{oo}^{-1} P_{or}`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.proposals import GaussianApproximation
+    >>> root = np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
+    >>> given = conditional(GaussianApproximation(np.zeros(2), root), np.array([0]), np.array([1]))
+    >>> given.gain.round(3), given.approximation.root.round(3)
+    (array([[0.8]]), array([[0.6]]))
+    """
+    if not rest.size:
+        return Conditional(joint, np.zeros((own.size, 0)))
+    precision = joint.inverse_root.T @ joint.inverse_root
+    covariance = np.linalg.inv(precision[np.ix_(own, own)])
+    gain = -covariance @ precision[np.ix_(own, rest)]
+    root = np.linalg.cholesky((covariance + covariance.T) / 2)
+    return Conditional(GaussianApproximation(joint.mean[own], root), gain)
+
+
+@dataclass(eq=False)
+class Beside:
+    """Decisions are about more variables than the step method moves, or rows about fewer.
+
+    Rows are expanded in all real variables that they depend on. Those that other step methods move
+    stay where they are found at each step; own ones that no row depends on, such as discrete
+    ones, count in the exact part only. Proposals see points less their mean given the others, as
+    far as the posterior is normal.
+
+    Parameters
+    ----------
+    target : Target
+        The posterior of all variables that rows depend on.
+    names : sequence of str
+        These variables, in the order of their entries.
+    exact_difference : callable
+        ``f(proposed, current)`` for points of the step method: the exact part, nats.
+    layout : Layout
+        Kinds of the own entries.
+    start : array, shape (d,)
+        Own point at which the model was verified.
+    entries, places : int arrays, shape (k,)
+        The own entries that rows may depend on, and where they are among all of them.
+    is_centered : bool
+        Whether proposals see points less their mean given the others.
+    """
+
+    target: Target
+    names: Sequence[str]
+    exact_difference: Any
+    layout: Layout
+    start: NDArray
+    entries: NDArray[np.intp]
+    places: NDArray[np.intp]
+    is_centered: bool
+
+    def __post_init__(self) -> None:
+        whole = self.target.start
+        self.approximation: GaussianApproximation | None = None
+        self._rest = np.setdiff1d(np.arange(whole.size), self.places)
+        self._whole, self._shift = whole, np.zeros_like(self.start)
+        self._given: Conditional | None = None
+        joint = self.target.approximation
+        if joint is not None and self.entries.size:
+            self._given = conditional(joint, self.places, self._rest)
+            if self.entries.size == self.start.size:
+                self.approximation = self._given.approximation
+
+    @property
+    def real_approximation(self) -> GaussianApproximation | None:
+        """Normal approximation of the own entries that rows may depend on."""
+        return None if self._given is None else self._given.approximation
+
+    def look(self, point: Mapping[str, NDArray]) -> None:
+        """Take note of where the other variables are."""
+        self.place(np.concatenate([np.ravel(point[name]) for name in self.names]))
+
+    def place(self, whole: NDArray) -> None:
+        """Take note of where all variables are that rows depend on."""
+        self._whole = whole.astype(self.target.start.dtype, copy=False)
+        if self.is_centered and self._given is not None and self._rest.size:
+            joint = self.target.approximation
+            assert joint is not None
+            away = self._whole[self._rest] - joint.mean[self._rest]
+            self._shift = np.zeros(self.start.size)
+            self._shift[self.entries] = self._given.gain @ away
+
+    def centered(self, own: NDArray) -> NDArray:
+        """The point less its mean given the others, but for a constant."""
+        return (own - self._shift).astype(own.dtype, copy=False)
+
+    def back(self, centered: NDArray) -> NDArray:
+        """The point that is centered so."""
+        return (centered + self._shift).astype(centered.dtype, copy=False)
+
+    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+        """Own entries of an overdispersed start of all; those that no row depends on stay."""
+        own = self.start.copy()
+        own[self.entries] = start_of_chain(self.target, rng, proposal=RandomWalkProposal())[
+            self.places
+        ]
+        return own
+
+    def decide(
+        self,
+        decider: AnyDecider,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> Decision:
+        """Accept or reject a proposal; without rows, where none depends on what it moves."""
+        log_known = log_ratio + float(self.exact_difference(proposed, current))
+        new, old = self.among_all(proposed), self.among_all(current)
+        if np.array_equal(new, old):
+            uniform = rng.random()
+            accept = log_known > (math.log(uniform) if uniform > 0.0 else -math.inf)
+            return Decision(accept, 0, 0, 0.0, math.nan, True)
+        return decider.decide(new, old, log_known, rng, tuning=tuning)
+
+    def among_all(self, own: NDArray) -> NDArray:
+        """A point of all variables that rows depend on, with the own ones there."""
+        whole = self._whole.copy()
+        whole[self.places] = own[self.entries]
+        return whole
