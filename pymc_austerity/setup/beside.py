@@ -97,7 +97,8 @@ def build_among_others(
         elif real is None:
             proposal = RandomWalkProposal()
     try_proposal(proposal, problem.layout, surroundings.approximation, problem.start)
-    return Built(target, proposal, surroundings, whole, usual, run)
+    decided = replace(target, exact_difference=_no_difference)
+    return Built(decided, proposal, surroundings, whole, usual, run)
 
 
 def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
@@ -129,7 +130,7 @@ def _beside(
     shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
     entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
     return Beside(
-        target=replace(target, exact_difference=_no_difference),
+        target=target,
         names=[variable.name for variable in whole.variables],
         exact_difference=exact,
         layout=problem.layout,

@@ -20,9 +20,25 @@ from pymc_austerity.sequential import Decision
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
-__all__ = ["Alone", "Beside", "Conditional", "Surroundings", "conditional"]
+__all__ = ["Alone", "Beside", "Conditional", "Question", "Surroundings", "conditional"]
 
 AnyDecider: TypeAlias = Decider | ExactDecider
+
+
+class Question(NamedTuple):
+    """A proposal to decide about.
+
+    Attributes
+    ----------
+    proposed, current : arrays, shape (d,)
+        Two points of the target.
+    log_ratio : float
+        What is known of the log-ratio besides the target's, nats.
+    """
+
+    proposed: NDArray
+    current: NDArray
+    log_ratio: float
 
 
 class Surroundings(Protocol):
@@ -50,6 +66,10 @@ class Surroundings(Protocol):
 
     def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
         """An overdispersed start."""
+        ...
+
+    def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
+        """A proposal as decisions see it."""
         ...
 
     def decide(
@@ -97,6 +117,10 @@ class Alone:
     def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
         """An overdispersed start."""
         return start_of_chain(self.target, rng, proposal=proposal)
+
+    def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
+        """The proposal itself."""
+        return Question(proposed, current, log_ratio)
 
     def decide(
         self,
@@ -247,13 +271,17 @@ class Beside:
         tuning: bool,
     ) -> Decision:
         """Accept or reject a proposal; without rows, where none depends on what it moves."""
-        log_known = log_ratio + float(self.exact_difference(proposed, current))
-        new, old = self.among_all(proposed), self.among_all(current)
+        new, old, log_known = self.question(proposed, current, log_ratio)
         if np.array_equal(new, old):
             uniform = rng.random()
             accept = log_known > (math.log(uniform) if uniform > 0.0 else -math.inf)
             return Decision(accept, 0, 0, 0.0, math.nan, True)
         return decider.decide(new, old, log_known, rng, tuning=tuning)
+
+    def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
+        """The proposal among all variables that rows depend on, and what the exact part says."""
+        log_known = log_ratio + float(self.exact_difference(proposed, current))
+        return Question(self.among_all(proposed), self.among_all(current), log_known)
 
     def among_all(self, own: NDArray) -> NDArray:
         """A point of all variables that rows depend on, with the own ones there."""

@@ -1,5 +1,6 @@
 """One step of Metropolis-Hastings, whatever the target, the proposal and the test."""
 
+import copy
 import logging
 from dataclasses import field, replace
 from typing import Any
@@ -14,6 +15,7 @@ from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.surroundings import Surroundings
 from pymc_austerity.setup.target import Target
@@ -60,6 +62,8 @@ class MetropolisStep(SubsamplingStep):
         Whether the proposal learns in the tuning phase.
     learnt : Learnt or None
         What chains know from the beginning, by an earlier run.
+    is_to_look_again : bool
+        Whether tuning has ended, and no draw been taken since.
     """
 
     _state_class = MetropolisState
@@ -71,6 +75,7 @@ class MetropolisStep(SubsamplingStep):
     normality: NormalityCheck | None
     adapts: bool
     learnt: Learnt | None
+    is_to_look_again: bool
     proposal_state: Any
 
     # ------------------------------------------------------------------ one step
@@ -87,6 +92,8 @@ class MetropolisStep(SubsamplingStep):
             self.phase = self.phase.begun()
             if np.array_equal(current, self.surroundings.start):  # else the user chose it
                 current = self._start()
+        if self.is_to_look_again:
+            self._look_again(current)
         self.decider.begin_draw(tuning=self.tune)
         transitions = []
         for _ in range(self.settings.steps_per_draw):
@@ -126,7 +133,7 @@ class MetropolisStep(SubsamplingStep):
 
     def reset_tuning(self) -> None:
         """Forget what was learnt, but for what an earlier run told."""
-        self.tune = True
+        self.tune, self.is_to_look_again = True, False
         self.decider.reset()
         around = self.surroundings
         if self.learnt is None:
@@ -143,8 +150,23 @@ class MetropolisStep(SubsamplingStep):
         if self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
         designed = self.decider.stop_tuning()
+        self.is_to_look_again = isinstance(self.decider, Decider)
         if designed:
             _log.info(designed)
+
+    def _look_again(self, current: NDArray) -> None:
+        """Try the test where the chain is, with random numbers of its own."""
+        self.is_to_look_again = False
+        rng = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63))
+        around, state = self.surroundings, self.proposal_state
+        seen, questions = around.centered(current), []
+        for _ in range(N_QUESTIONS):
+            moved, log_ratio, _ = self.proposal.propose(state, seen, rng)
+            questions.append(around.question(around.back(moved), current, log_ratio))
+        assert isinstance(self.decider, Decider)
+        changed = look_again(self.target, self.decider, questions, rng)
+        if changed:
+            _log.info(changed)
 
     @property
     def decision_state(self) -> DecisionState | ExactState:

@@ -93,7 +93,9 @@ def test_the_parts_add_up_to_the_log_density(with_coin, names, rng):
             shared.set_value(np.asarray(point[name], dtype=shared.dtype))
         around.look(point)
         new, old = around.among_all(proposed), around.among_all(current)
-        total = around.exact_difference(proposed, current) + step.target.expansion(new, old)
+        assert not any(np.array_equal(new, other) for other in (old, step.target.start))
+        total = around.question(proposed, current, 0.0).log_ratio
+        total += step.target.exact_part(new, old) + step.target.expansion(new, old)
         source = step.target.source
         total += differences_of_all(step.target.row_function, new, old, source).sum()
         moved = point | dict(zip(values, proposed, strict=True))

@@ -20,7 +20,7 @@ from pymc_austerity import (
     SettingError,
 )
 from tests.running import QUIET
-from tests.step_methods.models import groups, normal_regression, switch_point
+from tests.step_methods.models import normal_regression, switch_point
 
 N_ROWS, N_COLUMNS = 20_000, 4
 
@@ -216,7 +216,11 @@ def many():
     ("build", "settings", "reason"),
     [
         (switch_point, {}, "there are discrete variables"),
-        (groups, {"vars": ["effect"]}, "other step methods move other variables"),
+        (
+            switch_point,
+            {"vars": ["level"]},
+            "other step methods move 'tau', 'flip', which the rows",
+        ),
         (many, {}, "there are 301 dimensions, more than 300"),
         (flat, {}, "the Hessian .* is not negative definite"),
     ],

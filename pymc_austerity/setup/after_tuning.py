@@ -1,0 +1,219 @@
+"""The test looked at again where the chain is when tuning ends, and made stricter if need be."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from pymc_austerity.control_variates import differences_of_all
+from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.promise import expected_errors
+from pymc_austerity.deciding.sampling import (
+    RowFunction,
+    Sampling,
+    StratifiedSampling,
+    UniformSampling,
+)
+from pymc_austerity.design import NormalityCheck, first_look_statistics
+from pymc_austerity.errors import AusterityWarning
+from pymc_austerity.rows import ArrayRows, StratifiedWindows
+from pymc_austerity.sequential import StudentTTest, Survey, WangTsiatisTest
+from pymc_austerity.setup.surroundings import Question
+from pymc_austerity.setup.target import Target
+from pymc_austerity.strata import Strata
+
+__all__ = ["N_QUESTIONS", "look_again"]
+
+N_QUESTIONS = 4
+"""Proposals that are looked at: each is a pass over all rows."""
+
+_DECISIONS = 50
+"""About each of them, with rows and thresholds drawn anew."""
+
+_MOST_LOOKS = 5_000
+"""Of all these decisions together, so that a small batch of large data takes no longer."""
+
+_SAMPLES = 1_000
+_BY_CHANCE = 1e-3
+"""Probability that a test which keeps its promise is made stricter."""
+
+_STRICTER, _MOST_TRIES = 0.2, 4
+
+
+class _Trial(NamedTuple):
+    """What the present test does at some real differences."""
+
+    check: NormalityCheck
+    n_wrong: int
+    n_decisions: int
+    promised: float
+
+    @property
+    def errs(self) -> bool:
+        """Whether decisions are wrong more often than promised."""
+        chance = binom.sf(self.n_wrong - 1, self.n_decisions, self.promised)
+        return bool(chance < _BY_CHANCE)
+
+    @property
+    def words(self) -> str:
+        """What is wrong, as half a sentence."""
+        if self.errs:
+            return (
+                f"where the chain is when tuning ends, {self.n_wrong} of {self.n_decisions} "
+                f"decisions made for a trial were wrong, more than {self.promised:.2%}"
+            )
+        return "where the chain is when tuning ends, means of first looks are not normal"
+
+
+def look_again(
+    target: Target, decider: Decider, questions: Sequence[Question], rng: np.random.Generator
+) -> str:
+    """Try the test on proposals of the tuned chain, and make it stricter where it errs.
+
+    The t statistics of first looks are compared with Student's t, and decisions with what all rows
+    say. Where the strictness of the test is up to the package, or chosen for a `max_error`, larger
+    first looks, a smaller epsilon and in the end all rows make the promise true.
+
+    Parameters
+    ----------
+    target : Target
+        Differences, and how they are sampled.
+    decider : Decider
+        Its state is changed.
+    questions : sequence of Question
+        Proposals from where the chain is.
+    rng : numpy.random.Generator
+        Not the one that makes the draws.
+
+    Returns
+    -------
+    str
+        What was changed, as a sentence; empty if nothing was.
+
+    Warns
+    -----
+    AusterityWarning
+        The test is the user's own and errs more often than its epsilon.
+    """
+    assumption = decider.state.test.description.assumption
+    if assumption != "normal means" or decider.target.sampling.is_exact:
+        return ""
+    known = _known(target, questions)
+    if not known:
+        return ""
+    found = ""
+    for _ in range(_MOST_TRIES):
+        trial = _tried(decider, known, rng)
+        if not trial.errs and trial.check.passes:
+            return found
+        if _is_the_users(decider):
+            if trial.errs and not expected_errors(decider) > decider.settings.tail:
+                _warn(trial)
+            return ""
+        found = f"{trial.words[0].upper()}{trial.words[1:]}: {_stricter(decider, trial)}."
+    decider.state.test = StudentTTest(0.0)
+    return f"{found[:-1]}, which does not suffice: all rows are read from now on."
+
+
+class _Known(NamedTuple):
+    """Differences of all rows, and what else there is to know for a decision."""
+
+    differences: NDArray[np.float64]
+    log_known: float
+
+
+def _known(target: Target, questions: Sequence[Question]) -> list[_Known]:
+    known = []
+    for new, old, log_ratio in questions:
+        log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
+        if not math.isfinite(log_known):
+            continue
+        values = differences_of_all(target.row_function, new, old, target.source)
+        if np.isfinite(values).all() and np.ptp(values) > 0.0:
+            known.append(_Known(values, log_known))
+    return known
+
+
+def _tried(decider: Decider, known: list[_Known], rng: np.random.Generator) -> _Trial:
+    state, sampling, settings = decider.state, decider.target.sampling, decider.settings
+    strata = sampling.strata
+    if isinstance(sampling, UniformSampling) and state.batch_size is not None:
+        strata = Strata.single(strata.n_rows, min(state.batch_size, strata.n_rows))
+    values = [differences for differences, _ in known]
+    samples = first_look_statistics(values, strata, n_samples=_SAMPLES, rng=rng)
+    n_independent = max(1, len(known) * strata.n_rows // strata.n_first)
+    promised = settings.tail
+    check = NormalityCheck(
+        *samples, epsilon=promised, n_independent=min(samples[0].size, n_independent)
+    )
+    n_wrong = n_decisions = n_looks = 0
+    for differences, log_known in known:
+        total = float(differences.sum())
+        for _ in range(_DECISIONS):
+            if n_looks > _MOST_LOOKS:
+                break
+            survey = _survey(sampling, differences, state.batch_size, rng)
+            decision = state.test.decide(survey, log_known, rng)
+            n_wrong += decision.accept != (total > decision.log_threshold)
+            n_decisions, n_looks = n_decisions + 1, n_looks + decision.n_looks
+    return _Trial(check, n_wrong, n_decisions, promised)
+
+
+def _survey(
+    sampling: Sampling,
+    differences: NDArray[np.float64],
+    batch_size: int | None,
+    rng: np.random.Generator,
+) -> Survey:
+    """A sample of differences that are known, as the chain would draw it."""
+    source, nowhere = ArrayRows([differences]), np.empty(0)
+    if isinstance(sampling, StratifiedSampling):
+        windows = StratifiedWindows(source, sampling.strata)
+        return replace(sampling, function=_as_it_is, windows=windows).begin(nowhere, nowhere, rng)
+    assert isinstance(sampling, UniformSampling)
+    function: RowFunction = _as_it_is
+    draw = type(sampling.draw)(source)  # type: ignore[call-arg]
+    known = replace(sampling, function=function, draw=draw)
+    return known.begin(nowhere, nowhere, rng, batch_size)
+
+
+def _as_it_is(proposed: NDArray, current: NDArray, differences: NDArray) -> NDArray:
+    """Differences that were computed before."""
+    return differences
+
+
+def _is_the_users(decider: Decider) -> bool:
+    """Whether the user chose the test, and not the error of decisions."""
+    return decider.settings.is_strictness_given and decider.plan is None
+
+
+def _stricter(decider: Decider, trial: _Trial) -> str:
+    """Change the test of the chain; what was changed, as half a sentence."""
+    state, sampling = decider.state, decider.target.sampling
+    n_rows, test = sampling.strata.n_rows, state.test
+    if not trial.check.passes:
+        batch_size = 2 * (state.batch_size or sampling.strata.n_first)
+        may_grow = isinstance(sampling, UniformSampling) and decider.settings.batch_size is None
+        if may_grow and batch_size < n_rows:
+            state.batch_size = batch_size
+            return f"{batch_size:,} rows are read at the first look from now on"
+    elif isinstance(test, StudentTTest | WangTsiatisTest):
+        state.test = replace(test, epsilon=_STRICTER * test.epsilon)
+        return f"epsilon is {state.test.description.epsilon:.2g} from now on"
+    state.test = StudentTTest(0.0)
+    return "all rows are read from now on"
+
+
+def _warn(trial: _Trial) -> None:
+    words = trial.words
+    warnings.warn(
+        f"{words[0].upper()}{words[1:]} by epsilon: choose a smaller epsilon, a larger batch_size, "
+        "or max_error= for whole decisions.",
+        AusterityWarning,
+        stacklevel=4,
+    )
