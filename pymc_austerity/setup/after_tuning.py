@@ -56,8 +56,11 @@ class _Trial(NamedTuple):
     @property
     def errs(self) -> bool:
         """Whether decisions are wrong more often than promised."""
-        chance = binom.sf(self.n_wrong - 1, self.n_decisions, self.promised)
-        return bool(chance < _BY_CHANCE)
+        return self.errs_beyond(self.promised)
+
+    def errs_beyond(self, share: float) -> bool:
+        """Whether more decisions are wrong than a share of them explains."""
+        return bool(binom.sf(self.n_wrong - 1, self.n_decisions, share) < _BY_CHANCE)
 
     @property
     def words(self) -> str:
@@ -112,7 +115,8 @@ def look_again(
         if not trial.errs and trial.check.passes:
             return found
         if _is_the_users(decider):
-            if trial.errs and not expected_errors(decider) > decider.settings.tail:
+            expected = expected_errors(decider)  # a larger one was warned of before the run
+            if trial.errs and (math.isnan(expected) or trial.errs_beyond(expected)):
                 _warn(trial)
             return ""
         found = f"{trial.words[0].upper()}{trial.words[1:]}: {_stricter(decider, trial)}."
