@@ -40,7 +40,21 @@ from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
-from pytensor.scalar.basic import Add, Cast, Identity, Mul, Neg, Second, Sub, Switch, TrueDiv
+from pytensor.scalar.basic import (
+    GE,
+    GT,
+    LE,
+    LT,
+    Add,
+    Cast,
+    Identity,
+    Mul,
+    Neg,
+    Second,
+    Sub,
+    Switch,
+    TrueDiv,
+)
 from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
 from pytensor.tensor.basic import (
@@ -107,6 +121,9 @@ linear_algebra = importlib.import_module(
     "pytensor.tensor.linalg" if PYMC_GENERATION >= 6 else "pytensor.tensor.slinalg"
 )
 Cholesky, SolveTriangular = linear_algebra.Cholesky, linear_algebra.SolveTriangular
+
+OrderComparison = (LT, LE, GT, GE)
+"""Scalar operations that compare two numbers by their order."""
 
 # The forward directional derivative was renamed.
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")

@@ -127,12 +127,18 @@ class Settings:
         named = self.epsilon is not None or self.max_error is not None
         return named or not (isinstance(self.test, str) and self.test == "auto")
 
-    def without_control_variates(self) -> "Settings":
+    def without_control_variates(self, *, by_single_rows: bool = False) -> "Settings":
         """The settings where differences are not reduced by an expansion.
 
         A test of so many looks that few decisions are wrong reads four fifths of the rows then.
         So all of them are read, unless the user says how strict a test is to be, or wants some of
-        the rows by `batch_size` or `sampling`.
+        the rows by `batch_size` or `sampling`. Where single rows can rule a point out, no test on
+        some of them is right.
+
+        Parameters
+        ----------
+        by_single_rows : bool
+            Whether the support of the rows depends on parameters.
 
         Examples
         --------
@@ -145,7 +151,7 @@ class Settings:
         """
         if self.is_strictness_given:
             return self
-        if self.batch_size is None and self.sampling == "auto":
+        if by_single_rows or (self.batch_size is None and self.sampling == "auto"):
             return replace(self, epsilon=0.0)
         return replace(self, max_error=USUAL_MAX_ERROR)
 

@@ -5,6 +5,7 @@ from pymc_austerity.model.compile import compile_exact_difference, compile_row_d
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.kernel import Kernel, kernel_of
+from pymc_austerity.model.moving_support import variables_that_move_the_support
 from pymc_austerity.model.predictors import (
     Dense,
     DenseRows,
@@ -61,6 +62,7 @@ __all__ = [
     "predictor_derivatives",
     "row_length_deterministics",
     "split_log_density",
+    "variables_that_move_the_support",
     "verify",
     "verify_differences",
 ]

@@ -23,6 +23,7 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.rows import ArrayRows, StratifiedWindows
 from pymc_austerity.sequential import StudentTTest, Survey, WangTsiatisTest
+from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
 from pymc_austerity.setup.surroundings import Question
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
@@ -41,6 +42,9 @@ _MOST_LOOKS = 5_000
 _SAMPLES = 1_000
 _BY_CHANCE = 1e-3
 """Probability that a test which keeps its promise is made stricter."""
+
+_HOPELESS = -40.0
+"""Log of the acceptance probability, nats, below which no proposal is accepted anyway."""
 
 _STRICTER, _MOST_TRIES = 0.2, 4
 
@@ -106,7 +110,9 @@ def look_again(
     assumption = decider.state.test.description.assumption
     if assumption != "normal means" or decider.target.sampling.is_exact:
         return ""
-    known = _known(target, questions)
+    known, single_rows_decide = _known(target, questions)
+    if single_rows_decide:
+        return _of_single_rows(decider)
     if not known:
         return ""
     found = ""
@@ -131,16 +137,35 @@ class _Known(NamedTuple):
     log_known: float
 
 
-def _known(target: Target, questions: Sequence[Question]) -> list[_Known]:
-    known = []
+def _known(target: Target, questions: Sequence[Question]) -> tuple[list[_Known], bool]:
+    """What is known of the proposals, and whether some rows rule one out that others allow for."""
+    known, single_rows_decide = [], False
     for new, old, log_ratio in questions:
         log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
         if not math.isfinite(log_known):
             continue
         values = differences_of_all(target.row_function, new, old, target.source)
-        if np.isfinite(values).all() and np.ptp(values) > 0.0:
+        possible = values != -np.inf
+        if not possible.all():
+            single_rows_decide |= bool(log_known + values[possible].sum() > _HOPELESS)
+        elif np.isfinite(values).all() and np.ptp(values) > 0.0:
             known.append(_Known(values, log_known))
-    return known
+    return known, single_rows_decide
+
+
+def _of_single_rows(decider: Decider) -> str:
+    """Read all rows, or say that it would be right to."""
+    where = "where the chain is when tuning ends"
+    if not _is_the_users(decider):
+        decider.state.test = StudentTTest(0.0)
+        return f"Single rows rule out a proposal {where}: all rows are read from now on."
+    warnings.warn(
+        f"Single rows rule out a proposal {where}, which the others allow for: "
+        f"{SINGLE_ROWS_DECIDE}",
+        AusterityWarning,
+        stacklevel=4,
+    )
+    return ""
 
 
 def _tried(decider: Decider, known: list[_Known], rng: np.random.Generator) -> _Trial:

@@ -133,6 +133,8 @@ def _impossible(problem: Problem) -> str:
     others = [variable for variable in problem.touched if variable in problem.shared]
     if others:
         return f"other step methods move {_listed(others, problem)}, which the rows depend on"
+    if problem.moving_support:
+        return f"the support of the rows depends on {', '.join(map(repr, problem.moving_support))}"
     if n_entries > _MOST_ENTRIES:
         return f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
     return ""

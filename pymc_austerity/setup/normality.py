@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,13 @@ from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
 
-__all__ = ["check_normality"]
+__all__ = ["SINGLE_ROWS_DECIDE", "check_normality"]
+
+SINGLE_ROWS_DECIDE = (
+    "a test that does not read them goes where the posterior is zero; use epsilon=0, or write the "
+    "bound as a prior or a transform."
+)
+"""What follows, and what to do."""
 
 _PAIRS = 3
 _SAMPLES = 1_000
@@ -27,7 +33,12 @@ _USUAL_SPREAD = 2.38
 
 
 def check_normality(
-    target: Target, proposal: Proposal, settings: Settings, *, rng: np.random.Generator
+    target: Target,
+    proposal: Proposal,
+    settings: Settings,
+    *,
+    moving_support: Sequence[str] = (),
+    rng: np.random.Generator,
 ) -> NormalityCheck | None:
     """Compare the t statistic of first looks at real differences with Student's t.
 
@@ -39,6 +50,8 @@ def check_normality(
         Makes pairs of points where there is no approximation of the posterior.
     settings : Settings
         Which test decides, and how strictly.
+    moving_support : sequence of str
+        Names of the variables on which the support of the rows depends.
     rng : numpy.random.Generator
         Draws pairs of points and samples.
 
@@ -51,7 +64,7 @@ def check_normality(
     Warns
     -----
     AusterityWarning
-        The t statistic has tails that are too heavy.
+        The t statistic has tails that are too heavy, or single rows can rule out a point.
     """
     sampling = target.sampling
     if settings.description.assumption != "normal means" or isinstance(sampling, PoissonSampling):
@@ -61,7 +74,7 @@ def check_normality(
     strata = sampling.strata
     pairs = _pairs(target, proposal, rng)
     differences = [differences_of_all(target.row_function, *pair, target.source) for pair in pairs]
-    _warn_of_hard_supports(differences)
+    _warn_of_hard_supports(differences, moving_support)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
@@ -102,17 +115,19 @@ def _shortened(target: Target, proposed: NDArray) -> NDArray:
     return (start + length * _USUAL_SPREAD / spread * (proposed - start)).astype(start.dtype)
 
 
-def _warn_of_hard_supports(differences: list[NDArray[np.float64]]) -> None:
+def _warn_of_hard_supports(
+    differences: list[NDArray[np.float64]], moving_support: Sequence[str]
+) -> None:
     """Rows that rule a point out are of no use where they are not read."""
     shares = [np.mean(values == -np.inf) for values in differences]
-    if any(0.0 < share < 1.0 for share in shares):
-        warnings.warn(
-            f"{max(shares):.2%} of the rows rule out a proposal that the others allow for: a test "
-            "that does not read them goes where the posterior is zero; use epsilon=0, or write the "
-            "bound as a prior or a transform.",
-            AusterityWarning,
-            stacklevel=5,
-        )
+    found = ""
+    if moving_support:
+        names = ", ".join(map(repr, moving_support))
+        found = f"Single rows rule out a proposal, as their support depends on {names}"
+    elif any(0.0 < share < 1.0 for share in shares):
+        found = f"{max(shares):.2%} of the rows rule out a proposal that the others allow for"
+    if found:
+        warnings.warn(f"{found}: {SINGLE_ROWS_DECIDE}", AusterityWarning, stacklevel=5)
 
 
 def _remedy(check: NormalityCheck, strata: Strata) -> str:

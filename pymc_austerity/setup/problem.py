@@ -25,6 +25,7 @@ from pymc_austerity.model import (
     compile_exact_derivatives,
     find_blocks,
     find_predictors,
+    variables_that_move_the_support,
 )
 from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
@@ -82,6 +83,12 @@ class Problem:
         """Value variables of the model that rows depend on, whoever moves them."""
         inputs = set(ancestors([self.likelihood.rows]))
         return [variable for variable in self.likelihood.value_vars if variable in inputs]
+
+    @cached_property
+    def moving_support(self) -> list[str]:
+        """Names of the variables on which it depends whether a row is possible at all."""
+        names = self.model.values_to_rvs
+        return [names[v].name for v in variables_that_move_the_support(self.likelihood)]
 
     @cached_property
     def structure(self) -> RowStructure | str:

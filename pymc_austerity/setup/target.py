@@ -133,7 +133,7 @@ def _posterior_ratio(
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)
     differences(start, start, *source.window(0, 1))
-    usual = settings.without_control_variates()
+    usual = settings.without_control_variates(by_single_rows=bool(problem.moving_support))
     sampling, summary = uniform_sampling(differences, source, usual)
     if usual.is_exact and not settings.is_exact:
         summary += ", the default without control variates"

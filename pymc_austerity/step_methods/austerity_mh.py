@@ -239,7 +239,8 @@ class AusterityMH(MetropolisStep):
         self.target, self.proposal, self.surroundings, about, usual, whole_run = built
         self._begin(problem, blocked=blocked, rng=rng)
         if self.target.anchor is None:
-            settings = settings.without_control_variates()
+            by_single_rows = bool(about.moving_support)
+            settings = settings.without_control_variates(by_single_rows=by_single_rows)
         self.settings = settings
         self.decider = decider_of(settings, self.target)
         self.learnt = None
@@ -247,7 +248,9 @@ class AusterityMH(MetropolisStep):
             around, rng_of_rows = self.surroundings, prepared.rng
             self.learnt = learn(run, whole_run, self.proposal, self.decider, around, rng_of_rows)
         warn_if_loose(self.decider)
-        self.normality = check_normality(self.target, usual, settings, rng=prepared.rng)
+        self.normality = check_normality(
+            self.target, usual, settings, moving_support=about.moving_support, rng=prepared.rng
+        )
         self._finish(
             started,
             problem,

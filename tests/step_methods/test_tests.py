@@ -211,7 +211,7 @@ def test_rare_influence_is_noticed_before_and_after_a_run():
         pytest.warns(AusterityWarning, match="withdraws the promise"),
         pytest.warns(AusterityWarning, match="NOT Student's t.*influence"),
     ):
-        uniform = sample(model, sampling="windows", **walk)
+        uniform = sample(model, sampling="windows", epsilon=0.05, **walk)
     assert uniform["sample_stats"].attrs["normality"] == "failed"
     assert "NOT normal enough" in report(uniform)
     with pytest.warns(AusterityWarning, match="audited decisions were wrong"):
