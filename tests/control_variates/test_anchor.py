@@ -3,7 +3,7 @@ import pytest
 
 from pymc_austerity.control_variates import NoAnchorError, find_anchor
 from pymc_austerity.control_variates.anchor import inverse_root
-from pymc_austerity.control_variates.mode import NoModeError
+from pymc_austerity.control_variates.mode import NoModeError, approach_mode
 from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences
@@ -275,3 +275,29 @@ def test_inverse_root(condition, units, rng):
 def test_no_inverse_root(precision):
     with pytest.raises(NoModeError, match="not negative definite"):
         inverse_root(precision)
+
+
+class Kinked:
+    """A normal log-density with a Laplace prior."""
+
+    def __init__(self, width):
+        self.width = width
+
+    def gradient(self, point):
+        away = point - 0.001
+        value = -50.0 * away @ away - np.abs(point).sum() / self.width
+        return value, -100.0 * away - np.sign(point) / self.width
+
+    def hessian(self, point):
+        return -100.0 * np.eye(point.size)
+
+
+@pytest.mark.parametrize("start", [[0.3], [-0.2, 0.1], [1e-9]])
+def test_a_kink_is_called_a_kink(start):
+    with pytest.raises(NoModeError, match="has a kink near its mode"):
+        approach_mode(np.array(start), Kinked(0.01), Kinked(0.01))
+
+
+def test_beside_a_kink_there_may_be_a_mode():
+    away = approach_mode(np.array([0.3]), Kinked(1e6), Kinked(1e6))
+    assert away == pytest.approx(0.001, abs=0.01)
