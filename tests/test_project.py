@@ -130,6 +130,17 @@ class TestDependencies:
             if requirement.name != "pymc-austerity":
                 assert requirement.specifier.contains(pins[requirement.name.lower()])
 
+    def test_extras_that_the_documents_name_exist(self):
+        documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        named = {
+            extra
+            for text in (document.read_text() for document in documents)
+            for names in re.findall(r"(?:pymc-austerity|\"\.)\[([\w,]+)\]", text)
+            for extra in names.split(",")
+        }
+        assert "files" in named
+        assert named <= set(PYPROJECT["project"]["optional-dependencies"])
+
     def test_every_one_of_the_package_is_imported_by_it(self):
         sources = [path.read_text() for path in (ROOT / "pymc_austerity").rglob("*.py")]
         unused = [
