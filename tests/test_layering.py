@@ -25,14 +25,16 @@ MAY_IMPORT = {
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
+    "compiled": {"proposals", "strata"},
     "deciding": {"errors", "arguments", "strata", "sequential", "rows", "exact", "design"},
     "setup": {
         "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
-        "exact", "control_variates", "design", "orthonormal", "variable_selection", "deciding",
+        "exact", "control_variates", "design", "orthonormal", "variable_selection", "compiled",
+        "deciding",
     },
     "step_methods": {
         "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "model",
-        "control_variates", "design", "deciding", "setup", "diagnostics",
+        "control_variates", "design", "compiled", "deciding", "setup", "diagnostics",
     },
     "gibbs": {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",

@@ -4,7 +4,12 @@ from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
-from pymc_austerity.model.kernel import Kernel, kernel_of
+from pymc_austerity.model.kernel import (
+    DensityKernel,
+    Kernel,
+    density_kernel_of,
+    kernel_of,
+)
 from pymc_austerity.model.moving_support import variables_that_move_the_support
 from pymc_austerity.model.predictors import (
     Dense,
@@ -28,13 +33,17 @@ from pymc_austerity.model.taylor import (
     compile_residuals,
     compile_row_derivatives,
 )
-from pymc_austerity.model.verify import RowFunction, verify
-from pymc_austerity.model.verify_differences import verify_differences
+from pymc_austerity.model.verify import RowFunction, Verified, verify
+from pymc_austerity.model.verify_differences import (
+    verify_differences,
+    verify_exact_difference,
+)
 
 __all__ = [
     "Blocks",
     "Dense",
     "DenseRows",
+    "DensityKernel",
     "Derivatives",
     "Design",
     "Factor",
@@ -48,12 +57,14 @@ __all__ = [
     "RowLikelihood",
     "RowStructure",
     "Single",
+    "Verified",
     "compile_exact_derivatives",
     "compile_exact_difference",
     "compile_gradient",
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
+    "density_kernel_of",
     "design_function",
     "explain",
     "find_blocks",
@@ -65,4 +76,5 @@ __all__ = [
     "variables_that_move_the_support",
     "verify",
     "verify_differences",
+    "verify_exact_difference",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pymc as pm
@@ -16,10 +16,26 @@ from pymc_austerity.model.interpret import NUMPY_MODE, QUICK_NUMPY_MODE
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.start import refuse_infinite_start
 
-__all__ = ["RowFunction", "finite_nearby", "verify"]
+__all__ = ["RowFunction", "Verified", "finite_nearby", "verify"]
 
 RowFunction: TypeAlias = Callable[[list[NDArray], NDArray[np.int64]], NDArray]
 """``f(values, rows)``: log-likelihoods of some rows, given values of all value variables."""
+
+
+class Verified(NamedTuple):
+    """Parts of the log-density in NumPy, operation by operation.
+
+    Attributes
+    ----------
+    rows : callable
+        ``f(values, rows)``: log-likelihoods of some rows by the cut graph, nats.
+    exact : callable
+        ``f(*values)``: the exact part, nats.
+    """
+
+    rows: RowFunction
+    exact: Callable[..., NDArray]
+
 
 # A failed check of parameters gives -inf, and slices are moved towards the data.
 _WITHOUT_CHECKS = NUMPY_MODE.including("local_remove_check_parameter")
@@ -37,7 +53,7 @@ def verify(
     rng: np.random.Generator,
     n_points: int = 3,
     max_rows: int = 2_000,
-) -> RowFunction:
+) -> Verified:
     """Compare the cut graph with the model's own log-density at several points.
 
     Shuffled, repeated and uneven sets of rows must have the log-likelihoods that the untouched
@@ -60,8 +76,8 @@ def verify(
 
     Returns
     -------
-    callable
-        The cut graph, operation by operation in NumPy.
+    Verified
+        The cut graph and the exact part, operation by operation in NumPy.
 
     Raises
     ------
@@ -87,7 +103,7 @@ def verify(
         _compare(functions, finite_nearby(functions.rows, start, rows.rows, rng), rows, rng)
     if row_likelihood.n_rows <= _ADD_UP_TO:
         _refuse_wrong_sum(functions, start)
-    return functions.rows
+    return Verified(functions.rows, functions.exact)
 
 
 class _Functions:

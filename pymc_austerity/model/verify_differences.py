@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model.row_likelihood import RowLikelihood
-from pymc_austerity.model.verify import RowFunction, finite_nearby
+from pymc_austerity.model.verify import RowFunction, Verified, finite_nearby
 
-__all__ = ["verify_differences"]
+__all__ = ["verify_differences", "verify_exact_difference"]
 
 _TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
 """Error of a difference, relative to one plus the log-densities; by precision of the model."""
@@ -70,6 +70,47 @@ def verify_differences(
                 f"the log-likelihood of {', '.join(map(repr, split.subsampled))} differs from "
                 "the function of linear predictors found for it: please report it, and use NUTS "
                 "for this model."
+            )
+
+
+def verify_exact_difference(
+    difference: Callable[..., float],
+    split: RowLikelihood,
+    verified: Verified,
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    *,
+    rng: np.random.Generator,
+    n_points: int = 3,
+) -> None:
+    """Compare differences of the exact part between random points with those of its graph.
+
+    Parameters
+    ----------
+    difference : callable
+        ``f(proposed, current)``, nats.
+    verified : Verified
+        From `verify`.
+    split, variables, point, rng, n_points
+        As in `verify_differences`.
+
+    Raises
+    ------
+    NotRowwiseError
+        The numbers differ.
+    """
+    start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
+    no_rows = np.zeros(0, dtype=np.int64)
+    nearby = (finite_nearby(verified.rows, start, no_rows, rng) for _ in range(n_points - 1))
+    values = [start, *nearby]
+    raveled = [_raveled(v, split.value_vars, variables) for v in values]
+    expected = [np.asarray(verified.exact(*v)) for v in values]
+    for k in range(1, n_points):
+        found = np.asarray(difference(raveled[k], raveled[k - 1]))
+        if not _agree(found, expected[k], expected[k - 1]):
+            raise NotRowwiseError(
+                "the terms of the log-density that are evaluated in full differ from the function "
+                "that was written for them: please report it, and use NUTS for this model."
             )
 
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.model import (
-    RowFunction,
     RowLikelihood,
+    Verified,
     row_length_deterministics,
     split_log_density,
     verify,
@@ -37,8 +37,8 @@ class PreparedModel:
         Exact part and row part of the log-density.
     point : dict
         Point at which it was verified.
-    rows : callable
-        ``f(values, rows)``: log-likelihoods of some rows in NumPy, nats.
+    verified : Verified
+        Its parts in NumPy.
     rng : numpy.random.Generator
         Source of the order of the rows and of what else set-up draws.
     targets : dict
@@ -49,12 +49,12 @@ class PreparedModel:
         self,
         likelihood: RowLikelihood,
         point: Mapping[str, NDArray],
-        rows: RowFunction,
+        verified: Verified,
         rng: np.random.Generator,
     ) -> None:
         self.likelihood = likelihood
         self.point = point
-        self.rows = rows
+        self.verified = verified
         self.rng = rng
         self.targets: dict[tuple[str, ...], Any] = {}
         self._shuffled: SharedRows | None = None
@@ -83,7 +83,7 @@ def prepare(
     say("cutting the model's graph to rows")
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
     say("verifying the cut")
-    rows = verify(split, point, rng=generator)
+    verified = verify(split, point, rng=generator)
     for name in row_length_deterministics(split):
         warnings.warn(
             f"Deterministic {name!r} has one entry per row ({split.n_rows:,}), which PyMC computes "
@@ -92,4 +92,4 @@ def prepare(
             AusterityWarning,
             stacklevel=4,
         )
-    return PreparedModel(split, point, rows, generator)
+    return PreparedModel(split, point, verified, generator)

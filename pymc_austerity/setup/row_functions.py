@@ -176,5 +176,5 @@ def _kernel(problem: Problem, order: int) -> Kernel | str:
 
 def _verify(problem: Problem, differences: RowFunction) -> None:
     likelihood, variables, _, point = problem.parts
-    rows, rng = problem.prepared.rows, np.random.default_rng(0)
+    rows, rng = problem.prepared.verified.rows, np.random.default_rng(0)
     verify_differences(differences, likelihood, rows, variables, point, rng=rng)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import compile_exact_difference
 from pymc_austerity.proposals import (
     GaussianApproximation,
     Layout,
@@ -18,6 +17,7 @@ from pymc_austerity.proposals import (
     try_proposal,
 )
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
+from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.posterior_mean import about_mean
@@ -114,10 +114,7 @@ def _posterior_ratio(
     say: Say,
 ) -> PosteriorRatio:
     say("compiling")
-    start, kwargs = problem.start, problem.compile_kwargs
-    exact = compile_exact_difference(*problem.parts, compile_kwargs=kwargs)
-    exact(start, start)  # what is called once is ready when the chains start
-    without = NoPlan("")
+    exact, without = exact_difference(problem), NoPlan("")
     wants_expansion = settings.decides_exactly or not always_exact(
         settings, problem.likelihood.n_rows
     )
@@ -132,7 +129,7 @@ def _posterior_ratio(
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)
-    differences(start, start, *source.window(0, 1))
+    differences(problem.start, problem.start, *source.window(0, 1))
     usual = settings.without_control_variates(by_single_rows=bool(problem.moving_support))
     sampling, summary = uniform_sampling(differences, source, usual)
     if usual.is_exact and not settings.is_exact:

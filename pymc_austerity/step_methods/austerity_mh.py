@@ -26,6 +26,7 @@ from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
+from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 
@@ -251,6 +252,9 @@ class AusterityMH(MetropolisStep):
         self.normality = check_normality(
             self.target, usual, settings, moving_support=about.moving_support, rng=prepared.rng
         )
+        self.python_needed = self._why_python()
+        if not self.python_needed:
+            compile_now(self.target, self.decider, self.proposal)
         self._finish(
             started,
             problem,

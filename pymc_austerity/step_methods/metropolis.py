@@ -14,12 +14,15 @@ from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.earlier_run import Learnt
-from pymc_austerity.setup.surroundings import Surroundings
+from pymc_austerity.setup.surroundings import Alone, Surroundings
 from pymc_austerity.setup.target import Target
+from pymc_austerity.step_methods.ahead import DrawsAhead
 from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
+from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import constants_of, summary_of
@@ -27,6 +30,8 @@ from pymc_austerity.step_methods.summary import constants_of, summary_of
 __all__ = ["MetropolisStep"]
 
 _log = logging.getLogger("pymc.austerity")
+
+_IN_BLOCKS = "in compiled code, some ahead of the draw that is recorded"
 
 
 @dataclass_state
@@ -64,6 +69,8 @@ class MetropolisStep(SubsamplingStep):
         What chains know from the beginning, by an earlier run.
     is_to_look_again : bool
         Whether tuning has ended, and no draw been taken since.
+    python_needed : str
+        Why transitions after tuning are not made in compiled code; empty if they are.
     """
 
     _state_class = MetropolisState
@@ -77,13 +84,32 @@ class MetropolisStep(SubsamplingStep):
     learnt: Learnt | None
     is_to_look_again: bool
     proposal_state: Any
+    python_needed: str
+    _ahead: DrawsAhead | None = None
 
     # ------------------------------------------------------------------ one step
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step, with the other variables where they are."""
-        self.surroundings.look(point)
-        return super().step(point)
+        """Take a step; after tuning in compiled code, where that can be."""
+        if self.python_needed or self.is_to_look_again or self.phase is not Phase.SAMPLING:
+            self.surroundings.look(point)
+            return super().step(point)
+        stop_if_interrupted()
+        if self._ahead is None:
+            self._ahead = draws_ahead(self.target, self.decider, self.proposal, self.proposal_state)
+        return self._ahead.step(point, self.rng, self.decider.audits.rng)
+
+    def _give_back(self) -> None:
+        """Return to the last draw that PyMC has, with all that changes while a chain runs."""
+        if self._ahead is None:
+            return
+        given, self._ahead = self._ahead.give_back(), None
+        state = self.decider.state
+        if isinstance(state, DecisionState):
+            state.n_draws += given.n_draws
+            state.n_decisions += given.n_decisions
+        if given.n_draws and isinstance(self.proposal, ProposalMixture):
+            self.proposal_state = self.proposal_state._replace(chosen=given.component)
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Propose, decide, and record what it took, as often as there are steps in a draw."""
@@ -128,11 +154,13 @@ class MetropolisStep(SubsamplingStep):
 
     def set_rng(self, rng: Any) -> None:
         """Begin a chain."""
+        self._ahead = None
         super().set_rng(rng)
         self.decider.begin_chain(self.rng)
 
     def reset_tuning(self) -> None:
         """Forget what was learnt, but for what an earlier run told."""
+        self._give_back()
         self.tune, self.is_to_look_again = True, False
         self.decider.reset()
         around = self.surroundings
@@ -169,6 +197,21 @@ class MetropolisStep(SubsamplingStep):
             _log.info(changed)
 
     @property
+    def sampling_state(self) -> Any:
+        """All that changes while a chain runs."""
+        self._give_back()
+        return super().sampling_state
+
+    @sampling_state.setter
+    def sampling_state(self, state: Any) -> None:
+        self._ahead = None
+        SubsamplingStep.sampling_state.fset(self, state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._give_back()
+        return super().__getstate__()
+
+    @property
     def decision_state(self) -> DecisionState | ExactState:
         """What the decider knows that changes while a chain runs."""
         return self.decider.state
@@ -189,12 +232,18 @@ class MetropolisStep(SubsamplingStep):
         """Where the row differences are expanded; None if they are not."""
         return self.target.anchor
 
+    def _why_python(self) -> str:
+        if self.shared or not isinstance(self.surroundings, Alone):
+            return "other step methods move other variables"
+        return why_python(self.target, self.decider, self.proposal)
+
     @property
     def constants(self) -> dict[str, Any]:
         """What is constant over the run, as it is written to the attributes of sample_stats."""
         return {
             **self._common_constants,
             **constants_of(self.target, self.decider, self.proposal, self.normality),
+            "transitions": "Python" if self.python_needed else "compiled",
         }
 
     @property
@@ -202,3 +251,8 @@ class MetropolisStep(SubsamplingStep):
         """What was built, in one line."""
         words = summary_of(self.target, self.decider, self.proposal, self.normality)
         return self._summary_of(words)
+
+    def explain(self) -> str:
+        """What is subsampled, what is evaluated in full, and why, in plain words."""
+        how = f"by Python, because {self.python_needed}" if self.python_needed else _IN_BLOCKS
+        return f"{super().explain()}\nTransitions after tuning are made {how}."

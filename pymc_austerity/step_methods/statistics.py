@@ -28,10 +28,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from pymc_austerity.compiled import STATISTICS as MADE
 from pymc_austerity.sequential import Decision
 
-__all__ = ["STATISTICS", "of_decision", "of_draw"]
+__all__ = ["STATISTICS", "of_decision", "of_draw", "of_transitions"]
 
 STATISTICS: dict[str, tuple[type, list]] = {
     "accepted": (np.float64, []),
@@ -118,3 +120,55 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
         name: combine([decision[name] for decision in decisions])
         for name, combine in _OVER_STEPS.items()
     }
+
+
+def of_transitions(
+    made: NDArray[np.float64],
+    n_rows: int,
+    *,
+    steps_per_draw: int,
+    scalings: NDArray[np.float64],
+    epsilon: float,
+) -> list[dict[str, Any]]:
+    """Statistics of draws whose transitions were made in compiled code.
+
+    Parameters
+    ----------
+    made : float array, shape (n, 8)
+        See `pymc_austerity.compiled.STATISTICS`.
+    n_rows : int
+        Rows there are.
+    steps_per_draw : int
+        Transitions of a draw.
+    scalings : float array, shape (C,)
+        Size of each component of the proposal.
+    epsilon : float
+        Tail probability at which the test stops.
+    """
+    column = dict(zip(MADE, made.T.reshape(len(MADE), -1, steps_per_draw), strict=True))
+    used = column["n_rows_used"]
+    n_audited, n_wrong = (column[name].sum(axis=1) for name in ("audited", "wrong"))
+    arrays: dict[str, NDArray] = {
+        "accepted": column["accepted"].mean(axis=1),
+        "n_rows_used": used.sum(axis=1),
+        "data_fraction": (used / n_rows).mean(axis=1),
+        "n_looks": column["n_looks"].sum(axis=1),
+        "decision_error": column["decision_error"].mean(axis=1),
+        "standardized_mean": _means_of_known(column["standardized_mean"]),
+        "used_all_rows": (used == n_rows).all(axis=1),
+        "audited": n_audited > 0,
+        "audit_agrees": n_wrong == 0,
+        "n_audited": n_audited,
+        "n_wrong": n_wrong,
+        "scaling": scalings[column["component"].astype(np.intp)].mean(axis=1),
+        "test_epsilon": np.full(len(used), epsilon),
+    }
+    columns = [arrays[name].astype(kind).tolist() for name, (kind, _) in STATISTICS.items()]
+    return [dict(zip(STATISTICS, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _means_of_known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), math.nan)

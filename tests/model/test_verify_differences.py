@@ -22,7 +22,7 @@ class Verified:
         self.model = SHAPES[name].build(53)
         self.point, self.rng = self.model.initial_point(), rng
         self.split = split_log_density(self.model, point=self.point)
-        self.rows = verify(self.split, self.point, rng=rng)
+        self.rows = verify(self.split, self.point, rng=rng).rows
         self.variables = list(self.model.value_vars)
         self.structure = find_predictors(self.split, self.variables, {}, self.point)
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
+from pymc_austerity.model.kernel.addresses import compiled_function
 from pymc_austerity.model.kernel.layout import Layout, layout_of
 from pymc_austerity.model.kernel.prepared import prepared
 from pymc_austerity.model.kernel.refusal import NoKernelError
@@ -58,9 +59,21 @@ class Kernel:
             the anchor, float64, shape (m, 2k + k(k+1)/2): the k predictors, the k first
             derivatives, and the upper triangle of the second derivatives by rows.
         """
-        out = np.empty(len(block[0]))
-        self._function(self.ordered(proposed), self.ordered(current), self.starts, out, *block)
+        n_rows = len(block[0])
+        rows, out = np.arange(n_rows, dtype=np.uint64), np.empty(n_rows)
+        new, old = self.ordered(proposed), self.ordered(current)
+        self._function(new, old, self.starts, rows, out, *block)
         return out
+
+    @property
+    def address(self) -> int:
+        """Of a function of seven integers that evaluates rows by their positions.
+
+        Addresses of the two points, entries in the order of the terms, and of `starts`; of the
+        positions, uint64; their number; addresses of a table and of the output, float64. In the
+        table, int64, each array of a block has its address and its shape.
+        """
+        return int(self._by_address.address)
 
     @property
     def n_constants(self) -> int:
@@ -87,16 +100,22 @@ class Kernel:
     @cached_property
     def _function(self) -> Any:
         function = module_of(self.source).differences
-        types = [("float64", 1), ("float64", 1), ("uint64", 1), ("float64", 1), *self.types]
+        points, positions, out = [("float64", 1)] * 2, [("uint64", 1)] * 2, ("float64", 1)
+        types = [*points, *positions, out, *self.types]
         types += [("float64", 2)] * (self.order > 0)
         function.compile(
             tuple(numba.types.Array(numba.from_dtype(np.dtype(t)), n, "C") for t, n in types)
         )
         return function
 
+    @cached_property
+    def _by_address(self) -> Any:
+        return compiled_function(module_of(self.source).differences_at, 7, numba.void)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the compiled function."""
-        return {name: value for name, value in self.__dict__.items() if name != "_function"}
+        """Everything but the compiled functions."""
+        compiled = ("_function", "_by_address")
+        return {name: value for name, value in self.__dict__.items() if name not in compiled}
 
 
 def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True) -> Kernel | str:
@@ -129,7 +148,7 @@ def written_kernel(
     """The same, not yet compiled."""
     try:
         layout = layout_of(structure, prepared(structure.function, check_bounds))
-        source = source_of(layout, len(structure.leaves), order)
+        source = source_of(layout, _types(structure), order)
     except NoKernelError as refusal:
         return refusal.reason
     k = len(structure.etas)

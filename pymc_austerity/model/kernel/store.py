@@ -12,7 +12,7 @@ from types import ModuleType
 import numba
 import pytensor
 
-from pymc_austerity.model.kernel import functions
+from pymc_austerity.model.kernel import addresses, functions
 
 __all__ = ["module_of"]
 
@@ -51,8 +51,8 @@ def module_of(source: str) -> ModuleType:
 
 
 def _hash(source: str) -> str:
-    helpers = Path(str(functions.__file__)).read_bytes()
-    versions = [numba.__version__, sys.version, helpers.hex()]
+    helpers = [Path(str(module.__file__)).read_bytes().hex() for module in (addresses, functions)]
+    versions = [numba.__version__, sys.version, *helpers]
     return hashlib.sha256("\n".join([source, *versions]).encode()).hexdigest()[:24]
 
 

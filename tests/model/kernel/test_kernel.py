@@ -1,5 +1,6 @@
 """Compiled kernels: numbers, residuals, what is computed where, pickling, the cache on disk."""
 
+import ctypes
 import os
 import pickle
 import subprocess
@@ -176,7 +177,7 @@ def test_terms_of_the_data_alone_are_left_out(rng):
 
 def test_what_rows_have_in_common_is_computed_before_the_loop(rng):
     source = written_kernel(normal(rng), 0).source
-    before, loop = source.split("for i in range")
+    before, loop = source.split("for n in range")
     # of either point; PyMC 6 checks the scale by an exponential of its own
     assert before.count("math.exp") == (2 if PYMC_GENERATION < 6 else 4)
     assert "math.exp" not in loop
@@ -224,6 +225,29 @@ def test_python_and_numba_agree(rng, three_points):
     np.testing.assert_allclose(kernel(new, old, *block), found, rtol=1e-12, atol=1e-13)
 
 
+def by_address(kernel, new, old, rows, block):
+    """Differences of some rows, by the function that compiled code calls."""
+    numbers = [number for array in block for number in (array.ctypes.data, *array.shape)]
+    table, out = np.array(numbers), np.empty(rows.size)
+    points = [kernel.ordered(point) for point in (new, old)]
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(kernel.address)
+    first = [array.ctypes.data for array in (*points, kernel.starts, rows)]
+    function(*first, rows.size, table.ctypes.data, out.ctypes.data)
+    return out
+
+
+@pytest.mark.parametrize("order", [0, 2])
+def test_compiled_code_reads_rows_by_their_positions(order, rng, three_points):
+    made = normal(rng, "float32")
+    kernel, (new, old, _) = kernel_of(made, order), three_points
+    block = [leaf.array for leaf in made.leaves]
+    if order:
+        block.append(rng.normal(size=(N_ROWS, kernel.n_constants)))
+    rows = rng.permutation(N_ROWS)[:17].astype(np.uint64)
+    found = by_address(kernel, new, old, rows, block)
+    np.testing.assert_array_equal(found, kernel(new, old, *block)[rows.astype(int)])
+
+
 SECOND_PROCESS = """
 import pickle, sys
 from pymc_austerity.model.kernel import store
@@ -260,3 +284,4 @@ def test_no_folder_at_all(folder, rng, monkeypatch):
     assert kernel.source.count("CACHE") == 2
     differences = kernel(np.array([0, 3.0]), np.array([0, 2.0]), *block, np.zeros((N_ROWS, 3)))
     assert np.isfinite(differences).all()
+    assert kernel.address

@@ -1,0 +1,30 @@
+"""Transitions of a chain in compiled code: from random numbers to decisions, without Python.
+
+One function for all models, which is compiled once on a machine; what belongs to a model is known
+to it by addresses. It does what the Python classes of `pymc_austerity.proposals`,
+`pymc_austerity.deciding` and `pymc_austerity.sequential` do, with the same random numbers.
+"""
+
+from pymc_austerity.compiled.block import CompiledPosterior
+from pymc_austerity.compiled.chain import (
+    CompiledChain,
+    CompiledTarget,
+    Transitions,
+)
+from pymc_austerity.compiled.decision import STATISTICS, CompiledTest
+from pymc_austerity.compiled.proposals import arrays_of, refusal_of
+from pymc_austerity.compiled.student_t import address_of_tail
+from pymc_austerity.compiled.survey import CompiledRows
+
+__all__ = [
+    "STATISTICS",
+    "CompiledChain",
+    "CompiledPosterior",
+    "CompiledRows",
+    "CompiledTarget",
+    "CompiledTest",
+    "Transitions",
+    "address_of_tail",
+    "arrays_of",
+    "refusal_of",
+]

@@ -1,0 +1,73 @@
+"""Compiled functions that are known by their addresses, called from compiled code.
+
+An address is an argument like any other, so that what calls it is compiled once for all models.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+__all__ = ["call_of_one", "call_of_two", "call_on_rows", "prefetch"]
+
+
+def _call(n_integers: int, result: Any) -> Callable[..., Any]:
+    """Code that calls a C function of integers, among them addresses."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, *given = arguments
+        kinds = [ir.IntType(64)] * n_integers
+        returned = context.get_value_type(result) if result is not types.void else ir.VoidType()
+        pointer = builder.inttoptr(address, ir.FunctionType(returned, kinds).as_pointer())
+        value = builder.call(pointer, given)
+        return context.get_dummy_value() if result is types.void else value
+
+    return codegen
+
+
+@intrinsic
+def call_on_rows(  # type: ignore[no-untyped-def]
+    typing_context, address, proposed, current, starts, rows, n_rows, table, out
+):
+    """Call ``f(proposed, current, starts, rows, n_rows, table, out)``; see `Kernel.address`."""
+    return types.void(*[types.intp] * 8), _call(7, types.void)
+
+
+@intrinsic
+def call_of_one(typing_context, address, vector):  # type: ignore[no-untyped-def]
+    """Call a function of the address of a vector that returns a real number."""
+    return types.float64(types.intp, types.intp), _call(1, types.float64)
+
+
+@intrinsic
+def call_of_two(typing_context, address, first, second):  # type: ignore[no-untyped-def]
+    """Call a real function of two real numbers, and of an integer that does not matter.
+
+    Functions that Cython exports have one more argument than they are declared with.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        real, flag = ir.DoubleType(), ir.IntType(32)
+        kind = ir.FunctionType(real, [real, real, flag])
+        pointer = builder.inttoptr(arguments[0], kind.as_pointer())
+        return builder.call(pointer, [*arguments[1:], flag(0)])
+
+    return types.float64(types.intp, types.float64, types.float64), codegen
+
+
+@intrinsic
+def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
+    """Ask for the cache line at an address, which will be read soon."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), kind)
+        for_reading, most_local, data = flag(0), flag(3), flag(1)
+        line = builder.inttoptr(arguments[0], byte)
+        builder.call(function, [line, for_reading, most_local, data])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen

@@ -1,0 +1,99 @@
+"""The sequential t-test on strata in compiled code."""
+
+import math
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.compiled.calls import call_of_two
+from pymc_austerity.compiled.options import INNER
+from pymc_austerity.compiled.survey import CompiledRows, Survey, estimate, plan_further, see
+
+__all__ = ["STATISTICS", "CompiledTest", "decide", "exceeds_on_all"]
+
+STATISTICS = (
+    "accepted",
+    "n_rows_used",
+    "n_looks",
+    "decision_error",
+    "standardized_mean",
+    "audited",
+    "wrong",
+    "component",
+)
+"""What is recorded of a transition, in this order."""
+
+
+class CompiledTest(NamedTuple):
+    """The sequential t-test, and how often its decisions are checked.
+
+    Attributes
+    ----------
+    tail : int
+        Address of the distribution function of Student's t, as ``scipy.special.stdtr``.
+    epsilon : float
+        Tail probability below which the test stops.
+    audit : float
+        Share of decisions that are checked on all rows.
+    """
+
+    tail: int
+    epsilon: float
+    audit: float
+
+
+@numba.njit(**INNER)
+def decide(
+    rows: CompiledRows,
+    survey: Survey,
+    test: CompiledTest,
+    log_threshold: float,
+    statistics: NDArray[np.float64],
+) -> bool:
+    """Whether the sum of all differences exceeds a threshold, as far as a sample tells.
+
+    Parameters
+    ----------
+    rows : CompiledRows
+    survey : Survey
+        Just begun.
+    test : CompiledTest
+    log_threshold : float
+        Nats.
+    statistics : float array
+        Where what it took is recorded; see `STATISTICS`.
+    """
+    n_looks, n_rows, spread = 0, 0, 0.0
+    for h in range(rows.sizes.size):
+        n_rows += rows.sizes[h]
+    while True:
+        see(rows, survey)
+        n_looks += 1
+        total, variance, free, n_seen = estimate(rows, survey)
+        statistics[1], statistics[2] = n_seen, n_looks
+        if not math.isfinite(total):
+            return False
+        distance = total - log_threshold
+        if variance > 0.0 and n_seen < n_rows:
+            spread = math.sqrt(variance * n_seen / (n_rows - n_seen))
+        statistics[4] = distance / spread if spread > 0.0 else math.nan
+        if n_seen >= n_rows:
+            return distance > 0.0
+        if variance > 0.0:
+            error = call_of_two(test.tail, free, -abs(distance) / math.sqrt(variance))
+            if error < test.epsilon:
+                statistics[3] = error
+                return distance > 0.0
+        plan_further(rows, survey)
+
+
+@numba.njit(**INNER)
+def exceeds_on_all(rows: CompiledRows, survey: Survey, log_threshold: float) -> bool:
+    """Whether the sum of all differences exceeds a threshold; reads what is left."""
+    for h in range(rows.sizes.size):
+        survey.new[h] = rows.sizes[h] - survey.counts[h]
+    see(rows, survey)
+    total = estimate(rows, survey)[0]
+    return math.isfinite(total) and total > log_threshold

@@ -1,0 +1,157 @@
+"""Draws that compiled code makes ahead of PyMC, and that are handed to it one by one."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.compiled import STATISTICS, CompiledChain, Transitions
+from pymc_austerity.proposals import Block
+
+__all__ = ["DrawsAhead", "Given", "Recorder"]
+
+_LONGEST = 0.01
+"""Seconds between two returns to Python, unless a single draw takes longer."""
+
+_MOST = 256
+_N_ROWS, _COMPONENT = STATISTICS.index("n_rows_used"), STATISTICS.index("component")
+
+
+class Recorder(Protocol):
+    """Makes the statistics of draws."""
+
+    def __call__(self, made: Transitions, /) -> list[dict[str, Any]]:
+        """One dictionary for each draw."""
+        ...
+
+
+class Given(NamedTuple):
+    """What was handed out.
+
+    Attributes
+    ----------
+    n_draws, n_decisions : int
+    component : int
+        Which component of a mixture made the last proposal.
+    """
+
+    n_draws: int = 0
+    n_decisions: int = 0
+    component: int = 0
+
+
+class DrawsAhead:
+    """The draws of a chain from where it stopped to change, block by block.
+
+    A block is made while its draws are handed out; a chain whose point somebody else moves, or
+    whose state is read, goes back to the last draw that was handed out. Blocks of any length
+    give the same draws.
+
+    Parameters
+    ----------
+    chain : CompiledChain
+        Makes the transitions.
+    steps_per_draw : int
+        Transitions between draws.
+    blocks : sequence of Block
+        Variables in the raveled point.
+    dtype : dtype
+        Of the points.
+    record : Recorder
+        Makes the statistics.
+    """
+
+    def __init__(
+        self,
+        chain: CompiledChain,
+        *,
+        steps_per_draw: int,
+        blocks: Sequence[Block],
+        dtype: Any,
+        record: Recorder,
+    ) -> None:
+        self._chain = chain
+        self._steps = steps_per_draw
+        self._blocks = {block.name: block for block in blocks}
+        self._dtype = dtype
+        self._record = record
+        self._length = 1
+        self._points: list[dict[str, Any]] = []
+        self._next = 0
+        self._last: dict[str, Any] | None = None
+        self._given = Given()
+
+    def step(
+        self, point: dict[str, Any], rng: np.random.Generator, audits: np.random.Generator
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """The draw that follows a point, and its statistics."""
+        if point is not self._last:
+            self._given = self.give_back()
+            self._length = 1
+            self._make(point, rng, audits)
+        elif self._next == len(self._points):
+            self._make(point, rng, audits)
+        number = self._next
+        self._next = number + 1
+        self._last = following = self._points[number]
+        return following, [self._statistics[number]]
+
+    def give_back(self) -> Given:
+        """Undo what was made but not handed out.
+
+        The generators are then where they would be if no draw had been made ahead.
+
+        Returns
+        -------
+        Given
+            What was handed out since this was last asked.
+        """
+        if self._next < len(self._points):
+            self._rng.bit_generator.state, self._audits.bit_generator.state = self._states
+            self._chain.make(self._next * self._steps, self._start, self._rng, self._audits)
+        self._count()
+        given, self._given = self._given, Given()
+        self._points, self._next, self._last = [], 0, None
+        return given
+
+    def _count(self) -> None:
+        """Add the present block to what was handed out."""
+        if self._next == 0:
+            return
+        statistics = self._made.statistics[: self._next * self._steps]
+        self._given = Given(
+            self._given.n_draws + self._next,
+            self._given.n_decisions + int(np.count_nonzero(statistics[:, _N_ROWS])),
+            int(statistics[-1, _COMPONENT]),
+        )
+
+    def _make(
+        self, point: dict[str, Any], rng: np.random.Generator, audits: np.random.Generator
+    ) -> None:
+        self._count()
+        names = list(point)
+        self._rng, self._audits = rng, audits
+        self._states = rng.bit_generator.state, audits.bit_generator.state
+        self._start = np.concatenate([np.ravel(point[name]) for name in self._blocks])
+        started = time.perf_counter()
+        self._made = self._chain.make(self._length * self._steps, self._start, rng, audits)
+        seconds = time.perf_counter() - started
+        self._points = self._unraveled(self._made.points[self._steps - 1 :: self._steps], names)
+        self._statistics = self._record(self._made)
+        self._next = 0
+        if 2.0 * seconds < _LONGEST:
+            self._length = min(2 * self._length, _MOST)
+
+    def _unraveled(self, points: NDArray, names: Sequence[str]) -> list[dict[str, Any]]:
+        """Points as PyMC has them: names in its order, each with an array of its shape."""
+        points = np.ascontiguousarray(points, dtype=self._dtype)
+        columns = []
+        for name in names:
+            block = self._blocks[name]
+            columns.append(points[:, block.entries].reshape(len(points), *block.shape))
+        return [
+            {name: column[k, ...] for name, column in zip(names, columns, strict=True)}
+            for k in range(len(points))
+        ]

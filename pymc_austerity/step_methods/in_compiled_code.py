@@ -1,0 +1,84 @@
+"""A step method's transitions after tuning, put together for compiled code."""
+
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from pymc_austerity.compiled import (
+    CompiledChain,
+    CompiledTest,
+    Transitions,
+    address_of_tail,
+    arrays_of,
+    refusal_of,
+)
+from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.proposals import Proposal
+from pymc_austerity.sequential import StudentTTest
+from pymc_austerity.setup import compiled_target
+from pymc_austerity.setup.target import Target
+from pymc_austerity.step_methods.ahead import DrawsAhead
+from pymc_austerity.step_methods.statistics import of_transitions
+
+__all__ = ["compile_now", "draws_ahead", "why_python"]
+
+
+AnyDecider: TypeAlias = Decider | ExactDecider
+
+
+def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
+    """Why transitions need Python after tuning, as half a sentence; empty if they do not."""
+    if type(decider.test) is not StudentTTest:
+        return "the test has no compiled counterpart"
+    if decider.schedule is not None and not decider.settings.tightens:
+        return "epsilon is a function"
+    if address_of_tail() is None:
+        return "this version of SciPy does not offer Student's t to compiled code"
+    return refusal_of(proposal) or compiled_target.why_python(target)
+
+
+def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:
+    """Compile what the chains will need, or read what an earlier process compiled."""
+    state = proposal.init(target.layout, target.approximation)
+    rng = np.random.default_rng(0)
+    _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
+
+
+def draws_ahead(
+    target: Target, decider: AnyDecider, proposal: Proposal[Any], proposal_state: Any
+) -> DrawsAhead:
+    """Draws of a chain whose proposal and test no longer change."""
+    steps_per_draw = decider.settings.steps_per_draw
+    chain = _chain(target, decider, proposal, proposal_state)
+    record = partial(
+        _recorded,
+        n_rows=target.source.n_rows,
+        steps_per_draw=steps_per_draw,
+        scalings=chain.proposals.sizes,
+        epsilon=decider.epsilon,
+    )
+    return DrawsAhead(
+        chain,
+        steps_per_draw=steps_per_draw,
+        blocks=target.layout.blocks,
+        dtype=target.start.dtype,
+        record=record,
+    )
+
+
+def _chain(
+    target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
+) -> CompiledChain:
+    approximation, address = target.approximation, address_of_tail()
+    assert approximation is not None and address is not None
+    return CompiledChain(
+        compiled_target.compiled_target(target),
+        arrays_of(proposal, state, approximation, target.start.dtype),
+        CompiledTest(address, decider.epsilon, decider.audits.share),
+    )
+
+
+def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:
+    return of_transitions(made.statistics, **about)

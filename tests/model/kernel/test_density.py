@@ -1,0 +1,107 @@
+"""The exact part as a compiled function: numbers, by address, and why there may be none."""
+
+import ctypes
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.errors import NotRowwiseError
+from pymc_austerity.model import (
+    DensityKernel,
+    compile_exact_difference,
+    density_kernel_of,
+    split_log_density,
+    verify,
+    verify_exact_difference,
+)
+from tests.model.kernel.structures import points_near
+
+NUMPY = {"mode": "FAST_COMPILE"}
+
+
+def transformed(y):
+    sigma = pm.HalfNormal("sigma", 2.0)
+    p = pm.Beta("p", 2.0, [1.0, 3.0])
+    share = pm.Dirichlet("share", np.ones(3))
+    pm.Normal("y", p[0] + share[1], sigma, observed=y)
+
+
+def hierarchical(y):
+    tau = pm.Exponential("tau", 1.0)
+    effect = pm.StudentT("effect", nu=4.0, mu=0.0, sigma=tau, shape=(2, 3))
+    bounded = pm.Uniform("bounded", -1.0, 2.0)
+    pm.Potential("penalty", -(pt.sum(effect) ** 2))
+    pm.Normal("y", effect.sum() + bounded, 1.0, observed=y)
+
+
+def random_walk(y):
+    path = pm.Normal("path", 0.0, 1.0, shape=5)
+    pm.Potential("smooth", -50.0 * pt.sum((path[1:] - path[:-1]) ** 2))
+    order = pm.Normal("order", 0.0, 1.0, shape=3, initval=[-1, 0, 1])
+    pm.Potential("sorted", pm.math.switch(pt.all(order[1:] > order[:-1]), 0.0, -np.inf))
+    pm.Normal("y", path[-1] + order[0], 1.0, observed=y)
+
+
+def built(write):
+    with pm.Model() as model:
+        write(np.linspace(-1.0, 1.0, 30))
+    return model, split_log_density(model)
+
+
+def kernel_for(model, split):
+    return density_kernel_of(split.exact, model.value_vars, {}, model.initial_point())
+
+
+@pytest.mark.parametrize("write", [transformed, hierarchical, random_walk])
+def test_differences_are_those_of_the_graph(write, rng):
+    model, split = built(write)
+    kernel = kernel_for(model, split)
+    assert isinstance(kernel, DensityKernel), kernel
+    expected = compile_exact_difference(
+        split, model.value_vars, {}, model.initial_point(), compile_kwargs=NUMPY
+    )
+    points = points_near(model, rng, 4)
+    for new, old in zip(points[1:], points[:-1], strict=True):
+        assert kernel(new, old) == pytest.approx(float(expected(new, old)), rel=1e-9, abs=1e-10)
+    again = pickle.loads(pickle.dumps(kernel))
+    assert again(points[0], points[1]) == kernel(points[0], points[1])
+
+
+def test_compiled_code_calls_it_by_its_address(rng):
+    model, split = built(transformed)
+    kernel = kernel_for(model, split)
+    function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(kernel.address)
+    new, old = points_near(model, rng, 2)
+    assert function(new.ctypes.data) - function(old.ctypes.data) == kernel(new, old)
+
+
+def large(y):
+    beta = pm.Normal("beta", 0.0, np.linspace(1.0, 2.0, 900), shape=900)
+    pm.Normal("y", beta[0], 1.0, observed=y)
+
+
+def incomplete_gamma(y):
+    shape = pm.HalfNormal("shape")
+    pm.Potential("tail", pt.log(pt.gammaincc(shape, 2.0)))
+    pm.Normal("y", shape, 1.0, observed=y)
+
+
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [(large, "operations on numbers"), (incomplete_gamma, "GammaIncC has no rule")],
+)
+def test_a_reason_where_there_is_none(write, why):
+    assert why in kernel_for(*built(write))
+
+
+def test_wrong_numbers_are_noticed(rng):
+    model, split = built(hierarchical)
+    point = model.initial_point()
+    arguments = (split, verify(split, point, rng=rng), model.value_vars, point)
+    kernel = kernel_for(model, split)
+    verify_exact_difference(kernel, *arguments, rng=rng)
+    with pytest.raises(NotRowwiseError, match="differ from the function"):
+        verify_exact_difference(lambda a, b: kernel(a, b) + 1e-3, *arguments, rng=rng)

@@ -1,0 +1,253 @@
+"""Transitions in compiled code: the draws of Python, whatever the blocks."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+
+from pymc_austerity import (
+    AusterityMH,
+    CrankNicolsonProposal,
+    LangevinProposal,
+    ProposalMixture,
+    RandomWalkProposal,
+    StudentTTest,
+    WangTsiatisTest,
+)
+from tests.running import assert_same_draws, sample
+from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
+
+STEPS = 60
+
+
+def logistic(n_rows=4 * N_ROWS, dtype="float64"):
+    """Binary outcomes; residuals about the mode vary from row to row."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(n_rows, 4)).astype(dtype)
+    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ [1.0, -1.0, 0.5, 0.0]))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 2.0, shape=4)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+    return model
+
+
+def heavy_tails(n_rows=2 * N_ROWS):
+    """Three unknowns with transforms, in another order than rows read them."""
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=n_rows)
+    with pm.Model() as model:
+        nu = pm.Gamma("nu", 4.0, 1.0)
+        sigma = pm.HalfNormal("sigma", 1.0)
+        slope = pm.Normal("slope", 0.0, 1.0)
+        t = rng.standard_t(4.0, size=n_rows)
+        pm.StudentT("y", nu=nu, mu=slope * x, sigma=sigma, observed=x + t)
+    return model
+
+
+def sampling(model, settings, n_tune=150):
+    """A step method after tuning, and the point where it is."""
+    with model:
+        step = AusterityMH(**settings)
+    step.set_rng(np.random.default_rng(11))
+    point = model.initial_point()
+    for _ in range(n_tune):
+        point, _ = step.step(point)
+    step.stop_tuning()
+    point, _ = step.step(point)  # looks at the test again
+    return step, point
+
+
+def twin(step):
+    """A step method in the same state, of random numbers as well."""
+    return pickle.loads(pickle.dumps(step))
+
+
+def run(step, point, n_steps=STEPS, between=lambda point: point):
+    """Points and statistics; `between` may replace a point by another one."""
+    points, statistics = [], []
+    for _ in range(n_steps):
+        point, (stats,) = step.step(between(point))
+        points.append(np.concatenate([np.ravel(value) for value in point.values()]))
+        statistics.append(stats)
+    return np.array(points), statistics
+
+
+def as_arrays(statistics):
+    return {name: np.array([stats[name] for stats in statistics]) for name in statistics[0]}
+
+
+def assert_same(first, second):
+    np.testing.assert_array_equal(first[0], second[0])
+    left, right = as_arrays(first[1]), as_arrays(second[1])
+    for name, values in left.items():
+        np.testing.assert_array_equal(values, right[name], err_msg=name)
+
+
+def in_python(step):
+    """The same step method, made to do without compiled code."""
+    copy = twin(step)
+    copy.python_needed = "a test wants it"
+    return copy
+
+
+@pytest.fixture(scope="module")
+def started():
+    """A step method for a logistic regression, after tuning, and where its chain is."""
+    return sampling(logistic(), {"audit": 0.2})
+
+
+WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covariance="diagonal")], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (logistic, {"audit": 0.3, "epsilon": 0.01}),
+        (heavy_tails, {"audit": 0.1, "epsilon": 0.001, "proposal": WALK}),
+        (normal_regression, {"proposal": CrankNicolsonProposal(0.5), "steps_per_draw": 3}),
+        (logistic, {"test": StudentTTest(0.0), "proposal": RandomWalkProposal()}),
+        (logistic, {"max_error": 0.01, "control_variates": 1}),
+    ],
+)
+def test_draws_are_those_of_python(model, settings):
+    step, point = sampling(model(), settings)
+    assert not step.python_needed
+    python = in_python(step)
+    (points, statistics), (expected, by_python) = run(step, point), run(python, point)
+    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
+    assert len(np.unique(points, axis=0)) > 5
+    found, wanted = as_arrays(statistics), as_arrays(by_python)
+    assert set(found) == set(wanted)
+    for name, values in found.items():
+        assert values.dtype == wanted[name].dtype, name
+        np.testing.assert_allclose(values, wanted[name], rtol=1e-6, atol=1e-12, err_msg=name)
+    left, right = step.sampling_state, python.sampling_state
+    assert left.rng == right.rng
+    assert left.decision_state == right.decision_state
+
+
+def test_blocks_of_any_length_give_the_same_draws(started):
+    step, point = started
+    single = run(twin(step), point, between=dict)  # a new dictionary: nothing is made ahead
+    assert_same(run(twin(step), point), single)
+
+
+def test_points_are_dictionaries_as_pymc_makes_them(started):
+    step, point = started
+    following, _ = twin(step).step(point)
+    assert list(following) == list(point)
+    for name, value in following.items():
+        assert type(value) is np.ndarray
+        assert value.shape == point[name].shape and value.dtype == point[name].dtype
+
+
+@pytest.mark.parametrize("n_before", [1, 2, 9, 40])
+def test_the_state_within_a_block_is_that_of_the_last_draw(started, n_before):
+    step, point = twin(started[0]), started[1]
+    single = twin(step)
+    for _ in range(n_before):
+        point, _ = step.step(point)
+    run(single, started[1], n_before, between=dict)
+    state, expected = step.sampling_state, single.sampling_state
+    assert state.rng == expected.rng
+    assert state.decision_state == expected.decision_state
+    assert state.proposal_state.chosen == expected.proposal_state.chosen
+    copy, first = twin(step), run(step, point)
+    assert_same(run(copy, point), first)
+    step.sampling_state = state
+    np.testing.assert_array_equal(run(step, point)[0], first[0])
+
+
+def test_a_point_that_others_move_is_gone_on_from(started):
+    """As in a compound step: the draws that were made ahead are taken back."""
+
+    def moved():
+        n = 0
+
+        def between(point):
+            nonlocal n
+            n += 1
+            return {k: v + 0.01 for k, v in point.items()} if n % 13 == 0 else point
+
+        return between
+
+    def copied(between):
+        return lambda point: dict(between(point))
+
+    step, point = started
+    blocks = run(twin(step), point, between=moved())
+    assert_same(blocks, run(twin(step), point, between=copied(moved())))
+
+
+def test_audits_do_not_change_the_draws(started):
+    step, point = started
+    never, always = twin(step), twin(step)
+    never.decider.audits.share, always.decider.audits.share = 0.0, 1.0
+    (points, unseen), (same, seen) = run(never, point), run(always, point)
+    np.testing.assert_array_equal(points, same)
+    assert not any(stats["audited"] for stats in unseen)
+    decided = [stats for stats in seen if stats["n_looks"]]
+    assert all(stats["n_audited"] == 1 for stats in decided) and len(decided) > 50
+
+
+def test_several_transitions_a_draw_are_the_same_transitions(started):
+    step, point = started
+    every, third = twin(step), twin(step)
+    object.__setattr__(third.settings, "steps_per_draw", 3)
+    points, statistics = run(every, point)
+    thinned, summed = run(third, point, STEPS // 3)
+    np.testing.assert_array_equal(thinned, points[2::3])
+    used = as_arrays(statistics)["n_rows_used"].reshape(-1, 3).sum(axis=1)
+    np.testing.assert_array_equal(as_arrays(summed)["n_rows_used"], used)
+
+
+def test_points_in_single_precision():
+    with pytensor.config.change_flags(floatX="float32"):
+        model = logistic(dtype="float32")
+        step, point = sampling(model, {})
+        assert not step.python_needed and point["beta"].dtype == np.float32
+        python = in_python(step)
+        (points, _), (expected, _) = run(step, point, 20), run(python, point, 20)
+    assert points.dtype == np.float32
+    np.testing.assert_allclose(points, expected, rtol=1e-4, atol=1e-5)
+
+
+def own_proposal(point, rng):
+    return point + 0.01 * rng.standard_normal(point.size), 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "why"),
+    [
+        (normal_regression, {"proposal": own_proposal}, "UserProposal has no compiled"),
+        (normal_regression, {"proposal": LangevinProposal()}, "LangevinProposal has no compiled"),
+        (normal_mean, {"control_variates": None}, "not sampled in strata"),
+        (normal_mean, {"test": WangTsiatisTest(0.05, 0.3)}, "the test has no compiled"),
+        (normal_mean, {"epsilon": lambda draw: 0.1}, "epsilon is a function"),
+        (normal_regression, {"vars": ["beta"]}, "other step methods move other variables"),
+    ],
+)
+def test_python_is_used_where_it_has_to_be(model, settings, why):
+    with model():
+        step = AusterityMH(**settings)
+    assert why in step.explain()
+    assert step.constants["transitions"] == "Python"
+
+
+def test_who_makes_the_transitions_is_said(started):
+    step, _ = started
+    assert "after tuning are made in compiled code" in step.explain()
+    assert step.constants["transitions"] == "compiled"
+
+
+def test_chains_of_a_run_are_walks_step_by_step():
+    """Blocks in `pm.sample`, one chain after the other, and single steps."""
+    model = logistic()
+    with model:
+        step = AusterityMH()
+    blocks = sample(step, model, draws=70, tune=20)
+    in_blocks = step.step
+    step.step = lambda point: in_blocks(dict(point))
+    assert_same_draws(blocks, sample(step, model, draws=70, tune=20))
