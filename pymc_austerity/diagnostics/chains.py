@@ -9,7 +9,7 @@ from pymc_austerity.diagnostics.binomial import exact_interval
 from pymc_austerity.diagnostics.convergence import Convergence
 from pymc_austerity.diagnostics.run_info import RunInfo
 
-__all__ = ["on_chains"]
+__all__ = ["on_chains", "on_no_move"]
 
 _FACTOR = 3.0
 """Ratio between two chains, of the rows they read or of what they accept, that needs a reason."""
@@ -71,6 +71,24 @@ def on_chains(
             f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
         ), _poor_mixing(info)
     return None
+
+
+def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:
+    """What to do about a run in which nothing moved; None if anything did.
+
+    Parameters
+    ----------
+    info : RunInfo
+        Kind of the run.
+    usage : pandas.DataFrame
+        As `data_usage` returns it.
+    """
+    if usage.loc["all", "acceptance"] != 0.0:
+        return None
+    return f"no {info.decision} changed anything, so that all draws are where chains began", (
+        "look for values in the data that leave hardly any point possible, start elsewhere "
+        "(initvals), or tune longer"
+    )
 
 
 def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:

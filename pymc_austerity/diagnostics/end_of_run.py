@@ -6,7 +6,7 @@ from typing import Any
 import xarray as xr
 
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
-from pymc_austerity.diagnostics.chains import on_chains
+from pymc_austerity.diagnostics.chains import on_chains, on_no_move
 from pymc_austerity.diagnostics.convergence import MIN_DRAWS, convergence_of
 from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
@@ -23,7 +23,7 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
 
     Audited decisions are compared with the promise, and chains with each other: an r_hat above
     1.05, at least 1,000 draws that are worth fewer than 100, rows read or shares accepted that
-    differ by more than a factor of 3.
+    differ by more than a factor of 3. Or nothing was accepted at all.
 
     Parameters
     ----------
@@ -87,9 +87,14 @@ def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
 def _on_chains(
     idata: Any, statistics: xr.Dataset, look_at_draws: bool
 ) -> Iterator[tuple[str, str]]:
+    info, usage = RunInfo(statistics), data_usage(statistics)
+    unmoved = on_no_move(info, usage)
+    if unmoved is not None:
+        yield unmoved
+        return
     if not statistics.sizes["chain"] > 1:
         return
     convergence = convergence_of(idata) if look_at_draws else None
-    found = on_chains(RunInfo(statistics), data_usage(statistics), convergence)
+    found = on_chains(info, usage, convergence)
     if found is not None:
         yield found

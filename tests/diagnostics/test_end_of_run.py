@@ -106,6 +106,13 @@ def test_chains_that_accept_very_differently():
     assert of(synthetic(2, 200, accepted=np.nan)) == ""
 
 
+@pytest.mark.parametrize("n_chains", [1, 3])
+def test_runs_that_did_not_move(n_chains):
+    said = of(synthetic(2, 200, accepted=0.0).isel(chain=[0] * n_chains))
+    assert said.startswith("No decision changed anything, so that all draws are where chains began")
+    assert said.endswith("or tune longer.")
+
+
 def test_all_that_is_wrong_is_in_one_sentence(rng):
     a = rng.normal(np.array([[0.0], [9.0]]), size=(2, 200))
     said = of(audited(200, 30, n_draws=200), a=a)

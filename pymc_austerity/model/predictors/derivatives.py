@@ -93,14 +93,18 @@ def predictor_derivatives(
     designs = design_function(structure, model)
     first, second = _functions(structure, model, compile_kwargs)
 
+    quiet = np.errstate(over="ignore", invalid="ignore")  # who asks looks whether all is finite
+
     def at(point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
         on_rows, exact = designs(block), point.astype(np.float64)
         return on_rows, [design.eta(exact) for design in on_rows]
 
+    @quiet
     def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         return first(*etas, *block)[0]
 
+    @quiet
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
         log_densities, *slopes = first(*etas, *block)
@@ -109,6 +113,7 @@ def predictor_derivatives(
             design.add_transposed(slope, total)
         return np.asarray(log_densities.sum()), total
 
+    @quiet
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         on_rows, etas = at(point, block)
         total = np.zeros((structure.size, structure.size))
@@ -116,6 +121,7 @@ def predictor_derivatives(
             total[rows, columns] += part  # no pair of entries stands twice in a part
         return total
 
+    @quiet
     def sparse_hessian(point: NDArray, *block: NDArray) -> sparse.csr_matrix:
         on_rows, etas = at(point, block)
         parts = [
@@ -126,6 +132,7 @@ def predictor_derivatives(
         shape = (structure.size, structure.size)
         return sparse.csr_matrix((values, (rows, columns)), shape=shape)
 
+    @quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
