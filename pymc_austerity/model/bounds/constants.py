@@ -21,11 +21,14 @@ from pymc_austerity.model.bounds.intervals import Interval
 from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.rules import NoRuleError
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
+from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
 
 __all__ = ["NoBoundError", "third_derivative_constants"]
 
 _CHUNK = 65536
 _PART = 2048
+_FEWEST_FOR_TABLE = 1000
+"""Rows from which on a table of cells costs less than the rows one by one."""
 _LOOSE = 1.3
 """Bounds looser than this, against what the anchor alone would give, are refined row by row."""
 _ORDERS = {1: 8, 2: 6, 3: 5, 4: 5}
@@ -104,6 +107,11 @@ def third_derivative_constants(
     k = function.n_predictors
     if k > _LARGEST_COUNT:
         raise NoBoundError(f"no bound, because rows have {k} predictors")
+    if k == 1:
+        data = function.constants_of(arrays)
+        kinds = kinds_of_rows(data, len(center))
+        if kinds is not None and len(center) > _FEWEST_FOR_TABLE:
+            return _by_table(function, data, kinds, center, gram, radii)
     order = _ORDERS.get(k, 4)
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), _CHUNK):
@@ -118,6 +126,27 @@ def third_derivative_constants(
             name = first_unbounded(function, chunk.boxes(radii[0], unbounded[:_PART]), order)
             raise NoBoundError(f"no bound, because {name} has no finite enclosure")
     return constants
+
+
+def _by_table(
+    function: ScalarFunction,
+    data: Mapping[Variable, NDArray],
+    kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+    center: NDArray[np.float64],
+    gram: NDArray[np.float64],
+    radii: Sequence[float],
+) -> NDArray[np.float64]:
+    lengths = np.sqrt(gram[:, 0, 0])
+    try:
+        found = tabulated_constants(function, data, kinds, center[:, 0], lengths, radii)
+    except NoRuleError as missing:
+        raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
+    unbounded = np.flatnonzero(~np.isfinite(found[0]))
+    if 2 * unbounded.size > len(center):
+        chunk = _Chunk(function, center, lengths[:, None], np.ones(len(center)), data)
+        name = first_unbounded(function, chunk.boxes(radii[0], unbounded[:_PART]), _ORDERS[1])
+        raise NoBoundError(f"no bound, because {name} has no finite enclosure")
+    return np.where(np.isfinite(found), found * _SLACK, np.inf)
 
 
 @dataclass(frozen=True, eq=False)
