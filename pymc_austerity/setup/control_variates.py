@@ -32,7 +32,11 @@ from pymc_austerity.rows import (
     SharedRows,
     StratifiedWindows,
 )
-from pymc_austerity.setup.exact import NotExactError, exact_sampling
+from pymc_austerity.setup.exact import (
+    NotExactError,
+    exact_sampling,
+    stored,
+)
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
@@ -147,16 +151,25 @@ def _exact(residuals: Residuals, anchor: Anchor, where: str, problem: Problem) -
         raise SettingError(
             f"test='exact' is not possible because {reason}: leave it out, for a sequential test."
         ) from None
+    return _plan_of(sampling, residuals, anchor, where)
+
+
+def _plan_of(sampling: PoissonSampling, residuals: Residuals, anchor: Anchor, where: str) -> Plan:
+    sampling = stored(sampling, residuals)
     source, function = sampling.source, sampling.function
     summary = (
         f"control variates of order {anchor.order} about {where}; exact decisions, expected to "
-        f"read {sampling.expected_rows:,.3g} of {source.n_rows:,} rows"
+        f"read {_rounded(sampling.expected_rows)} of {source.n_rows:,} rows"
     )
     return Plan(function, source, sampling, anchor, summary, residuals.compiled_as, _about(anchor))
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:
     return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
+
+
+def _rounded(rows: float) -> str:
+    return f"{rows:,.0f}" if rows >= 10.0 else f"{rows:.1g}"
 
 
 def _uniform(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +20,16 @@ from pymc_austerity.exact import (
 from pymc_austerity.model import RowStructure
 from pymc_austerity.model.bounds import (
     NoBoundError,
+    ScalarFunction,
     scalar_function,
     third_derivative_constants,
 )
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import ArrayRows, Block, SharedRows
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
 
-__all__ = ["NotExactError", "exact_sampling"]
+__all__ = ["NotExactError", "exact_sampling", "stored"]
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -42,11 +44,11 @@ _ROWS_OF_A_GROUP = 0.05
 
 
 class NotExactError(ValueError):
-    """Rows have no bounds, or are not evaluated exactly enough; the message is half a sentence."""
+    """Exact decisions are not possible; the message says why, as half a sentence."""
 
 
 def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
-    """Bound the rows about the anchor, and store them in groups of like bounds.
+    """Bound the rows about the anchor, and group them by their bounds; they are not stored yet.
 
     Parameters
     ----------
@@ -61,28 +63,67 @@ def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> Po
     NotExactError
         The message says why exact decisions are not possible.
     """
+    structure = _structure(problem, residuals)
+    bounded = _bounded(problem, structure, anchor, problem.likelihood.arrays)
+    order, groups, pairs = bounded.grouped(problem.prepared.rng)
+    rows, numbers = ArrayRows(residuals.arrays), ArrayRows([np.arange(order.size)])
+    inverse_root = np.ascontiguousarray(anchor.inverse_root)
+    sampling = PoissonSampling(
+        residuals.function,
+        _Ordered(rows, order),
+        _Ordered(numbers, order),
+        anchor.point,
+        inverse_root,
+        groups,
+    )
+    inflation = _inflation(sampling, anchor, problem)
+    expected = expected_rows(groups, pairs, inflation=inflation)
+    return replace(sampling, inflation=inflation, expected_rows=expected)
+
+
+def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
+    """The same with its rows stored for all processes."""
+    (order,) = sampling.numbers.window(0, sampling.groups.n_rows)
+    return replace(
+        sampling,
+        source=SharedRows(residuals.arrays, order),
+        numbers=SharedRows([np.arange(order.size)], order),
+    )
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """Rows in another order than that of their source."""
+
+    source: ArrayRows
+    order: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        return self.order.size
+
+    def window(self, start: int, stop: int) -> Block:
+        return self.source.take(self.order[start:stop])
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        return self.source.take(self.order[indices])
+
+
+# ------------------------------------------------------------------ bounds
+
+
+def _structure(problem: Problem, residuals: Residuals) -> RowStructure:
     structure = problem.structure
     if isinstance(structure, str):
         raise NotExactError(f"the rows have no linear predictors: {structure}")
     if not residuals.is_double:
         raise NotExactError("its rows are evaluated in single precision")
-    rng, n_rows, size = problem.prepared.rng, problem.likelihood.n_rows, anchor.point.size
-    rows = whitened_rows(structure, problem.model, problem.likelihood.arrays, anchor)
-    radii = _radii(size)
-    constants = _constants(problem, structure, rows, radii)
-    pairs = [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(_PAIRS)]
-    order, groups = _grouped(constants, radii, rows, pairs, rng)
-    source = SharedRows(residuals.arrays, order)
-    numbers = SharedRows([np.arange(n_rows)], order)
-    inverse_root = np.ascontiguousarray(anchor.inverse_root)
-    sampling = PoissonSampling(
-        residuals.function, source, numbers, anchor.point, inverse_root, groups
-    )
-    inflation = _inflation(sampling, anchor, rng, problem.start.dtype)
-    expected = expected_rows(groups, pairs, inflation=inflation)
-    return PoissonSampling(
-        residuals.function, source, numbers, anchor.point, inverse_root, groups, inflation, expected
-    )
+    return structure
+
+
+def _function(structure: RowStructure) -> ScalarFunction:
+    placeholders = [leaf.placeholder for leaf in structure.leaves]
+    return scalar_function(structure.function, structure.etas, placeholders)
 
 
 def _radii(size: int) -> NDArray[np.float64]:
@@ -94,60 +135,81 @@ def _radii(size: int) -> NDArray[np.float64]:
     return np.unique([min(3.0, usual + 1.0), usual + 1.0, usual + 3.0, 3.0 * (usual + 3.0)])
 
 
-def _constants(
-    problem: Problem, structure: RowStructure, rows: WhitenedRows, radii: Sequence[float] | NDArray
-) -> NDArray[np.float64]:
-    placeholders = [leaf.placeholder for leaf in structure.leaves]
-    function = scalar_function(structure.function, structure.etas, placeholders)
+def _bounded(
+    problem: Problem, structure: RowStructure, anchor: Anchor, arrays: list[NDArray]
+) -> "_BoundedRows":
+    rows = whitened_rows(structure, problem.model, arrays, anchor)
+    radii = _radii(anchor.point.size)
     try:
-        return third_derivative_constants(
-            function, problem.likelihood.arrays, rows.center, rows.gram, list(radii)
+        constants = third_derivative_constants(
+            _function(structure), arrays, rows.center, rows.gram, radii.tolist()
         )
     except NoBoundError as error:
         raise NotExactError(f"its rows have {error}") from None
+    return _BoundedRows(rows, radii, constants, anchor.point.size)
 
 
-def _grouped(
-    constants: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    rows: WhitenedRows,
-    pairs: Sequence[Pair],
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.intp], Groups]:
-    """Groups by constants; by directions as well where these save more rows than groups cost."""
-    n_rows = constants.shape[1]
-    if not rows.is_single:
-        return group_rows(constants, radii)
-    best = group_rows(constants, radii, any_direction(n_rows, pairs[0][0].size))
-    least = _cost(best[1], pairs)
-    if least < _FEW_ROWS:
-        return best
-    whitened, usual = rows.gradients(), constants[len(radii) // 2]
-    weights = np.where(np.isfinite(usual), usual, 0.0)
-    for n in _DIRECTIONS:
-        found = group_rows(constants, radii, nearest_directions(whitened, weights, n, rng))
-        cost = _cost(found[1], pairs)
-        if cost > least:
-            break
-        best, least = found, cost
-    return best
+# ------------------------------------------------------------------ groups
+
+
+@dataclass(frozen=True, eq=False)
+class _BoundedRows:
+    """Rows and their bounds.
+
+    Attributes
+    ----------
+    rows : WhitenedRows
+    radii : float array, shape (R,)
+    constants : float array, shape (R, N)
+    size : int
+        Dimension of the posterior.
+    """
+
+    rows: WhitenedRows
+    radii: NDArray[np.float64]
+    constants: NDArray[np.float64]
+    size: int
+
+    def pairs(self, rng: np.random.Generator) -> list[Pair]:
+        """Independent draws of the normal approximation."""
+        return [
+            (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(_PAIRS)
+        ]
+
+    def grouped(self, rng: np.random.Generator) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
+        """Groups by constants; by directions, too, where these save more rows than groups cost."""
+        pairs, best = self.pairs(rng), self._plain()
+        least = _cost(best[1], pairs)
+        if self.rows.is_single and least > _FEW_ROWS:
+            whitened, usual = self.rows.gradients(), self.constants[len(self.radii) // 2]
+            weights = np.where(np.isfinite(usual), usual, 0.0)
+            for n in _DIRECTIONS:
+                directions = nearest_directions(whitened, weights, n, rng)
+                found = group_rows(self.constants, self.radii, directions)
+                cost = _cost(found[1], pairs)
+                if cost > least:
+                    break
+                best, least = found, cost
+        return *best, pairs
+
+    def _plain(self) -> tuple[NDArray[np.intp], Groups]:
+        n_rows = self.constants.shape[1]
+        directions = any_direction(n_rows, self.size) if self.rows.is_single else None
+        return group_rows(self.constants, self.radii, directions)
 
 
 def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
     return expected_rows(groups, pairs) + _ROWS_OF_A_GROUP * groups.n_groups
 
 
-def _inflation(
-    sampling: PoissonSampling, anchor: Anchor, rng: np.random.Generator, dtype: np.dtype
-) -> float:
-    """What independent draws of the normal approximation ask for."""
-    known = Inflation.begin(sampling.inflation)
-    size = anchor.point.size
+def _inflation(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> float:
+    """What a short run of independent proposals asks for, as if the priors were normal."""
+    known, rng = Inflation.begin(sampling.inflation), problem.prepared.rng
+    current = anchor.point.astype(problem.start.dtype)
     for _ in range(_TRIALS):
-        one, other = (
-            (anchor.point + anchor.root.dot(rng.standard_normal(size))).astype(dtype)
-            for _ in range(2)
-        )
-        made = sampling.decide(one, other, 0.0, known.value, rng)
-        known = known.after(made.ratios, made.n_rows_used, 0.0)
+        proposed = anchor.point + anchor.root.dot(rng.standard_normal(current.size))
+        proposed = proposed.astype(current.dtype)
+        made = sampling.decide(proposed, current, 0.0, known.value, rng)
+        known = known.after(made.ratios, made.n_rows_used, made.log_ratio)
+        current = proposed if made.accept else current
     return known.value

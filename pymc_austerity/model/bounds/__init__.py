@@ -1,6 +1,14 @@
 """Bounds on the third derivatives of rows, by interval arithmetic on their scalar function."""
 
-from pymc_austerity.model.bounds.constants import NoBoundError, third_derivative_constants
+from pymc_austerity.model.bounds.constants import (
+    NoBoundError,
+    third_derivative_constants,
+)
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction, scalar_function
 
-__all__ = ["NoBoundError", "ScalarFunction", "scalar_function", "third_derivative_constants"]
+__all__ = [
+    "NoBoundError",
+    "ScalarFunction",
+    "scalar_function",
+    "third_derivative_constants",
+]
