@@ -26,7 +26,9 @@ MAY_IMPORT = {
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
     "compiled": {"proposals", "strata"},
-    "deciding": {"errors", "arguments", "strata", "sequential", "rows", "exact", "design"},
+    "deciding": {
+        "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
+    },
     "setup": {
         "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
         "exact", "control_variates", "design", "orthonormal", "variable_selection", "compiled",

@@ -58,11 +58,14 @@ class Blocks:
         Other entries that rows read.
     untouched : int array
         Entries that no row reads, such as the means and scales of priors.
+    untouched_names : str
+        Of the variables that these entries belong to; empty if there are none.
     """
 
     factors: tuple[Factor, ...]
     common: NDArray[np.int64]
     untouched: NDArray[np.int64]
+    untouched_names: str
 
 
 def find_blocks(
@@ -111,9 +114,9 @@ def find_blocks(
         n_rows = np.bincount(levels, minlength=len(entries))
         names = layout.variables(np.sort(entries, axis=None))
         factors.append(Factor(names, entries, index, n_rows))
-    return Blocks(
-        tuple(factors), np.flatnonzero(owner == _SHARED), np.flatnonzero(owner == _NOBODY)
-    )
+    common, untouched = (np.flatnonzero(owner == kind) for kind in (_SHARED, _NOBODY))
+    names = layout.variables(untouched) if untouched.size else ""
+    return Blocks(tuple(factors), common, untouched, names)
 
 
 class _Indices:

@@ -57,6 +57,8 @@ def explain(
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors
         ]
+        if blocks.untouched_names:
+            lines.append(f"Read by no row: {blocks.untouched_names}.")
     if compiled_as:
         lines.append(f"Rows are evaluated by compiling {compiled_as}.")
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}

@@ -1,6 +1,12 @@
 """Where to go next: new points and their log-ratios, knowing no likelihood."""
 
 from pymc_austerity.proposals.center import Center
+from pymc_austerity.proposals.conditional import (
+    Conditional,
+    ConditionalProposal,
+    ConditionalState,
+    conditional,
+)
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.langevin import LangevinProposal, LangevinState
@@ -23,6 +29,9 @@ from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposa
 __all__ = [
     "Block",
     "Center",
+    "Conditional",
+    "ConditionalProposal",
+    "ConditionalState",
     "CrankNicolsonProposal",
     "GaussianApproximation",
     "GradientProposal",
@@ -41,5 +50,6 @@ __all__ = [
     "RealOrDiscreteState",
     "UserProposal",
     "as_proposal",
+    "conditional",
     "try_proposal",
 ]

@@ -2,6 +2,7 @@
 
 from pymc_austerity.deciding.exact import decider_of
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
@@ -24,6 +25,7 @@ def about_mean(
     approximation: GaussianApproximation,
     mixture: ProposalMixture,
     problem: Problem,
+    untouched: UntouchedMoves | None = None,
 ) -> GaussianApproximation:
     """Move the normal approximation from the mode of the posterior to its mean.
 
@@ -41,14 +43,19 @@ def about_mean(
         Proposals.
     problem : Problem
         Layout of the variables, type of their points, and source of randomness.
+    untouched : UntouchedMoves, optional
+        Moves that are made besides, at every step.
     """
     decider, center = decider_of(Settings(audit=0.0), ratio), Center.begin(approximation)
     rng, layout = problem.prepared.rng, problem.layout
     current = approximation.mean.astype(problem.start.dtype)
     for n_steps in _ROUNDS:
         state = mixture.init(layout, approximation)
+        walk = None if untouched is None else untouched.init(approximation)
         center = center.discounted()
         for _ in range(n_steps):
+            if untouched is not None and walk is not None:
+                current, walk = untouched.move(walk, current, rng, tuning=True)
             proposed, log_ratio, state = mixture.propose(state, current, rng)
             decision = decider.decide(proposed, current, log_ratio, rng, tuning=True)
             following = proposed if decision.accept else current

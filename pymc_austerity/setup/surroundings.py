@@ -11,16 +11,18 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.proposals import (
+    Conditional,
     GaussianApproximation,
     Layout,
     Proposal,
     RandomWalkProposal,
+    conditional,
 )
 from pymc_austerity.sequential import Decision
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
-__all__ = ["Alone", "Beside", "Conditional", "Question", "Surroundings", "conditional"]
+__all__ = ["Alone", "Beside", "Question", "Surroundings"]
 
 AnyDecider: TypeAlias = Decider | ExactDecider
 
@@ -134,47 +136,6 @@ class Alone:
     ) -> Decision:
         """Accept or reject a proposal."""
         return decider.decide(proposed, current, log_ratio, rng, tuning=tuning)
-
-
-class Conditional(NamedTuple):
-    r"""Normal distribution of some entries of a point, given the others.
-
-    Attributes
-    ----------
-    approximation : GaussianApproximation
-        With the others at their means.
-    gain : float array, shape (k, d - k)
-        :math:`K` in the mean :math:`m_o + K (x_r - m_r)`.
-    """
-
-    approximation: GaussianApproximation
-    gain: NDArray[np.float64]
-
-
-def conditional(
-    joint: GaussianApproximation, own: NDArray[np.intp], rest: NDArray[np.intp]
-) -> Conditional:
-    r"""Distribution of the own entries given the rest.
-
-    With the precision :math:`P`, the covariance is :math:`P_{oo}^{-1}` and
-    :math:`K = -P_{oo}^{-1} P_{or}`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pymc_austerity.proposals import GaussianApproximation
-    >>> root = np.linalg.cholesky([[1.0, 0.8], [0.8, 1.0]])
-    >>> given = conditional(GaussianApproximation(np.zeros(2), root), np.array([0]), np.array([1]))
-    >>> given.gain.round(3), given.approximation.root.round(3)
-    (array([[0.8]]), array([[0.6]]))
-    """
-    if not rest.size:
-        return Conditional(joint, np.zeros((own.size, 0)))
-    precision = joint.inverse_root.T @ joint.inverse_root
-    covariance = np.linalg.inv(precision[np.ix_(own, own)])
-    gain = -covariance @ precision[np.ix_(own, rest)]
-    root = np.linalg.cholesky((covariance + covariance.T) / 2)
-    return Conditional(GaussianApproximation(joint.mean[own], root), gain)
 
 
 @dataclass(eq=False)

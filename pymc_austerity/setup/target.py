@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
+from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
+    ConditionalProposal,
     GaussianApproximation,
     Layout,
     Proposal,
@@ -29,6 +31,8 @@ from pymc_austerity.setup.support import is_unconstrained, refuse_local
 
 __all__ = ["Target", "build"]
 
+_CONDITIONAL_SIZES = 1.0, 0.7, 0.4, 0.2
+
 
 @dataclass(frozen=True, eq=False)
 class Target(PosteriorRatio):
@@ -42,11 +46,14 @@ class Target(PosteriorRatio):
         The raveled point at which the model was verified.
     approximation : GaussianApproximation or None
         Normal approximation of the posterior; None where no mode is known.
+    untouched : UntouchedMoves or None
+        Moves of entries that no row reads, where the default proposal leaves these to them.
     """
 
     layout: Layout
     start: NDArray
     approximation: GaussianApproximation | None
+    untouched: UntouchedMoves | None = None
 
 
 @collection_paused()
@@ -93,17 +100,46 @@ def build(
     approximation = ratio.modes[0] if ratio.modes else None
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
+    untouched = None
     if proposal is None:
-        proposal = RandomWalkProposal() if ratio.anchor is None else ProposalMixture()
+        untouched = _untouched_moves(problem, ratio)
+        proposal = _default_proposal(ratio, untouched)
     proposal = with_gradients(proposal, problem, ratio, settings)
     try_proposal(proposal, problem.layout, approximation, problem.start)
     if ratio.anchor and earlier is None and isinstance(proposal, ProposalMixture):
         say("finding the posterior mean")
-        approximation = about_mean(ratio, ratio.modes[0], proposal, problem)
+        approximation = about_mean(ratio, ratio.modes[0], proposal, problem, untouched)
     target = Target(
-        **vars(ratio), layout=problem.layout, start=problem.start, approximation=approximation
+        **vars(ratio),
+        layout=problem.layout,
+        start=problem.start,
+        approximation=approximation,
+        untouched=untouched,
     )
     return target, proposal
+
+
+def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> UntouchedMoves | None:
+    """Moves of what no row reads, if rows read something else."""
+    if ratio.anchor is None or problem.blocks is None:
+        return None
+    entries = problem.blocks.untouched
+    if not 0 < entries.size < problem.start.size:
+        return None
+    return UntouchedMoves(entries, ratio.exact_part)
+
+
+def _default_proposal(
+    ratio: PosteriorRatio, untouched: UntouchedMoves | None
+) -> ProposalMixture | RandomWalkProposal:
+    """All entries at once about the normal approximation, or those that rows read by themselves."""
+    if ratio.anchor is None:
+        return RandomWalkProposal()
+    usual = ProposalMixture()
+    if untouched is None:
+        return usual
+    given = tuple(ConditionalProposal(untouched.entries, b) for b in _CONDITIONAL_SIZES)
+    return ProposalMixture((*usual.components[:-1], *given, usual.components[-1]))
 
 
 def _posterior_ratio(

@@ -13,8 +13,9 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.exact import ExactDecider, ExactState
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
+from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.surroundings import Alone, Surroundings
@@ -41,6 +42,7 @@ class MetropolisState(StepMethodState):
     phase: Phase
     proposal_state: Any
     decision_state: DecisionState | ExactState
+    untouched_state: RandomWalkState | None
     test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
     data_fingerprint: str = field(metadata={"frozen": True})
@@ -86,6 +88,7 @@ class MetropolisStep(SubsamplingStep):
     proposal_state: Any
     python_needed: str
     _ahead: DrawsAhead | None = None
+    untouched_state: RandomWalkState | None
 
     # ------------------------------------------------------------------ one step
 
@@ -135,6 +138,10 @@ class MetropolisStep(SubsamplingStep):
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning, decider, around, rng = self.tune, self.decider, self.surroundings, self.rng
+        if self.untouched is not None and self.untouched_state is not None:
+            current, self.untouched_state = self.untouched.move(
+                self.untouched_state, current, rng, tuning=tuning and self.adapts
+            )
         seen = around.centered(current)
         moved, log_ratio, state = self.proposal.propose(self.proposal_state, seen, rng)
         proposed = around.back(moved)
@@ -169,6 +176,9 @@ class MetropolisStep(SubsamplingStep):
         else:
             self.proposal_state = self.learnt.proposal_state
             self.decision_state = replace(self.learnt.decision_state)
+        self.untouched_state = None
+        if self.untouched is not None and around.approximation is not None:
+            self.untouched_state = self.untouched.init(around.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal and the test."""
@@ -177,6 +187,8 @@ class MetropolisStep(SubsamplingStep):
         self.tune = False
         if self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
+            if self.untouched is not None and self.untouched_state is not None:
+                self.untouched_state = self.untouched.freeze(self.untouched_state)
         designed = self.decider.stop_tuning()
         self.is_to_look_again = isinstance(self.decider, Decider)
         if designed:
@@ -212,6 +224,11 @@ class MetropolisStep(SubsamplingStep):
         return super().__getstate__()
 
     @property
+    def untouched(self) -> UntouchedMoves | None:
+        """Moves of entries that no row reads, where there are any."""
+        return self.target.untouched if isinstance(self.surroundings, Alone) else None
+
+    @property
     def decision_state(self) -> DecisionState | ExactState:
         """What the decider knows that changes while a chain runs."""
         return self.decider.state
@@ -235,6 +252,8 @@ class MetropolisStep(SubsamplingStep):
     def _why_python(self) -> str:
         if self.shared or not isinstance(self.surroundings, Alone):
             return "other step methods move other variables"
+        if self.untouched is not None:
+            return "what no row reads has moves of its own"
         return why_python(self.target, self.decider, self.proposal)
 
     @property

@@ -89,4 +89,5 @@ def test_explain_shows_the_groups(rng):
         a = pm.Normal("a", mu, 1.0, shape=4)
         pm.Normal("y", a[group], 1.0, observed=rng.normal(size=200))
         text = AusterityMH(compile_kwargs={"mode": "FAST_COMPILE"}).explain()
+    assert "Read by no row: mu." in text
     assert "Groups: 4 levels of a, 50 rows each, independent given the other variables." in text

@@ -8,6 +8,7 @@ import pytest
 from pymc_austerity.orthonormal import StiefelProposal
 from pymc_austerity.proposals import (
     Block,
+    ConditionalProposal,
     CrankNicolsonProposal,
     GaussianApproximation,
     LangevinProposal,
@@ -39,6 +40,7 @@ CASES = [
     (RandomWalkProposal(), REAL, np.zeros(4)),
     (RandomWalkProposal([1.0, 2.0, 3.0, 4.0]), REAL, np.zeros(4)),
     (CrankNicolsonProposal(0.5), REAL, np.zeros(4)),
+    (ConditionalProposal(held=np.array([1, 3]), b=0.5), REAL, np.zeros(4)),
     (ProposalMixture(), REAL, np.zeros(4)),
     (LangevinProposal(batch_size=10).with_gradients(Gradients()), REAL, np.zeros(4)),
     (StiefelProposal(reflect=0.5), MATRIX, np.eye(2).ravel()),

@@ -1,0 +1,105 @@
+"""Hierarchies, whose means and scales no row reads."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.stats import norm
+
+from pymc_austerity import AusterityMH, RandomWalkProposal
+from tests.running import QUIET
+
+N_GROUPS, N_PER_GROUP = 8, 600
+
+
+@pytest.fixture(scope="module")
+def means():
+    """Averages of each group, and the observations."""
+    rng = np.random.default_rng(5)
+    effect = rng.normal(1.0, 0.6, N_GROUPS)
+    group = np.repeat(np.arange(N_GROUPS), N_PER_GROUP)
+    y = effect[group] + rng.normal(size=group.size)
+    return group, y
+
+
+@pytest.fixture(scope="module")
+def model(means):
+    group, y = means
+    with pm.Model() as model:
+        mu = pm.Normal("mu", 0.0, 1.0)
+        tau = pm.HalfNormal("tau", 1.0)
+        a = pm.Normal("a", mu, tau, shape=N_GROUPS)
+        pm.Normal("y", a[group], 1.0, observed=y)
+    return model
+
+
+@pytest.fixture(scope="module")
+def run(model):
+    with model:
+        step = AusterityMH()
+        settings = {"draws": 4_000, "tune": 1_000, "chains": 2, "cores": 1, "random_seed": 3}
+        return step, pm.sample(step=step, **settings, **QUIET)
+
+
+def by_quadrature(means):
+    """Moments of mu and tau: given these, the average of a group is normal about mu."""
+    group, y = means
+    averages = np.bincount(group, y) / N_PER_GROUP
+    mu, tau = np.linspace(-1.5, 3.5, 801), np.linspace(0.002, 4.0, 2_000)
+    spread = np.sqrt(tau**2 + 1.0 / N_PER_GROUP)
+    log_density = norm.logpdf(mu)[:, None] + norm.logpdf(tau)
+    for average in averages:
+        log_density = log_density + norm.logpdf(average, mu[:, None], spread)
+    weights = np.exp(log_density - log_density.max())
+    weights /= weights.sum()
+    moments = {}
+    for name, values, marginal in [("mu", mu, weights.sum(1)), ("tau", tau, weights.sum(0))]:
+        mean = marginal @ values
+        moments[name] = mean, np.sqrt(marginal @ (values - mean) ** 2)
+    return moments
+
+
+@pytest.mark.parametrize("name", ["mu", "tau"])
+def test_means_and_scales_are_those_of_quadrature(name, means, run):
+    draws = run[1].posterior[name]
+    mean, sd = by_quadrature(means)[name]
+    ess = float(az.ess(draws.values))
+    assert ess > 800
+    assert abs(float(draws.mean()) - mean) < 4 * sd / np.sqrt(ess)
+    ess_of_spread = float(az.ess(draws.values, method="sd"))
+    assert float(draws.std()) == pytest.approx(sd, rel=4 / np.sqrt(2 * ess_of_spread) + 0.05)
+
+
+def test_effects_mix_as_well(run):
+    assert float(az.ess(run[1].posterior["a"].values[..., 0])) > 1_500
+    assert float(run[1].sample_stats["accepted"].mean()) > 0.6
+
+
+def test_every_draw_moves_what_no_row_reads(run):
+    step, idata = run
+    assert "Read by no row: [mu, tau_log__]." in step.explain()
+    moved = np.diff(idata.posterior["tau"].values, axis=1) != 0.0
+    assert moved.mean() > 0.4
+    only = moved & (np.diff(idata.posterior["a"].values[..., 0], axis=1) == 0.0)
+    assert only.any()  # without a decision on rows
+
+
+def test_a_state_goes_on_where_it_was_taken(model, run):
+    step, _ = run
+    step.set_rng(np.random.default_rng(1))
+    point = model.initial_point()
+    for _ in range(5):
+        point, _ = step.step(point)
+    state, again = step.sampling_state, []
+    for _ in range(2):
+        step.sampling_state, here = state, point
+        for _ in range(10):
+            here, _ = step.step(here)
+        again.append(np.concatenate([np.ravel(value) for value in here.values()]))
+    np.testing.assert_array_equal(*again)
+
+
+def test_a_proposal_of_the_user_moves_everything(model):
+    with model:
+        step = AusterityMH(proposal=RandomWalkProposal())
+    assert step.untouched is None
