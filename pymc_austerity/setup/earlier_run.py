@@ -83,7 +83,9 @@ def earlier_run(tuned: Any, variables: list, model: pm.Model) -> EarlierRun | No
             f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
             "returned."
         )
-    names = [model.values_to_rvs[variable].name for variable in variables]
+    own = {model.values_to_rvs[variable].name for variable in variables}
+    # bounds of a variable may be others, which other step methods move
+    names = [rv.name for rv in model.free_RVs if rv.name in own or rv.name in tuned.posterior]
     draws = {name: _draws_of(name, tuned.posterior) for name in names}
     shapes = model.eval_rv_shapes()
     for name, values in draws.items():

@@ -3,8 +3,10 @@
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 from pymc_austerity import AusterityMH, SettingError, SettingTypeError
+from pymc_austerity.setup.earlier_run import earlier_run
 from tests.running import sample
 from tests.step_methods.models import normal_mean, normal_regression
 
@@ -66,6 +68,20 @@ def test_a_random_walk_knows_its_covariance(first):
         step = AusterityMH(control_variates=None, epsilon=0.1, tuned=earlier)
     later = sample(step, model, draws=300, tune=0)
     assert 0.1 < later.sample_stats["accepted"].mean() < 0.6
+
+
+def test_bounds_that_are_variables_come_from_the_run_too():
+    """x = upper / 2 is 0 in unconstrained space, whatever the bound."""
+    with pm.Model() as model:
+        upper = pm.HalfNormal("upper", 3.0)
+        x = pm.Uniform("x", 0.0, upper)
+        pm.Normal("y", x, 1.0, observed=np.ones(1_000))
+    values = np.linspace(1.0, 5.0, 20)[None]
+    draws = {"upper": (("chain", "draw"), values), "x": (("chain", "draw"), values / 2.0)}
+    run = xr.DataTree.from_dict({"posterior": xr.Dataset(draws)})
+    found = earlier_run(run, [model.rvs_to_values[x]], model)
+    np.testing.assert_allclose(found.points, 0.0, atol=1e-12)
+    assert found.last.shape == (1, 1)
 
 
 def test_other_runs_are_refused(first):
