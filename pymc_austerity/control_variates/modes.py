@@ -1,8 +1,8 @@
 """Other modes than the nearest one: searches from dispersed points, on some of the rows."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ _REACH = 2.0
 _HALVINGS = 10
 _SOME_ROWS = 2_000
 _MOST_STEPS = 100
+
+_IMPOSSIBLE = 1e100
+"""Minus the log-density where there is none: finite, so that a line search goes on."""
 
 _APART = 1.0
 """Distance in standard deviations of either mode beyond which two ends are different modes."""
@@ -128,49 +131,46 @@ def find_modes(
     Starts within 2 of the origin of unconstrained space: Stan Reference Manual,
     "Initialization". Latin hypercubes: McKay, Beckman and Conover (1979).
     """
-    arguments = (rows, exact, row_function, source)
     dispersing = rng.spawn(1)[0]
     density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
     some = some_rows(density, source, _SOME_ROWS, dispersing)
-    nearest, reason = None, ""
-    try:
-        nearest = find_anchor(start, *arguments, rng=rng, order=order)
-        about, root = nearest.point, nearest.root
-    except NoAnchorError as error:
-        reason = str(error)
-        about, root = start.astype(np.float64), np.eye(start.size)
-    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-        ends = _ends(start, about, root, some, dispersing, begin_here=nearest is not None)
-    for end in ends[:_MOST_COMPARED] if nearest is None else []:
-        with suppress(NoAnchorError):
-            nearest = find_anchor(end.point.astype(start.dtype), *arguments, rng=rng, order=order)
-            break
-    if nearest is None:
-        raise NoAnchorError(reason)
-    compare = _Comparison(density, some, row_function, start.dtype, nearest)
+
+    def anchor_from(point: NDArray) -> Anchor | str:
+        try:
+            at = point.astype(start.dtype)
+            return find_anchor(at, rows, exact, row_function, source, rng=rng, order=order)
+        except NoAnchorError as error:
+            return str(error)
+
+    first = nearest = anchor_from(start)
+    ends = _ends(start, None if isinstance(first, str) else first, some, dispersing)
+    untried = ends[:_MOST_COMPARED]
+    while isinstance(nearest, str) and untried:
+        nearest = anchor_from(untried.pop(0).point)
+    if isinstance(nearest, str):
+        raise NoAnchorError(first)
     with threadpool_limits(1, user_api="blas"):
-        return compare.modes(ends)
+        return _Comparison(density, some, row_function, start.dtype, nearest).modes(ends)
 
 
 # ---------------------------------------------------------------------- on some of the rows
 
 
 def _ends(
-    start: NDArray,
-    about: NDArray[np.float64],
-    root: NDArray[np.float64],
-    some: RowDensity,
-    rng: np.random.Generator,
-    *,
-    begin_here: bool,
+    start: NDArray, nearest: Anchor | None, some: RowDensity, rng: np.random.Generator
 ) -> list[_End]:
     """Modes on some of the rows, the highest first."""
     ends: list[_End] = []
-    begins = [about] if begin_here else []
-    for begin in [*begins, *_dispersed(start, some, rng)]:
-        point = _climb(begin, about, root, some)
-        if point is not None:
-            _note(point, ends, some)
+    begins: list[NDArray] = []
+    about, root = start.astype(np.float64), np.eye(start.size)
+    if nearest is not None:
+        about, root = nearest.point, nearest.root
+        begins = [about]
+    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        for begin in chain(begins, _dispersed(start, some, rng)):
+            point = _climb(begin, about, root, some)
+            if point is not None:
+                _note(point, ends, some)
     return sorted(ends, key=lambda end: -end.log_density)
 
 
@@ -226,9 +226,6 @@ def _climb(
         options={"maxiter": _MOST_STEPS, "ftol": 1e-12, "gtol": 0.1},
     )
     return about + root @ result.x if result.success and result.fun < _IMPOSSIBLE else None
-
-
-_IMPOSSIBLE = 1e100
 
 
 def _polished(point: NDArray[np.float64], some: RowDensity) -> _End | None:
