@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
-    "compiled": {"proposals", "strata"},
+    "compiled": {"proposals", "exact", "strata"},
     "deciding": {
         "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
     },

@@ -11,10 +11,11 @@ from pymc_austerity.compiled.chain import (
     CompiledTarget,
     Transitions,
 )
-from pymc_austerity.compiled.decision import STATISTICS, CompiledTest
+from pymc_austerity.compiled.decision import STATISTICS, CompiledTest, SequentialDecisions
+from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.student_t import address_of_tail
-from pymc_austerity.compiled.survey import CompiledRows
+from pymc_austerity.compiled.survey import CompiledRows, new_survey
 
 __all__ = [
     "STATISTICS",
@@ -23,8 +24,11 @@ __all__ = [
     "CompiledRows",
     "CompiledTarget",
     "CompiledTest",
+    "ExactDecisions",
+    "SequentialDecisions",
     "Transitions",
     "address_of_tail",
     "arrays_of",
+    "new_survey",
     "refusal_of",
 ]

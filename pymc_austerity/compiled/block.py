@@ -5,13 +5,20 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.calls import call_of_one
-from pymc_austerity.compiled.decision import CompiledTest, decide, exceeds_on_all
+from pymc_austerity.compiled.decision import SequentialDecisions, decide_sequentially
+from pymc_austerity.compiled.exact import (
+    ACCEPTED,
+    REJECTED,
+    VIOLATED,
+    ExactDecisions,
+    decide_exactly,
+)
 from pymc_austerity.compiled.options import INNER
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
-from pymc_austerity.compiled.survey import CompiledRows, Survey, begin
 
 __all__ = ["CompiledPosterior", "transitions"]
 
@@ -52,27 +59,49 @@ def _expansion(
     return first + 0.5 * second
 
 
+def _decide(
+    decisions: SequentialDecisions | ExactDecisions,
+    proposed: NDArray[np.float64],
+    current: NDArray[np.float64],
+    log_ratio: float,
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    statistics: NDArray[np.float64],
+) -> int:
+    """Accept or reject, in the way that the type of the decisions says."""
+    raise NotImplementedError  # compiled code has a version for each type
+
+
+@overload(_decide, jit_options=INNER)
+def _decide_by_type(  # type: ignore[no-untyped-def]
+    decisions, proposed, current, log_ratio, rng, audits, statistics
+):
+    if decisions.instance_class is ExactDecisions:
+        return lambda decisions, proposed, current, log_ratio, rng, audits, statistics: (
+            decide_exactly(decisions, proposed, current, log_ratio, rng, statistics)
+        )
+    return lambda decisions, proposed, current, log_ratio, rng, audits, statistics: (
+        decide_sequentially(decisions, proposed, current, log_ratio, rng, audits, statistics)
+    )
+
+
 @numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def transitions(
     proposals: CompiledProposals,
     posterior: CompiledPosterior,
-    rows: CompiledRows,
-    test: CompiledTest,
-    survey: Survey,
+    decisions: SequentialDecisions | ExactDecisions,
     work: NDArray[np.float64],
     rng: np.random.Generator,
     audits: np.random.Generator,
     points: NDArray[np.float64],
     statistics: NDArray[np.float64],
-) -> None:
+) -> int:
     """Make transitions, as many as there are rows of statistics.
 
     Parameters
     ----------
-    proposals, posterior, rows, test
-        What to sample, and how; nothing in them changes.
-    survey : Survey
-        Working space.
+    proposals, posterior, decisions
+        What to sample, and how; but for working space nothing in them changes.
     work : float array, shape (3, d)
         Where the chain is, first; the rest is working space. It ends where the chain is then.
     rng, audits : numpy.random.Generator
@@ -80,31 +109,32 @@ def transitions(
     points : float array, shape (n, d)
         Where the chain is after each transition.
     statistics : float array, shape (n, 8)
-        What each took: see `pymc_austerity.compiled.decision.STATISTICS`.
+        What each took: see `pymc_austerity.compiled.STATISTICS`.
+
+    Returns
+    -------
+    int
+        Transitions made: fewer where one of them violates a bound.
     """
     current, proposed, noise = work[0], work[1], work[2]
     exact_now = call_of_one(posterior.exact, current.ctypes.data)
     for t in range(statistics.shape[0]):
-        out, accept = statistics[t], False
+        out, verdict = statistics[t], REJECTED
         out[1] = out[2] = out[3] = out[5] = out[6] = 0.0
         out[4] = math.nan
-        chosen, log_known = propose(proposals, current, rng, noise, proposed)
+        chosen, log_ratio = propose(proposals, current, rng, noise, proposed)
         exact_then = call_of_one(posterior.exact, proposed.ctypes.data)
-        log_known += exact_then - exact_now
-        if math.isfinite(log_known):
-            log_known += _expansion(posterior, proposed, current)
-            is_audited = test.audit > 0.0 and audits.random() < test.audit
-            uniform = rng.random()
-            log_threshold = (math.log(uniform) if uniform > 0.0 else -math.inf) - log_known
-            begin(rows, survey, proposed, current, rng)
-            accept = decide(rows, survey, test, log_threshold, out)
-            if is_audited:
-                out[5] = 1.0
-                out[6] = exceeds_on_all(rows, survey, log_threshold) != accept
-        if accept:
+        log_ratio += exact_then - exact_now
+        if math.isfinite(log_ratio):
+            log_ratio += _expansion(posterior, proposed, current)
+            verdict = _decide(decisions, proposed, current, log_ratio, rng, audits, out)
+        if verdict == VIOLATED:
+            return t
+        out[0], out[7] = verdict, chosen
+        if verdict == ACCEPTED:
             exact_now = exact_then
             for i in range(current.size):
                 current[i] = proposed[i]
-        out[0], out[7] = accept, chosen
         for i in range(current.size):
             points[t, i] = current[i]
+    return statistics.shape[0]

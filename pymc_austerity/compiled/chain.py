@@ -7,30 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.block import CompiledPosterior, transitions
-from pymc_austerity.compiled.decision import STATISTICS, CompiledTest
+from pymc_austerity.compiled.decision import STATISTICS, SequentialDecisions
+from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.proposals import CompiledProposals
-from pymc_austerity.compiled.survey import CompiledRows, new_survey
-from pymc_austerity.strata import Strata
 
 __all__ = ["CompiledChain", "CompiledTarget", "Transitions"]
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledTarget:
-    """What compiled code knows of a posterior.
+    """What compiled code knows of a posterior, and how it decides.
 
     Attributes
     ----------
     posterior : CompiledPosterior
-    rows : CompiledRows
-    strata : Strata
+    decisions : SequentialDecisions or ExactDecisions
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
     posterior: CompiledPosterior
-    rows: CompiledRows
-    strata: Strata
+    decisions: SequentialDecisions | ExactDecisions
     alive: tuple[Any, ...]
 
 
@@ -56,20 +53,15 @@ class CompiledChain:
     ----------
     target : CompiledTarget
     proposals : CompiledProposals
-    test : CompiledTest
 
     Attributes
     ----------
     proposals : CompiledProposals
     """
 
-    def __init__(
-        self, target: CompiledTarget, proposals: CompiledProposals, test: CompiledTest
-    ) -> None:
+    def __init__(self, target: CompiledTarget, proposals: CompiledProposals) -> None:
         self._target = target
         self.proposals = proposals
-        self._fixed = (proposals, target.posterior, target.rows, test)
-        self._survey = new_survey(target.strata, target.rows.entries.size)
         self._work = np.zeros((3, proposals.mean.size))
 
     def make(
@@ -87,10 +79,18 @@ class CompiledChain:
         start : array, shape (d,)
         rng, audits : numpy.random.Generator
             Of the chain, and of what is checked.
+
+        Returns
+        -------
+        Transitions
+            Fewer where a row changes by more than its bound: the next one is for Python to refuse.
         """
         self._work[0] = start
         made = Transitions(
             np.empty((n_transitions, start.size)), np.empty((n_transitions, len(STATISTICS)))
         )
-        transitions(*self._fixed, self._survey, self._work, rng, audits, *made)
-        return made
+        target, work = self._target, self._work
+        n_made = transitions(
+            self.proposals, target.posterior, target.decisions, work, rng, audits, *made
+        )
+        return Transitions(made.points[:n_made], made.statistics[:n_made])

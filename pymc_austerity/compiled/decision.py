@@ -9,9 +9,16 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled.calls import call_of_two
 from pymc_austerity.compiled.options import INNER
-from pymc_austerity.compiled.survey import CompiledRows, Survey, estimate, plan_further, see
+from pymc_austerity.compiled.survey import (
+    CompiledRows,
+    Survey,
+    begin,
+    estimate,
+    plan_further,
+    see,
+)
 
-__all__ = ["STATISTICS", "CompiledTest", "decide", "exceeds_on_all"]
+__all__ = ["STATISTICS", "CompiledTest", "SequentialDecisions", "decide_sequentially"]
 
 STATISTICS = (
     "accepted",
@@ -44,8 +51,59 @@ class CompiledTest(NamedTuple):
     audit: float
 
 
+class SequentialDecisions(NamedTuple):
+    """Sequential tests on rows in strata.
+
+    Attributes
+    ----------
+    rows : CompiledRows
+    survey : Survey
+        Working space.
+    test : CompiledTest
+    """
+
+    rows: CompiledRows
+    survey: Survey
+    test: CompiledTest
+
+
 @numba.njit(**INNER)
-def decide(
+def decide_sequentially(
+    its: SequentialDecisions,
+    proposed: NDArray[np.float64],
+    current: NDArray[np.float64],
+    log_ratio: float,
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    statistics: NDArray[np.float64],
+) -> int:
+    """Accept (1) or reject (0) a proposal, and check some of the decisions on all rows.
+
+    Parameters
+    ----------
+    its : SequentialDecisions
+    proposed, current : float arrays, shape (d,)
+    log_ratio : float
+        All of the log acceptance ratio but the sum of the residuals, nats.
+    rng, audits : numpy.random.Generator
+        Of the chain, and of what is checked.
+    statistics : float array
+        Where what it took is recorded; see `STATISTICS`.
+    """
+    rows, survey, test = its.rows, its.survey, its.test
+    is_audited = test.audit > 0.0 and audits.random() < test.audit
+    uniform = rng.random()
+    log_threshold = (math.log(uniform) if uniform > 0.0 else -math.inf) - log_ratio
+    begin(rows, survey, proposed, current, rng)
+    accept = _exceeds(rows, survey, test, log_threshold, statistics)
+    if is_audited:
+        statistics[5] = 1.0
+        statistics[6] = _exceeds_on_all(rows, survey, log_threshold) != accept
+    return 1 if accept else 0
+
+
+@numba.njit(**INNER)
+def _exceeds(
     rows: CompiledRows,
     survey: Survey,
     test: CompiledTest,
@@ -90,7 +148,7 @@ def decide(
 
 
 @numba.njit(**INNER)
-def exceeds_on_all(rows: CompiledRows, survey: Survey, log_threshold: float) -> bool:
+def _exceeds_on_all(rows: CompiledRows, survey: Survey, log_threshold: float) -> bool:
     """Whether the sum of all differences exceeds a threshold; reads what is left."""
     for h in range(rows.sizes.size):
         survey.new[h] = rows.sizes[h] - survey.counts[h]

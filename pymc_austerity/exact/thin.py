@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Weight", "log_weight"]
+__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "log_weight"]
 
-_RELATIVE, _ABSOLUTE = 1e-6, 1e-9
+RELATIVE, ABSOLUTE = 1e-6, 1e-9
+"""Rounding beyond a bound that is not taken for a violation."""
 
 
 class Weight(NamedTuple):
@@ -54,7 +55,7 @@ def log_weight(
     if not bounds.size:
         return Weight(total)
     residuals = residuals[n_read:]
-    within = abs(residuals) <= bounds * (1.0 + _RELATIVE) + _ABSOLUTE
+    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + ABSOLUTE
     if not within.all():
         return Weight(-math.inf, n_read + int(np.argmin(within)))
     residuals = np.clip(residuals, -bounds, bounds)

@@ -3,18 +3,27 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import CompiledPosterior, CompiledRows, CompiledTarget
+from pymc_austerity.compiled import (
+    CompiledPosterior,
+    CompiledRows,
+    CompiledTarget,
+    CompiledTest,
+    ExactDecisions,
+    SequentialDecisions,
+    new_survey,
+)
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.target import Target
 
-__all__ = ["compiled_target", "why_python"]
+__all__ = ["exact_target", "sequential_target", "why_python"]
 
 
 def why_python(target: Target) -> str:
     """Why decisions about a target need Python, as half a sentence; empty if they do not."""
-    if not isinstance(target.sampling, StratifiedSampling):
+    if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
         return "rows are not sampled in strata"
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
@@ -23,37 +32,88 @@ def why_python(target: Target) -> str:
     return ""
 
 
-def compiled_target(target: Target) -> CompiledTarget:
-    """Addresses and arrays of a target whose decisions do not need Python."""
-    sampling, kernel, exact = target.sampling, target.row_function, target.exact_difference
-    anchor, source = target.anchor, target.source
+def sequential_target(target: Target, test: CompiledTest) -> CompiledTarget:
+    """A target whose rows are sampled in strata, and whose decisions do not need Python."""
+    sampling, kernel, arrays = target.sampling, _kernel(target), _arrays(target)
     assert isinstance(sampling, StratifiedSampling)
-    assert isinstance(kernel, Kernel) and isinstance(exact, DensityKernel)
-    assert anchor is not None and isinstance(source, SharedRows)
-    arrays, strata = source.window(0, source.n_rows), sampling.strata
-    own_order = np.arange(target.start.size)
-    entries = own_order if kernel.entries is None else kernel.entries
-    hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
-    return CompiledTarget(
-        CompiledPosterior(
-            exact.address,
-            np.ascontiguousarray(anchor.point, dtype=np.float64),
-            np.ascontiguousarray(anchor.gradient),
-            np.ascontiguousarray(hessian),
-        ),
-        CompiledRows(
-            kernel.address,
-            kernel.starts,
-            entries.astype(np.int64),
-            _table(arrays),
-            _places(arrays),
-            strata.sizes.astype(np.int64),
-            strata.offsets.astype(np.int64),
-            strata.first_counts.astype(np.int64),
-        ),
-        strata,
-        (kernel, exact, arrays),
+    strata, entries = sampling.strata, _entries(target)
+    rows = CompiledRows(
+        kernel.address,
+        kernel.starts,
+        entries,
+        _table(arrays),
+        _places(arrays),
+        strata.sizes.astype(np.int64),
+        strata.offsets.astype(np.int64),
+        strata.first_counts.astype(np.int64),
     )
+    decisions = SequentialDecisions(rows, new_survey(strata, entries.size), test)
+    return CompiledTarget(_posterior(target), decisions, _alive(target))
+
+
+def exact_target(target: Target, inflation: float) -> CompiledTarget:
+    """A target whose decisions are exact and do not need Python."""
+    sampling, kernel, arrays = target.sampling, _kernel(target), _arrays(target)
+    assert isinstance(sampling, PoissonSampling)
+    groups, entries, size = sampling.groups, _entries(target), target.start.size
+    decisions = ExactDecisions(
+        function=kernel.address,
+        terms=entries,
+        row_starts=kernel.starts,
+        table=_table(arrays),
+        places=_places(arrays),
+        inverse_root=np.ascontiguousarray(sampling.inverse_root),
+        center=np.ascontiguousarray(sampling.center, dtype=np.float64),
+        inflation=float(inflation),
+        starts=groups.starts,
+        radii=groups.radii,
+        largest=groups.largest,
+        directions=groups.directions,
+        direction=groups.direction,
+        cosines=groups.cosines,
+        sines=groups.sines,
+        bounds=np.zeros(groups.n_groups),
+        totals=np.zeros(groups.n_groups),
+        u=np.zeros(size),
+        v=np.zeros(size),
+        proposed=np.zeros(entries.size),
+        current=np.zeros(entries.size),
+    )
+    return CompiledTarget(_posterior(target), decisions, _alive(target))
+
+
+def _posterior(target: Target) -> CompiledPosterior:
+    exact, anchor = target.exact_difference, target.anchor
+    assert isinstance(exact, DensityKernel) and anchor is not None
+    hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
+    return CompiledPosterior(
+        exact.address,
+        np.ascontiguousarray(anchor.point, dtype=np.float64),
+        np.ascontiguousarray(anchor.gradient),
+        np.ascontiguousarray(hessian),
+    )
+
+
+def _kernel(target: Target) -> Kernel:
+    assert isinstance(target.row_function, Kernel)
+    return target.row_function
+
+
+def _entries(target: Target) -> NDArray[np.int64]:
+    """Entries of a point in the order of the terms that rows read."""
+    entries = _kernel(target).entries
+    return np.arange(target.start.size) if entries is None else entries.astype(np.int64)
+
+
+def _arrays(target: Target) -> tuple[NDArray, ...]:
+    """All rows, where they are stored."""
+    source = target.source
+    assert isinstance(source, SharedRows)
+    return source.window(0, source.n_rows)
+
+
+def _alive(target: Target) -> tuple[object, ...]:
+    return target.row_function, target.exact_difference, target.source
 
 
 def _table(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:

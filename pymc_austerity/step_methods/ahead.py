@@ -85,8 +85,8 @@ class DrawsAhead:
 
     def step(
         self, point: dict[str, Any], rng: np.random.Generator, audits: np.random.Generator
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """The draw that follows a point, and its statistics."""
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+        """The draw that follows a point, and its statistics; None where Python has to refuse it."""
         if point is not self._last:
             self._given = self.give_back()
             self._length = 1
@@ -94,6 +94,8 @@ class DrawsAhead:
         elif self._next == len(self._points):
             self._make(point, rng, audits)
         number = self._next
+        if number == len(self._points):
+            return None
         self._next = number + 1
         self._last = following = self._points[number]
         return following, [self._statistics[number]]
@@ -109,8 +111,7 @@ class DrawsAhead:
             What was handed out since this was last asked.
         """
         if self._next < len(self._points):
-            self._rng.bit_generator.state, self._audits.bit_generator.state = self._states
-            self._chain.make(self._next * self._steps, self._start, self._rng, self._audits)
+            self._made_again(self._next * self._steps)
         self._count()
         given, self._given = self._given, Given()
         self._points, self._next, self._last = [], 0, None
@@ -136,13 +137,22 @@ class DrawsAhead:
         self._states = rng.bit_generator.state, audits.bit_generator.state
         self._start = np.concatenate([np.ravel(point[name]) for name in self._blocks])
         started = time.perf_counter()
-        self._made = self._chain.make(self._length * self._steps, self._start, rng, audits)
+        wanted = self._length * self._steps
+        self._made = self._chain.make(wanted, self._start, rng, audits)
+        n_whole = len(self._made.points) // self._steps * self._steps
+        if n_whole < wanted:
+            self._made = self._made_again(n_whole)
         seconds = time.perf_counter() - started
         self._points = self._unraveled(self._made.points[self._steps - 1 :: self._steps], names)
         self._statistics = self._record(self._made)
         self._next = 0
         if 2.0 * seconds < _LONGEST:
             self._length = min(2 * self._length, _MOST)
+
+    def _made_again(self, n_transitions: int) -> Transitions:
+        """The first transitions of the present block and no more."""
+        self._rng.bit_generator.state, self._audits.bit_generator.state = self._states
+        return self._chain.make(n_transitions, self._start, self._rng, self._audits)
 
     def _unraveled(self, points: NDArray, names: Sequence[str]) -> list[dict[str, Any]]:
         """Points as PyMC has them: names in its order, each with an array of its shape."""

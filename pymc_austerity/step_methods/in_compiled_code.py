@@ -7,6 +7,7 @@ import numpy as np
 
 from pymc_austerity.compiled import (
     CompiledChain,
+    CompiledTarget,
     CompiledTest,
     Transitions,
     address_of_tail,
@@ -17,7 +18,8 @@ from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import StudentTTest
-from pymc_austerity.setup import compiled_target
+from pymc_austerity.setup.compiled_target import exact_target, sequential_target
+from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.ahead import DrawsAhead
 from pymc_austerity.step_methods.statistics import of_transitions
@@ -30,13 +32,14 @@ AnyDecider: TypeAlias = Decider | ExactDecider
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as half a sentence; empty if they do not."""
-    if type(decider.test) is not StudentTTest:
-        return "the test has no compiled counterpart"
-    if decider.schedule is not None and not decider.settings.tightens:
-        return "epsilon is a function"
-    if address_of_tail() is None:
-        return "this version of SciPy does not offer Student's t to compiled code"
-    return refusal_of(proposal) or compiled_target.why_python(target)
+    if isinstance(decider, Decider):
+        if type(decider.test) is not StudentTTest:
+            return "the test has no compiled counterpart"
+        if decider.schedule is not None and not decider.settings.tightens:
+            return "epsilon is a function"
+        if address_of_tail() is None:
+            return "this version of SciPy does not offer Student's t to compiled code"
+    return refusal_of(proposal) or why_target_needs_python(target)
 
 
 def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:
@@ -71,13 +74,18 @@ def draws_ahead(
 def _chain(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
 ) -> CompiledChain:
-    approximation, address = target.approximation, address_of_tail()
-    assert approximation is not None and address is not None
-    return CompiledChain(
-        compiled_target.compiled_target(target),
-        arrays_of(proposal, state, approximation, target.start.dtype),
-        CompiledTest(address, decider.epsilon, decider.audits.share),
-    )
+    assert target.approximation is not None
+    proposals = arrays_of(proposal, state, target.approximation, target.start.dtype)
+    return CompiledChain(_compiled(target, decider), proposals)
+
+
+def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
+    if isinstance(decider, ExactDecider):
+        return exact_target(target, decider.state.inflation.value)
+    address = address_of_tail()
+    assert address is not None
+    test = CompiledTest(address, decider.epsilon, decider.audits.share)
+    return sequential_target(target, test)
 
 
 def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:

@@ -100,7 +100,11 @@ class MetropolisStep(SubsamplingStep):
         stop_if_interrupted()
         if self._ahead is None:
             self._ahead = draws_ahead(self.target, self.decider, self.proposal, self.proposal_state)
-        return self._ahead.step(point, self.rng, self.decider.audits.rng)
+        made = self._ahead.step(point, self.rng, self.decider.audits.rng)
+        if made is None:  # a row changed by more than its bound
+            self._give_back()
+            return super().step(point)
+        return made
 
     def _give_back(self) -> None:
         """Return to the last draw that PyMC has, with all that changes while a chain runs."""
