@@ -37,8 +37,17 @@ def poisson(x, eta, rng):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered in dot:RuntimeWarning")
-@pytest.mark.parametrize("build", [linear, logistic, poisson])
-@pytest.mark.parametrize("settings", ["paper", "defaults"])
+@pytest.mark.parametrize(
+    ("build", "settings"),
+    [
+        (linear, "paper"),
+        (logistic, "defaults"),
+        pytest.param(linear, "defaults", marks=pytest.mark.exhaustive),
+        pytest.param(logistic, "paper", marks=pytest.mark.exhaustive),
+        pytest.param(poisson, "paper", marks=pytest.mark.exhaustive),
+        pytest.param(poisson, "defaults", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_means_agree_with_nuts(build, settings):
     """PyMC's NUTS warns of overflows where it looks around before it has found its step size."""
     rng = np.random.default_rng(20_000)

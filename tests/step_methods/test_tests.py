@@ -186,9 +186,21 @@ def regression(kind, n_rows=50_000):
     return model
 
 
+PAPER = {"control_variates": None}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("settings", [{}, {"control_variates": None}], ids=["defaults", "paper"])
-@pytest.mark.parametrize("kind", ["logistic", "poisson", "student_t"])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("logistic", PAPER),
+        ("poisson", {}),
+        pytest.param("logistic", {}, marks=pytest.mark.exhaustive),
+        pytest.param("poisson", PAPER, marks=pytest.mark.exhaustive),
+        pytest.param("student_t", {}, marks=pytest.mark.exhaustive),
+        pytest.param("student_t", PAPER, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_the_audited_error_is_the_one_asked_for(kind, settings):
     idata = sample(
         regression(kind), max_error=0.01, audit=0.5, draws=1_000, tune=600, chains=1, **settings
