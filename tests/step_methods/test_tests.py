@@ -186,19 +186,19 @@ def regression(kind, n_rows=50_000):
     return model
 
 
-PAPER = {"control_variates": None}
+WITHOUT = {"control_variates": None}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "settings"),
     [
-        ("logistic", PAPER),
+        ("logistic", WITHOUT),
         ("poisson", {}),
         pytest.param("logistic", {}, marks=pytest.mark.exhaustive),
-        pytest.param("poisson", PAPER, marks=pytest.mark.exhaustive),
+        pytest.param("poisson", WITHOUT, marks=pytest.mark.exhaustive),
         pytest.param("student_t", {}, marks=pytest.mark.exhaustive),
-        pytest.param("student_t", PAPER, marks=pytest.mark.exhaustive),
+        pytest.param("student_t", WITHOUT, marks=pytest.mark.exhaustive),
     ],
 )
 def test_the_audited_error_is_the_one_asked_for(kind, settings):
