@@ -2,9 +2,11 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity import AusterityMH, DataError, SettingError
+from pymc_austerity.model.compiling import compiled
 from tests.running import sample
 from tests.step_methods.models import normal_mean
 
@@ -91,8 +93,9 @@ def test_nothing_is_said_of_other_step_methods():
 
 @pytest.mark.parametrize("rejected", [{"givens": [1]}, {"updates": 3}])
 def test_arguments_that_pytensor_rejects(rejected):
-    with normal_mean(), pytest.raises(SettingError, match="is rejected by PyTensor") as caught:
-        AusterityMH(compile_kwargs=rejected)
+    x = pt.scalar("x")
+    with pytest.raises(SettingError, match="is rejected by PyTensor") as caught:
+        compiled(normal_mean(), [x], 2.0 * x, rejected)
     assert "\n" not in str(caught.value)
 
 
