@@ -51,7 +51,7 @@ def chain(langevin, state, n_steps, rng, *, tune=0, start=None):
         new, log_ratio, state = langevin.propose(state, point, rng)
         log_target = 0.5 * float(point @ point - new @ new)
         accepts = expit(log_ratio + log_target)
-        if langevin.gradients.decisions == "metropolis":
+        if langevin.gradients.decisions in {"metropolis", "poisson"}:
             accepts = math.exp(min(log_ratio + log_target, 0.0))
         if langevin.gradients.decisions == "none":
             accepts = 1.0
