@@ -33,7 +33,7 @@ def test_epsilon_out_of_range(epsilon):
     refused(SettingError, "epsilon", "between 0 and 0.5", epsilon=epsilon)
 
 
-@pytest.mark.parametrize("epsilon", ["0.05", None, True, [0.05]])
+@pytest.mark.parametrize("epsilon", ["0.05", True, [0.05]])
 def test_epsilon_that_is_no_number(epsilon):
     refused(SettingTypeError, "epsilon", "number", epsilon=epsilon)
 
