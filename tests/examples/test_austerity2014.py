@@ -57,7 +57,16 @@ def data(tmp_path, rng):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", registry.NAMES)
+LONG = {"sgld_intrusions", "markov_field"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] if name in LONG else [])
+        for name in registry.NAMES
+    ],
+)
 def test_every_experiment_runs(name, data, tmp_path, monkeypatch):
     output = tmp_path / "output"
     command.main([name, "--quick", "--data", str(data), "--output", str(output)])

@@ -45,7 +45,7 @@ def test_posterior_of_a_rotation_of_the_plane(p):
         assert abs(share - weights[:1_000].sum()) < 4 * error
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_few_rows_a_decision_find_the_rotation():
     model, log_likelihoods = rotated_rows(n_rows=20_000, p=2, noise=2.0)
     grid = matrices_of_the_plane(2, n_angles=100_000)

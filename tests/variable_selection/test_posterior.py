@@ -38,7 +38,7 @@ def test_inclusion_probabilities_and_means_of_256_models():
     assert_close(posterior["beta"].values, means)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_mini_batches_come_close():
     model, x, y = regression(20_000)
     inclusion, _ = enumerated(x, y)
