@@ -42,7 +42,7 @@ def test_state_of_other_settings_is_refused():
 def test_every_chain_tunes_anew(metropolis):
     model, step = metropolis
     for _ in range(2):
-        idata = sample(step, model, chains=2, draws=20, tune=120, discard_tuned_samples=False)
+        idata = sample(step, model, chains=2, draws=20, tune=240, discard_tuned_samples=False)
         warmup = idata["warmup_sample_stats"]["scaling"].values
         after = idata["sample_stats"]["scaling"].values
         if isinstance(step.proposal, RandomWalkProposal):
