@@ -1,16 +1,61 @@
-"""Compiled functions that are known by their addresses, called from compiled code.
+"""Compiled functions and arrays that compiled code knows by their addresses.
 
-An address is an argument like any other, so that what calls it is compiled once for all models.
+An address is an argument like any other, so that what calls a function is compiled once for all
+models; and what is compiled is a fraction of what numba makes of arrays with their shapes.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["call_of_one", "call_of_two", "call_on_rows", "prefetch"]
+__all__ = [
+    "addressed",
+    "call_of_one",
+    "call_of_two",
+    "call_on_rows",
+    "integers",
+    "prefetch",
+    "reals",
+]
+
+
+def addressed(known: Any) -> Any:
+    """A named tuple with the addresses of its arrays, which have to live as long as it is used.
+
+    Parameters
+    ----------
+    known : NamedTuple
+        Arrays of numbers of eight bytes, without gaps; other named tuples, and numbers.
+    """
+    if isinstance(known, tuple):
+        return type(known)(*map(addressed, known))
+    if isinstance(known, np.ndarray):
+        assert known.flags.c_contiguous and known.dtype.itemsize == 8
+        return known.ctypes.data
+    return known
+
+
+def _pointer(number: Any) -> Callable[..., Any]:
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(number)))
+
+    return codegen
+
+
+@intrinsic
+def reals(typing_context, address):  # type: ignore[no-untyped-def]
+    """The float64 array at an address."""
+    return types.CPointer(types.float64)(types.intp), _pointer(types.float64)
+
+
+@intrinsic
+def integers(typing_context, address):  # type: ignore[no-untyped-def]
+    """The int64 array at an address."""
+    return types.CPointer(types.int64)(types.intp), _pointer(types.int64)
 
 
 def _call(n_integers: int, result: Any) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.block import CompiledPosterior, transitions
+from pymc_austerity.compiled.calls import addressed
 from pymc_austerity.compiled.decision import STATISTICS, SequentialDecisions
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.proposals import CompiledProposals
@@ -62,7 +63,13 @@ class CompiledChain:
     def __init__(self, target: CompiledTarget, proposals: CompiledProposals) -> None:
         self._target = target
         self.proposals = proposals
-        self._work = np.zeros((3, proposals.mean.size))
+        decisions = target.decisions
+        self._known = (
+            addressed(proposals),
+            addressed(target.posterior),
+            decisions if isinstance(decisions, ExactDecisions) else addressed(decisions),
+        )
+        self._work = np.zeros((3, proposals.size))
 
     def make(
         self,
@@ -89,8 +96,8 @@ class CompiledChain:
         made = Transitions(
             np.empty((n_transitions, start.size)), np.empty((n_transitions, len(STATISTICS)))
         )
-        target, work = self._target, self._work
+        points, statistics = (array.ctypes.data for array in made)
         n_made = transitions(
-            self.proposals, target.posterior, target.decisions, work, rng, audits, *made
+            *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
         )
         return Transitions(made.points[:n_made], made.statistics[:n_made])

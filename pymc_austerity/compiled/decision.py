@@ -1,14 +1,13 @@
 """The sequential t-test on strata in compiled code."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
-from numpy.typing import NDArray
+from numba import types
 
-from pymc_austerity.compiled.calls import call_of_two
-from pymc_austerity.compiled.options import INNER
+from pymc_austerity.compiled.calls import call_of_two, integers
+from pymc_austerity.compiled.parts import part
 from pymc_austerity.compiled.survey import (
     CompiledRows,
     Survey,
@@ -67,27 +66,26 @@ class SequentialDecisions(NamedTuple):
     test: CompiledTest
 
 
-@numba.njit(**INNER)
 def decide_sequentially(
     its: SequentialDecisions,
-    proposed: NDArray[np.float64],
-    current: NDArray[np.float64],
+    proposed: Any,
+    current: Any,
     log_ratio: float,
     rng: np.random.Generator,
     audits: np.random.Generator,
-    statistics: NDArray[np.float64],
+    statistics: Any,
 ) -> int:
     """Accept (1) or reject (0) a proposal, and check some of the decisions on all rows.
 
     Parameters
     ----------
     its : SequentialDecisions
-    proposed, current : float arrays, shape (d,)
+    proposed, current : pointers to d floats
     log_ratio : float
         All of the log acceptance ratio but the sum of the residuals, nats.
     rng, audits : numpy.random.Generator
         Of the chain, and of what is checked.
-    statistics : float array
+    statistics : pointer to floats
         Where what it took is recorded; see `STATISTICS`.
     """
     rows, survey, test = its.rows, its.survey, its.test
@@ -102,13 +100,13 @@ def decide_sequentially(
     return 1 if accept else 0
 
 
-@numba.njit(**INNER)
+@part(types.boolean)
 def _exceeds(
     rows: CompiledRows,
     survey: Survey,
     test: CompiledTest,
     log_threshold: float,
-    statistics: NDArray[np.float64],
+    statistics: Any,
 ) -> bool:
     """Whether the sum of all differences exceeds a threshold, as far as a sample tells.
 
@@ -120,12 +118,13 @@ def _exceeds(
     test : CompiledTest
     log_threshold : float
         Nats.
-    statistics : float array
+    statistics : pointer to floats
         Where what it took is recorded; see `STATISTICS`.
     """
     n_looks, n_rows, spread = 0, 0, 0.0
-    for h in range(rows.sizes.size):
-        n_rows += rows.sizes[h]
+    sizes = integers(rows.sizes)
+    for h in range(rows.n_strata):
+        n_rows += sizes[h]
     while True:
         see(rows, survey)
         n_looks += 1
@@ -147,11 +146,12 @@ def _exceeds(
         plan_further(rows, survey)
 
 
-@numba.njit(**INNER)
+@part(types.boolean)
 def _exceeds_on_all(rows: CompiledRows, survey: Survey, log_threshold: float) -> bool:
     """Whether the sum of all differences exceeds a threshold; reads what is left."""
-    for h in range(rows.sizes.size):
-        survey.new[h] = rows.sizes[h] - survey.counts[h]
+    sizes, counts, new = integers(rows.sizes), integers(survey.counts), integers(survey.new)
+    for h in range(rows.n_strata):
+        new[h] = sizes[h] - counts[h]
     see(rows, survey)
     total = estimate(rows, survey)[0]
     return math.isfinite(total) and total > log_threshold

@@ -4,14 +4,14 @@ The counterpart of `pymc_austerity.exact.decide`, with the same random numbers.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.calls import call_on_rows, prefetch
-from pymc_austerity.compiled.options import INNER
+from pymc_austerity.compiled.parts import part
 from pymc_austerity.exact.select import group_rates
 from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
 
@@ -66,16 +66,16 @@ class ExactDecisions(NamedTuple):
     current: NDArray[np.float64]
 
 
-@numba.njit(**INNER)
-def _whiten(its: ExactDecisions, point: NDArray[np.float64], whitened: NDArray[np.float64]) -> None:
-    for i in range(point.size):
+@part(types.void)
+def _whiten(its: ExactDecisions, point: Any, whitened: NDArray[np.float64]) -> None:
+    for i in range(its.center.size):
         total = 0.0
         for j in range(i + 1):
             total += its.inverse_root[i, j] * (point[j] - its.center[j])
         whitened[i] = total
 
 
-@numba.njit(**INNER)
+@part(types.void)
 def _select(
     its: ExactDecisions, n_candidates: int, total: float, rng: np.random.Generator,
     rows: NDArray[np.uint64], bounds: NDArray[np.float64], first: int,
@@ -104,25 +104,26 @@ def _select(
                 prefetch(line)
 
 
-@numba.njit(**INNER)
 def decide_exactly(
     its: ExactDecisions,
-    proposed: NDArray[np.float64],
-    current: NDArray[np.float64],
+    proposed: Any,
+    current: Any,
     log_ratio: float,
     rng: np.random.Generator,
-    statistics: NDArray[np.float64],
+    audits: np.random.Generator,
+    statistics: Any,
 ) -> int:
     """Accept or reject a proposal.
 
     Parameters
     ----------
     its : ExactDecisions
-    proposed, current : float arrays, shape (d,)
+    proposed, current : pointers to d floats
     log_ratio : float
         All of the log acceptance ratio but the residuals, nats.
-    rng : numpy.random.Generator
-    statistics : float array
+    rng, audits : numpy.random.Generator
+        Of the chain, and one that is not used: nothing needs to be checked.
+    statistics : pointer to floats
         Where what it took is recorded; see `pymc_austerity.compiled.STATISTICS`.
 
     Returns

@@ -3,11 +3,12 @@
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.options import INNER
+from pymc_austerity.compiled.calls import reals
+from pymc_austerity.compiled.parts import part
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     GaussianApproximation,
@@ -38,6 +39,8 @@ class CompiledProposals(NamedTuple):
         Of its covariance, lower triangular.
     in_single_precision : bool
         Whether points are rounded to float32.
+    n_components, size : int
+        C and d.
     """
 
     cumulative: NDArray[np.float64]
@@ -47,6 +50,8 @@ class CompiledProposals(NamedTuple):
     mean: NDArray[np.float64]
     inverse_root: NDArray[np.float64]
     in_single_precision: bool
+    n_components: int
+    size: int
 
 
 def refusal_of(proposal: Proposal[Any]) -> str:
@@ -83,9 +88,11 @@ def arrays_of(
         np.array([component.current_scaling(own) for component, own in pairs]),
         np.array([_kept(component) for component in components]),
         np.stack([_root(own) for own in states]),
-        approximation.mean,
+        np.ascontiguousarray(approximation.mean),
         np.ascontiguousarray(approximation.inverse_root),
         bool(np.dtype(dtype) == np.float32),
+        len(components),
+        approximation.mean.size,
     )
 
 
@@ -100,38 +107,33 @@ def _root(state: Any) -> NDArray[np.float64]:
     return np.ascontiguousarray(np.diag(root) if root.ndim == 1 else root)
 
 
-@numba.njit(**INNER)
-def _log_density(
-    mean: NDArray[np.float64], inverse_root: NDArray[np.float64], point: NDArray[np.float64]
-) -> float:
+@part(types.float64)
+def _log_density(proposals: CompiledProposals, point: Any) -> float:
     """Of the normal approximation, up to a constant, nats."""
-    total = 0.0
-    for i in range(point.size):
+    mean, inverse_root = reals(proposals.mean), reals(proposals.inverse_root)
+    total, d = 0.0, proposals.size
+    for i in range(d):
         standard = 0.0
         for j in range(i + 1):
-            standard += inverse_root[i, j] * (point[j] - mean[j])
+            standard += inverse_root[i * d + j] * (point[j] - mean[j])
         total += standard * standard
     return -0.5 * total
 
 
-@numba.njit(**INNER)
+@part(types.Tuple((types.int64, types.float64)))
 def propose(
-    proposals: CompiledProposals,
-    point: NDArray[np.float64],
-    rng: np.random.Generator,
-    noise: NDArray[np.float64],
-    new: NDArray[np.float64],
+    proposals: CompiledProposals, point: Any, rng: np.random.Generator, noise: Any, new: Any
 ) -> tuple[int, float]:
     """Write a new point into an array, with the random numbers that the Python classes draw.
 
     Parameters
     ----------
     proposals : CompiledProposals
-    point : float array, shape (d,)
+    point : pointer to d floats
         Where the chain is.
     rng : numpy.random.Generator
         Of the chain.
-    noise, new : float arrays, shape (d,)
+    noise, new : pointers to d floats
         Working space, and the new point.
 
     Returns
@@ -141,18 +143,23 @@ def propose(
     log_ratio : float
         ``log q(point | new) - log q(new | point)``, nats.
     """
-    mean, chosen = proposals.mean, 0
-    if proposals.cumulative.size > 1:
+    cumulative, mean, roots = (
+        reals(proposals.cumulative),
+        reals(proposals.mean),
+        reals(proposals.roots),
+    )
+    chosen, d = 0, proposals.size
+    if proposals.n_components > 1:
         uniform = rng.random()
-        while uniform >= proposals.cumulative[chosen]:
+        while uniform >= cumulative[chosen]:
             chosen += 1
-    for j in range(point.size):
+    for j in range(d):
         noise[j] = rng.standard_normal()
-    size, kept = proposals.sizes[chosen], proposals.kept[chosen]
-    for i in range(point.size):
-        move = 0.0
+    size, kept = reals(proposals.sizes)[chosen], reals(proposals.kept)[chosen]
+    for i in range(d):
+        move, first = 0.0, (chosen * d + i) * d
         for j in range(i + 1):
-            move += proposals.roots[chosen, i, j] * noise[j]
+            move += roots[first + j] * noise[j]
         if math.isnan(kept):
             new[i] = point[i] + size * move
         else:
@@ -161,6 +168,5 @@ def propose(
             new[i] = np.float32(new[i])
     if math.isnan(kept):
         return chosen, 0.0
-    inverse_root = proposals.inverse_root
-    before = _log_density(mean, inverse_root, point)
-    return chosen, before - _log_density(mean, inverse_root, new)
+    before = _log_density(proposals, point)
+    return chosen, before - _log_density(proposals, new)

@@ -4,14 +4,14 @@ The counterpart of `pymc_austerity.sequential.stratified` and `pymc_austerity.ro
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, prefetch
-from pymc_austerity.compiled.options import INNER
+from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
+from pymc_austerity.compiled.parts import part
 from pymc_austerity.strata import Strata
 
 __all__ = ["CompiledRows", "Survey", "begin", "estimate", "new_survey", "plan_further", "see"]
@@ -42,6 +42,8 @@ class CompiledRows(NamedTuple):
         Address of each array, and the bytes of a row in it.
     sizes, offsets, first_counts : int array, shape (H,)
         Rows of each stratum, where they begin, and how many of them are seen at first.
+    n_entries, n_arrays, n_strata : int
+        Lengths of `entries`, `places` and `sizes`.
     """
 
     function: int
@@ -52,6 +54,9 @@ class CompiledRows(NamedTuple):
     sizes: NDArray[np.int64]
     offsets: NDArray[np.int64]
     first_counts: NDArray[np.int64]
+    n_entries: int
+    n_arrays: int
+    n_strata: int
 
 
 class Survey(NamedTuple):
@@ -69,6 +74,8 @@ class Survey(NamedTuple):
         Positions of the rows of a batch, and their differences.
     owners, lengths : int array, shape (H,)
         Stratum of each piece of the batch, and its length.
+    most : int
+        Rows of a batch at most.
     """
 
     positions: NDArray[np.int64]
@@ -83,6 +90,7 @@ class Survey(NamedTuple):
     values: NDArray[np.float64]
     owners: NDArray[np.int64]
     lengths: NDArray[np.int64]
+    most: int
 
 
 def new_survey(strata: Strata, n_entries: int) -> Survey:
@@ -101,6 +109,7 @@ def new_survey(strata: Strata, n_entries: int) -> Survey:
         values=np.zeros(at_once),
         owners=_integers(n),
         lengths=_integers(n),
+        most=at_once,
     )
 
 
@@ -108,138 +117,154 @@ def _integers(n: int) -> NDArray[np.int64]:
     return np.zeros(n, dtype=np.int64)
 
 
-@numba.njit(**INNER)
+@part(types.void)
 def begin(
-    rows: CompiledRows,
-    survey: Survey,
-    proposed: NDArray[np.float64],
-    current: NDArray[np.float64],
-    rng: np.random.Generator,
+    rows: CompiledRows, survey: Survey, proposed: Any, current: Any, rng: np.random.Generator
 ) -> None:
     """Start at a random row of each stratum, with none of them seen."""
-    for i in range(rows.entries.size):
-        survey.proposed[i] = proposed[rows.entries[i]]
-        survey.current[i] = current[rows.entries[i]]
-    for h in range(rows.sizes.size):
-        survey.positions[h] = np.int64(rng.random() * rows.sizes[h])
-        survey.counts[h] = 0
-        survey.means[h] = survey.squares[h] = 0.0
-        survey.new[h] = rows.first_counts[h]
+    entries, then, now = integers(rows.entries), reals(survey.proposed), reals(survey.current)
+    for i in range(rows.n_entries):
+        then[i], now[i] = proposed[entries[i]], current[entries[i]]
+    sizes, first_counts = integers(rows.sizes), integers(rows.first_counts)
+    positions, counts, new = _counters(survey)
+    means, squares = reals(survey.means), reals(survey.squares)
+    for h in range(rows.n_strata):
+        positions[h] = np.int64(rng.random() * sizes[h])
+        counts[h] = 0
+        means[h] = squares[h] = 0.0
+        new[h] = first_counts[h]
 
 
-@numba.njit(**INNER)
+@part(types.UniTuple(types.CPointer(types.int64), 3))
+def _counters(survey: Survey) -> Any:
+    """Next row of each stratum, how many were seen, and how many are to be seen now."""
+    return integers(survey.positions), integers(survey.counts), integers(survey.new)
+
+
+@part(types.void)
 def see(rows: CompiledRows, survey: Survey) -> None:
     """See the next ``new[h]`` rows of each stratum."""
-    n, k, n_strata = 0, 0, rows.sizes.size
-    for h in range(n_strata):
-        left = survey.new[h]
-        while left > 0 or (h == n_strata - 1 and n > 0):
-            taken = min(left, survey.rows.size - n)
-            at = survey.positions[h]
-            _announce(rows, rows.offsets[h] + at, min(taken, _ANNOUNCED))
+    sizes, offsets, batch = integers(rows.sizes), integers(rows.offsets), integers(survey.rows)
+    positions, _, new = _counters(survey)
+    owners, lengths = integers(survey.owners), integers(survey.lengths)
+    n, k, last = 0, 0, rows.n_strata - 1
+    for h in range(rows.n_strata):
+        left = new[h]
+        while left > 0 or (h == last and n > 0):
+            taken = min(left, survey.most - n)
+            at = positions[h]
+            _announce(rows, offsets[h] + at, min(taken, _ANNOUNCED))
             for j in range(n, n + taken):
-                survey.rows[j] = rows.offsets[h] + at
+                batch[j] = offsets[h] + at
                 at += 1
-                if at == rows.sizes[h]:  # each stratum is a ring
+                if at == sizes[h]:  # each stratum is a ring
                     at = 0
-            survey.positions[h] = at
-            survey.owners[k], survey.lengths[k] = h, taken
+            positions[h] = at
+            owners[k], lengths[k] = h, taken
             left -= taken
             n, k = n + taken, k + 1
-            if n == survey.rows.size or (left == 0 and h == n_strata - 1):
+            if n == survey.most or (left == 0 and h == last):
                 _evaluate(rows, survey, n, k)
                 n, k = 0, 0
 
 
-@numba.njit(**INNER)
+@part(types.void)
 def _announce(rows: CompiledRows, first: int, n_rows: int) -> None:
     """Ask for rows that will be read: their places in memory are far apart."""
-    for k in range(rows.places.shape[0]):
-        n_bytes = rows.places[k, 1]
-        start = rows.places[k, 0] + first * n_bytes
+    places = integers(rows.places)
+    for k in range(rows.n_arrays):
+        n_bytes = places[2 * k + 1]
+        start = places[2 * k] + first * n_bytes
         for line in range(start, start + n_rows * n_bytes, _LINE):
             prefetch(line)
 
 
-@numba.njit(**INNER)
+@part(types.void)
 def _evaluate(rows: CompiledRows, survey: Survey, n_rows: int, n_pieces: int) -> None:
     """Evaluate a batch, and merge it by the update of Chan, Golub and LeVeque (1983)."""
     call_on_rows(
         rows.function,
-        survey.proposed.ctypes.data,
-        survey.current.ctypes.data,
-        rows.starts.ctypes.data,
-        survey.rows.ctypes.data,
+        survey.proposed,
+        survey.current,
+        rows.starts,
+        survey.rows,
         n_rows,
-        rows.table.ctypes.data,
-        survey.values.ctypes.data,
+        rows.table,
+        survey.values,
     )
+    values, counts = reals(survey.values), integers(survey.counts)
+    owners, lengths = integers(survey.owners), integers(survey.lengths)
+    means, all_squares = reals(survey.means), reals(survey.squares)
     start = 0
     for k in range(n_pieces):
-        h, added = survey.owners[k], survey.lengths[k]
+        h, added = owners[k], lengths[k]
         if added == 0:
             continue
         mean, squares = 0.0, 0.0
         for i in range(start, start + added):
-            mean += survey.values[i]
+            mean += values[i]
         mean /= added
         for i in range(start, start + added):
-            apart = survey.values[i] - mean
+            apart = values[i] - mean
             squares += apart * apart
         start += added
-        seen = survey.counts[h]
+        seen = counts[h]
         if seen == 0:
-            survey.means[h], survey.squares[h] = mean, squares
+            means[h], all_squares[h] = mean, squares
         else:
-            shift, share = mean - survey.means[h], added / (seen + added)
-            survey.means[h] += shift * share
-            survey.squares[h] += squares + shift * shift * seen * share
-        survey.counts[h] = seen + added
+            shift, share = mean - means[h], added / (seen + added)
+            means[h] += shift * share
+            all_squares[h] += squares + shift * shift * seen * share
+        counts[h] = seen + added
 
 
-@numba.njit(**INNER)
+@part(types.void)
 def plan_further(rows: CompiledRows, survey: Survey) -> None:
     """Rows to see next, as `pymc_austerity.sequential.further_counts` has them."""
+    sizes, squares, spreads = integers(rows.sizes), reals(survey.squares), reals(survey.spreads)
+    _, counts, new = _counters(survey)
     total, pooled, n_seen, n_open = 0.0, 0.0, 0, 0
-    for h in range(rows.sizes.size):
-        size, count = rows.sizes[h], survey.counts[h]
-        survey.spreads[h] = size * size * (survey.squares[h] / max(count - 1, 1))
+    for h in range(rows.n_strata):
+        size, count = sizes[h], counts[h]
+        spreads[h] = size * size * (squares[h] / max(count - 1, 1))
         if size > count:
-            pooled += survey.spreads[h]
+            pooled += spreads[h]
             n_seen += count
             n_open += 1
     pooled /= max(n_open, 1)
-    for h in range(rows.sizes.size):
-        size, count, weight = rows.sizes[h], survey.counts[h], 0.0
-        if size > count:
-            squared = count * survey.spreads[h] + _ROWS_OF_POOLED * pooled
+    for h in range(rows.n_strata):
+        count, weight = counts[h], 0.0
+        if sizes[h] > count:
+            squared = count * spreads[h] + _ROWS_OF_POOLED * pooled
             weight = math.sqrt(squared / (count + _ROWS_OF_POOLED))
-        survey.spreads[h] = weight
+        spreads[h] = weight
         total += weight
-    for h in range(rows.sizes.size):
-        count = survey.counts[h]
+    for h in range(rows.n_strata):
+        count = counts[h]
         wanted = 1.0 * count
         if total > 0.0:
-            wanted = math.ceil(2.0 * n_seen * survey.spreads[h] / total - count)
+            wanted = math.ceil(2.0 * n_seen * spreads[h] / total - count)
             wanted = max(wanted, _FEWEST_NEW_ROWS)
-        survey.new[h] = np.int64(min(wanted, 1.0 * (rows.sizes[h] - count)))
+        new[h] = np.int64(min(wanted, 1.0 * (sizes[h] - count)))
 
 
-@numba.njit(**INNER)
+@part(types.Tuple((types.float64, types.float64, types.float64, types.int64)))
 def estimate(rows: CompiledRows, survey: Survey) -> tuple[float, float, float, int]:
     """Estimated sum, its variance and degrees of freedom, and the rows seen.
 
     The variance is 0 where the sample has no spread but rounding, as in
     `pymc_austerity.sequential.Estimate`.
     """
+    sizes, counts = integers(rows.sizes), integers(survey.counts)
+    means, squares = reals(survey.means), reals(survey.squares)
     total, magnitude, variance, squared, n_seen = 0.0, 0.0, 0.0, 0.0, 0
-    for h in range(rows.sizes.size):
-        size, count = rows.sizes[h], survey.counts[h]
-        total += size * survey.means[h]
-        magnitude += size * abs(survey.means[h])
+    for h in range(rows.n_strata):
+        size, count = sizes[h], counts[h]
+        total += size * means[h]
+        magnitude += size * abs(means[h])
         free = 1.0 / max(count - 1, 1)
         left = (size - count) / max(size - 1, 1)
-        own = size * size / count * free * left * survey.squares[h]
+        own = size * size / count * free * left * squares[h]
         variance += own
         squared += own * own * free
         n_seen += count

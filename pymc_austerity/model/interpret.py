@@ -24,7 +24,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.special import expand_trigamma
 
-__all__ = ["NUMPY_MODE", "QUICK_NUMPY_MODE", "interpreted"]
+__all__ = ["NUMPY_MODE", "interpreted"]
 
 _LAST = 100
 """Position of a rewrite after all of PyTensor's own."""
@@ -77,20 +77,18 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
     return None
 
 
-def _numpy_mode(rewrites: str) -> Any:
+def _numpy_mode() -> Any:
+    """PyTensor's simplifications and stable forms, without what makes its own code fast."""
     query = RewriteDatabaseQuery(
-        include=[rewrites, "py_only"],
+        include=["merge", "ShapeOpt", "canonicalize", "stabilize", "py_only"],
         exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],
     )
     rewriter = out2in(_in_terms_of_numpy, name="in_terms_of_numpy")
     return Mode(linker="py", optimizer=query).register((rewriter, _LAST))
 
 
-NUMPY_MODE = _numpy_mode("fast_run")
+NUMPY_MODE = _numpy_mode()
 """Mode of PyTensor in which every operation is one call of NumPy or SciPy, where it can be."""
-
-QUICK_NUMPY_MODE = _numpy_mode("fast_compile")
-"""The same, rewritten in a quarter of the time, without stable forms of what may overflow."""
 
 
 def _is_slow(node: Any) -> bool:

@@ -46,6 +46,9 @@ def sequential_target(target: Target, test: CompiledTest) -> CompiledTarget:
         strata.sizes.astype(np.int64),
         strata.offsets.astype(np.int64),
         strata.first_counts.astype(np.int64),
+        n_entries=entries.size,
+        n_arrays=len(arrays),
+        n_strata=strata.sizes.size,
     )
     decisions = SequentialDecisions(rows, new_survey(strata, entries.size), test)
     return CompiledTarget(_posterior(target), decisions, _alive(target))
@@ -91,6 +94,7 @@ def _posterior(target: Target) -> CompiledPosterior:
         np.ascontiguousarray(anchor.point, dtype=np.float64),
         np.ascontiguousarray(anchor.gradient),
         np.ascontiguousarray(hessian),
+        anchor.point.size,
     )
 
 
