@@ -1,5 +1,6 @@
 """Seconds until ``AusterityMH()`` is constructed, beside nutpie's compilation of the same model."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -120,7 +121,11 @@ def posterior(name: str, n_rows: int, seed: int) -> Problem:
 
 
 def importer(sampler: str) -> Callable[[Any], Any]:
-    """What is timed for a sampler, everything imported."""
+    """What is timed for a sampler, everything imported.
+
+    PyTensor imports its backend for C at the first compilation of a process.
+    """
+    importlib.import_module("pytensor.link.c.exceptions")
     if sampler == "nutpie":
         import nutpie
 
