@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.arguments import checked_number
 from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals.crank_nicolson import FixedSize
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Outcome
 
 __all__ = ["Conditional", "ConditionalProposal", "ConditionalState", "conditional"]
 
@@ -81,7 +80,7 @@ class ConditionalState(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalProposal:
+class ConditionalProposal(FixedSize):
     r"""Moves of some entries that would always be accepted if the normal approximation were right.
 
     With :math:`m(\psi)` and :math:`L L'` the mean and the covariance of the entries
@@ -120,11 +119,6 @@ class ConditionalProposal:
     held: NDArray[np.int64]
     b: float = 1.0
 
-    def __post_init__(self) -> None:
-        checked_number(
-            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
-        )
-
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> ConditionalState:
@@ -150,15 +144,3 @@ class ConditionalProposal:
         new[state.moved] = mean + kept * (point[state.moved] - mean) + self.b * noise
         before, after = (about.inverse_root.dot(p[state.moved] - mean) for p in (point, new))
         return new, 0.5 * float(after.dot(after) - before.dot(before)), state
-
-    def tune(self, state: ConditionalState, outcome: Outcome) -> ConditionalState:
-        """Nothing to learn."""
-        return state
-
-    def freeze(self, state: ConditionalState) -> ConditionalState:
-        """Nothing to freeze."""
-        return state
-
-    def current_scaling(self, state: ConditionalState) -> float:
-        """Size of the move."""
-        return self.b

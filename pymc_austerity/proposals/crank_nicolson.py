@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,42 @@ from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
 
-__all__ = ["CrankNicolsonProposal"]
+State = TypeVar("State")
+
+__all__ = ["CrankNicolsonProposal", "FixedSize"]
+
+
+class FixedSize:
+    """What moves of a fixed size have in common: there is nothing to learn.
+
+    Attributes
+    ----------
+    b : float
+        Size of the move, in (0, 1].
+    """
+
+    b: float
+
+    def __post_init__(self) -> None:
+        checked_number(
+            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
+        )
+
+    def tune(self, state: State, outcome: Outcome) -> State:
+        """Nothing to learn."""
+        return state
+
+    def freeze(self, state: State) -> State:
+        """Nothing to freeze."""
+        return state
+
+    def current_scaling(self, state: object) -> float:
+        """Size of the move."""
+        return self.b
 
 
 @dataclass(frozen=True)
-class CrankNicolsonProposal:
+class CrankNicolsonProposal(FixedSize):
     r"""Moves that would always be accepted if the normal approximation were right.
 
     .. math::
@@ -38,11 +70,6 @@ class CrankNicolsonProposal:
     """
 
     b: float = 1.0
-
-    def __post_init__(self) -> None:
-        checked_number(
-            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
-        )
 
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
@@ -66,15 +93,3 @@ class CrankNicolsonProposal:
             point.dtype, copy=False
         )
         return new, state.log_density(point) - state.log_density(new), state
-
-    def tune(self, state: GaussianApproximation, outcome: Outcome) -> GaussianApproximation:
-        """Nothing to learn."""
-        return state
-
-    def freeze(self, state: GaussianApproximation) -> GaussianApproximation:
-        """Nothing to freeze."""
-        return state
-
-    def current_scaling(self, state: GaussianApproximation) -> float:
-        """Size of the move."""
-        return self.b

@@ -19,7 +19,7 @@ from pymc_austerity.sequential.protocols import (
     TestDescription,
 )
 from pymc_austerity.sequential.schedules import Schedule, Tightening
-from pymc_austerity.sequential.stopping import StoppingTest, exceeds
+from pymc_austerity.sequential.stopping import StoppingTest, exceeds, log_uniform
 from pymc_austerity.sequential.stratified import (
     FirstLook,
     StratifiedStream,
@@ -62,5 +62,6 @@ __all__ = [
     "audited",
     "exceeds",
     "further_counts",
+    "log_uniform",
     "logistic_correction",
 ]

@@ -14,7 +14,7 @@ from pymc_austerity.sequential.protocols import (
     TestDescription,
 )
 
-__all__ = ["StoppingTest", "exceeds"]
+__all__ = ["StoppingTest", "exceeds", "log_uniform"]
 
 
 class StoppingTest(ABC):
@@ -51,9 +51,13 @@ class StoppingTest(ABC):
         rng : numpy.random.Generator
             Draws the uniform number, before the survey looks at rows.
         """
-        uniform = rng.random()
-        log_uniform = math.log(uniform) if uniform > 0.0 else -math.inf
-        return exceeds(survey, log_uniform - log_ratio, rule=self)
+        return exceeds(survey, log_uniform(rng) - log_ratio, rule=self)
+
+
+def log_uniform(rng: np.random.Generator) -> float:
+    """Log of a uniform random number, what a log-ratio must exceed."""
+    uniform = rng.random()
+    return math.log(uniform) if uniform > 0.0 else -math.inf
 
 
 def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Decision:

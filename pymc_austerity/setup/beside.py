@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import always_exact
-from pymc_austerity.model import compile_exact_difference
 from pymc_austerity.proposals import (
     Proposal,
     ProposalMixture,
@@ -20,6 +19,7 @@ from pymc_austerity.proposals import (
     try_proposal,
 )
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
+from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.setup_progress import Say
@@ -46,7 +46,7 @@ class Built(NamedTuple):
     usual : Proposal
         A proposal for points of the target.
     earlier : EarlierRun or None
-        Draws of the target's variables by an earlier run.
+        Where an earlier run was.
     """
 
     target: Target
@@ -79,7 +79,8 @@ def build_among_others(
     """
     whole = _whole(problem, settings, proposal)
     variables, model = list(whole.variables), problem.model
-    at, run = anchor_point(anchor, variables, model), earlier_run(tuned, variables, model)
+    run = earlier_run(tuned, variables, list(problem.variables), model)
+    at = anchor_point(anchor, variables, model)
     earlier = None if run is None else run.points
     if whole is problem:
         target, proposal = build(problem, settings, proposal, anchor=at, earlier=earlier, say=say)
@@ -123,8 +124,6 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
 def _beside(
     problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
 ) -> Beside:
-    exact = compile_exact_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
-    exact(problem.start, problem.start)  # what is called once is ready when the chains start
     own, every = _entries(problem), _entries(whole)
     places = {entry: place for place, entry in enumerate(every)}
     shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
@@ -132,7 +131,7 @@ def _beside(
     return Beside(
         target=target,
         names=[variable.name for variable in whole.variables],
-        exact_difference=exact,
+        exact_difference=exact_difference(problem),
         layout=problem.layout,
         start=problem.start,
         entries=entries,

@@ -220,7 +220,7 @@ def _stratified(
 
 
 def _about(anchor: Anchor) -> tuple[GaussianApproximation, ...]:
-    return (GaussianApproximation(anchor.point, anchor.root),)
+    return normal_approximations(Modes(anchor))
 
 
 def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:

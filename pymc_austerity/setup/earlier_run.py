@@ -1,6 +1,8 @@
 """An earlier run, on whose draws a new one is tuned and from which it goes on."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -34,10 +36,13 @@ class EarlierRun:
         At most 500 draws, evenly spaced.
     last : array, shape (n_chains, d)
         Last draw of each chain.
+    own_last : array, shape (n_chains, k)
+        The same draws of the variables of the step method.
     """
 
     points: NDArray
     last: NDArray
+    own_last: NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,14 +64,16 @@ class Learnt:
     starts: NDArray
 
 
-def earlier_run(tuned: Any, variables: list, model: pm.Model) -> EarlierRun | None:
-    """The draws that a user gives, as points of the variables of a step method.
+def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> EarlierRun | None:
+    """The draws that a user gives, as points in unconstrained space.
 
     Parameters
     ----------
     tuned : None, InferenceData or DataTree
         What ``pm.sample`` returned.
     variables : list
+        Value variables that decisions are about.
+    own : list
         Value variables of the step method.
     model : pymc.Model
         The model they belong to.
@@ -83,9 +90,9 @@ def earlier_run(tuned: Any, variables: list, model: pm.Model) -> EarlierRun | No
             f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
             "returned."
         )
-    own = {model.values_to_rvs[variable].name for variable in variables}
+    needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
     # bounds of a variable may be others, which other step methods move
-    names = [rv.name for rv in model.free_RVs if rv.name in own or rv.name in tuned.posterior]
+    names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in tuned.posterior]
     draws = {name: _draws_of(name, tuned.posterior) for name in names}
     shapes = model.eval_rv_shapes()
     for name, values in draws.items():
@@ -102,8 +109,13 @@ def earlier_run(tuned: Any, variables: list, model: pm.Model) -> EarlierRun | No
         )
     spaced = np.unique(np.linspace(0, n_chains * n_draws - 1, _MOST_DRAWS).astype(int))
     last = n_draws - 1 + n_draws * np.arange(n_chains)
-    unconstrained = _unconstrained(draws, np.concatenate([spaced, last]), variables, model)
-    return EarlierRun(unconstrained[: spaced.size], unconstrained[spaced.size :])
+    points = list(_unconstrained(draws, np.concatenate([spaced, last]), model))
+    points, ends = points[: spaced.size], points[spaced.size :]
+    return EarlierRun(*starmap(_raveled, [(points, variables), (ends, variables), (ends, own)]))
+
+
+def _raveled(points: Sequence[dict[str, NDArray]], variables: list) -> NDArray:
+    return np.array([raveled(point, variables) for point in points])
 
 
 def _draws_of(name: str, posterior: Any) -> NDArray:
@@ -113,24 +125,21 @@ def _draws_of(name: str, posterior: Any) -> NDArray:
 
 
 def _unconstrained(
-    draws: dict[str, NDArray], which: NDArray[np.int64], variables: list, model: pm.Model
-) -> NDArray:
-    """Some draws as raveled points, shape (n, d)."""
+    draws: dict[str, NDArray], which: NDArray[np.int64], model: pm.Model
+) -> Iterator[dict[str, NDArray]]:
+    """Some draws as points."""
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in draws.items()}
     shared = {name: pytensor.shared(values[0], name=name) for name, values in flat.items()}
     overrides = {model[name]: variable for name, variable in shared.items()}
     point_of = make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())
-    points = []
     for i in which:
         for name, variable in shared.items():
             variable.set_value(flat[name][i])
-        points.append(raveled(point_of(0), variables))
-    return np.array(points)
+        yield point_of(0)
 
 
 def learn(
     run: EarlierRun,
-    whole_run: EarlierRun,
     proposal: Proposal[Any],
     decider: Decider | ExactDecider,
     surroundings: Surroundings,
@@ -141,9 +150,7 @@ def learn(
     Parameters
     ----------
     run : EarlierRun
-        Its draws of the variables of the step method.
-    whole_run : EarlierRun
-        The same draws of all variables that decisions are about.
+        Where it was.
     proposal : Proposal
         What is tuned.
     decider : Decider or ExactDecider
@@ -157,8 +164,8 @@ def learn(
     decider.reset()
     around, chain = surroundings, rng.integers(len(run.last))
     state = proposal.init(around.layout, around.approximation)
-    current = run.last[chain].astype(around.start.dtype)
-    around.place(whole_run.last[chain])
+    current = run.own_last[chain].astype(around.start.dtype)
+    around.place(run.last[chain])
     for _ in range(_STEPS):
         decider.begin_draw(tuning=True)
         seen = around.centered(current)
@@ -169,4 +176,4 @@ def learn(
         state = proposal.tune(state, Outcome(seen, after, decision.accept, decision.n_rows_used))
         current = proposed if decision.accept else current
     decider.stop_tuning()
-    return Learnt(proposal.freeze(state), decider.state, run.last)
+    return Learnt(proposal.freeze(state), decider.state, run.own_last)

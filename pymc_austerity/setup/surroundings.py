@@ -18,7 +18,7 @@ from pymc_austerity.proposals import (
     RandomWalkProposal,
     conditional,
 )
-from pymc_austerity.sequential import Decision
+from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
@@ -234,9 +234,7 @@ class Beside:
         """Accept or reject a proposal; without rows, where none depends on what it moves."""
         new, old, log_known = self.question(proposed, current, log_ratio)
         if np.array_equal(new, old):
-            uniform = rng.random()
-            accept = log_known > (math.log(uniform) if uniform > 0.0 else -math.inf)
-            return Decision(accept, 0, 0, 0.0, math.nan, True)
+            return Decision(log_known > log_uniform(rng), 0, 0, 0.0, math.nan, True)
         return decider.decide(new, old, log_known, rng, tuning=tuning)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:

@@ -8,22 +8,19 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_choice, refuse_positional
-from pymc_austerity.deciding.exact import decider_of
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.beside import build_among_others
-from pymc_austerity.setup.earlier_run import earlier_run, learn
-from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
     checked_variables,
 )
-from pymc_austerity.setup.normality import check_normality
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import pose
+from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
 from pymc_austerity.step_methods.in_compiled_code import compile_now
@@ -233,32 +230,20 @@ class AusterityMH(MetropolisStep):
             )
             problem = pose(prepared, variables, compile_kwargs)
             settings.try_bound(problem.start)
-            run = earlier_run(tuned, variables, model)
             built = build_among_others(
                 problem, settings, own_proposal, anchor=anchor, tuned=tuned, say=say
             )
-        self.target, self.proposal, self.surroundings, about, usual, whole_run = built
+        self.target, self.proposal, self.surroundings = built[:3]
         self._begin(problem, blocked=blocked, rng=rng)
-        if self.target.anchor is None:
-            by_single_rows = bool(about.moving_support)
-            settings = settings.without_control_variates(by_single_rows=by_single_rows)
-        self.settings = settings
-        self.decider = decider_of(settings, self.target)
-        self.learnt = None
-        if run is not None and whole_run is not None:
-            around, rng_of_rows = self.surroundings, prepared.rng
-            self.learnt = learn(run, whole_run, self.proposal, self.decider, around, rng_of_rows)
-        warn_if_loose(self.decider)
-        self.normality = check_normality(
-            self.target, usual, settings, moving_support=about.moving_support, rng=prepared.rng
-        )
+        ready = make_ready(built, settings, prepared.rng)
+        self.settings, self.decider, self.learnt, self.normality = ready
         self.python_needed = self._why_python()
         if not self.python_needed:
             compile_now(self.target, self.decider, self.proposal)
         self._finish(
             started,
             problem,
-            structure=about.structure,
+            structure=built.about.structure,
             compiled_as=self.target.compiled_as,
-            blocks=about.blocks,
+            blocks=built.about.blocks,
         )

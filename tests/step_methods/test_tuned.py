@@ -79,7 +79,7 @@ def test_bounds_that_are_variables_come_from_the_run_too():
     values = np.linspace(1.0, 5.0, 20)[None]
     draws = {"upper": (("chain", "draw"), values), "x": (("chain", "draw"), values / 2.0)}
     run = xr.DataTree.from_dict({"posterior": xr.Dataset(draws)})
-    found = earlier_run(run, [model.rvs_to_values[x]], model)
+    found = earlier_run(run, *2 * [[model.rvs_to_values[x]]], model)
     np.testing.assert_allclose(found.points, 0.0, atol=1e-12)
     assert found.last.shape == (1, 1)
 

@@ -1,0 +1,69 @@
+"""What decides, ready for the first chain."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import ExactDecider, decider_of
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.design import NormalityCheck
+from pymc_austerity.setup.beside import Built
+from pymc_austerity.setup.earlier_run import Learnt, learn
+from pymc_austerity.setup.loose import warn_if_loose
+from pymc_austerity.setup.normality import check_normality
+
+__all__ = ["Ready", "make_ready"]
+
+
+class Ready(NamedTuple):
+    """What decides.
+
+    Attributes
+    ----------
+    settings : Settings
+        The user's, with the defaults that hold without control variates if there are none.
+    decider : Decider or ExactDecider
+        Accepts or rejects.
+    learnt : Learnt or None
+        What chains know from the beginning, by an earlier run.
+    normality : NormalityCheck or None
+        What the check of the test's assumption found.
+    """
+
+    settings: Settings
+    decider: Decider | ExactDecider
+    learnt: Learnt | None
+    normality: NormalityCheck | None
+
+
+def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Ready:
+    """Choose the test, tune it where an earlier run was, and check what it assumes.
+
+    Parameters
+    ----------
+    built : Built
+        What the step method decides about.
+    settings : Settings
+        What the user chose.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Warns
+    -----
+    AusterityWarning
+        The means of first looks are not normal enough for the test, or more decisions than
+        `epsilon` are expected to be wrong.
+    """
+    target, moving_support = built.target, built.about.moving_support
+    if target.anchor is None:
+        settings = settings.without_control_variates(by_single_rows=bool(moving_support))
+    decider: Any = decider_of(settings, target)
+    learnt = None
+    if built.earlier is not None:
+        learnt = learn(built.earlier, built.proposal, decider, built.surroundings, rng)
+    warn_if_loose(decider)
+    normality = check_normality(
+        target, built.usual, settings, moving_support=moving_support, rng=rng
+    )
+    return Ready(settings, decider, learnt, normality)
