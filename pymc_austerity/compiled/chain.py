@@ -63,11 +63,10 @@ class CompiledChain:
     def __init__(self, target: CompiledTarget, proposals: CompiledProposals) -> None:
         self._target = target
         self.proposals = proposals
-        decisions = target.decisions
         self._known = (
             addressed(proposals),
             addressed(target.posterior),
-            decisions if isinstance(decisions, ExactDecisions) else addressed(decisions),
+            addressed(target.decisions),
         )
         self._work = np.zeros((3, proposals.size))
 

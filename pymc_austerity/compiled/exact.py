@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, prefetch
+from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
 from pymc_austerity.compiled.parts import part
 from pymc_austerity.exact.select import group_rates
 from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
@@ -22,7 +22,7 @@ _LINE = 64
 
 
 class ExactDecisions(NamedTuple):
-    """What exact decisions need, in arrays; see `pymc_austerity.exact.Groups` for most.
+    """What exact decisions need; see `pymc_austerity.exact.Groups` for most.
 
     Attributes
     ----------
@@ -41,6 +41,10 @@ class ExactDecisions(NamedTuple):
         Working space.
     u, v, proposed, current : float arrays
         Working space: the two points whitened, and in the order of the terms.
+    size, n_terms, n_arrays, n_groups, n_radii : int
+        d, and lengths of `terms`, `places`, `bounds` and `radii`.
+    is_single : bool
+        Whether groups have directions.
     """
 
     function: int
@@ -64,44 +68,104 @@ class ExactDecisions(NamedTuple):
     v: NDArray[np.float64]
     proposed: NDArray[np.float64]
     current: NDArray[np.float64]
+    size: int
+    n_terms: int
+    n_arrays: int
+    n_groups: int
+    n_radii: int
+    is_single: bool
+
+
+_group_rates = part(types.int64)(group_rates.py_func)
 
 
 @part(types.void)
-def _whiten(its: ExactDecisions, point: Any, whitened: NDArray[np.float64]) -> None:
-    for i in range(its.center.size):
+def _whiten(its: ExactDecisions, point: Any, whitened: Any) -> None:
+    inverse_root, center, d = reals(its.inverse_root), reals(its.center), its.size
+    for i in range(d):
         total = 0.0
         for j in range(i + 1):
-            total += its.inverse_root[i, j] * (point[j] - its.center[j])
+            total += inverse_root[i * d + j] * (point[j] - center[j])
         whitened[i] = total
 
 
 @part(types.void)
 def _select(
-    its: ExactDecisions, n_candidates: int, total: float, rng: np.random.Generator,
-    rows: NDArray[np.uint64], bounds: NDArray[np.float64], first: int,
-) -> None:  # fmt: skip
+    its: ExactDecisions, n_candidates: int, rng: np.random.Generator, rows: Any, bounds: Any
+) -> None:
     """Draw a group and a place in it for each candidate, and ask for the rows."""
-    n_groups = its.totals.size
-    last = 0
-    while last < n_groups - 1 and its.totals[last] < total:
+    totals, bounds_of_groups, starts = reals(its.totals), reals(its.bounds), integers(its.starts)
+    places, n_groups, last = integers(its.places), its.n_groups, 0
+    total = totals[n_groups - 1]
+    while last < n_groups - 1 and totals[last] < total:
         last += 1
     for k in range(n_candidates):
         share, place = rng.random() * total, rng.random()
         low, high = 0, n_groups  # the first group whose running sum is above the share
         while low < high:
             middle = (low + high) // 2
-            if its.totals[middle] <= share:
+            if totals[middle] <= share:
                 low = middle + 1
             else:
                 high = middle
         g = min(low, last)
-        row = its.starts[g] + np.int64(place * (its.starts[g + 1] - its.starts[g]))
-        rows[first + k], bounds[k] = row, its.bounds[g]
-        for a in range(its.places.shape[0]):
-            n_bytes = its.places[a, 1]
-            start = its.places[a, 0] + row * n_bytes
+        row = starts[g] + np.int64(place * (starts[g + 1] - starts[g]))
+        rows[k], bounds[k] = row, bounds_of_groups[g]
+        for a in range(its.n_arrays):
+            n_bytes = places[2 * a + 1]
+            start = places[2 * a] + row * n_bytes
             for line in range(start, start + n_bytes, _LINE):
                 prefetch(line)
+
+
+@part(types.void)
+def _select_all(its: ExactDecisions, rows: Any) -> None:
+    """All rows of the groups without a bound."""
+    bounds, starts, k = reals(its.bounds), integers(its.starts), 0
+    for g in range(its.n_groups):
+        if bounds[g] == math.inf:
+            for i in range(starts[g], starts[g + 1]):
+                rows[k] = i
+                k += 1
+
+
+@part(types.int64)
+def _decide_on(
+    its: ExactDecisions,
+    work: NDArray[np.float64],
+    n_read: int,
+    n_candidates: int,
+    proposed: Any,
+    current: Any,
+    log_ratio: float,
+    rng: np.random.Generator,
+    statistics: Any,
+) -> int:
+    """Draw the candidates, evaluate them and the rows of loose groups, and decide."""
+    n = n_read + n_candidates
+    rows, values = work.ctypes.data, work.ctypes.data + 8 * n
+    differences, bounds = reals(values), reals(values + 8 * n)
+    _select(its, n_candidates, rng, integers(rows + 8 * n_read), bounds)
+    if n_read > 0:
+        _select_all(its, integers(rows))
+    terms, then, now = integers(its.terms), reals(its.proposed), reals(its.current)
+    for i in range(its.n_terms):
+        then[i], now[i] = proposed[terms[i]], current[terms[i]]
+    call_on_rows(
+        its.function, its.proposed, its.current, its.row_starts, rows, n, its.table, values
+    )
+    statistics[1], statistics[2] = n, 1.0
+    for i in range(n_read):
+        log_ratio += differences[i]
+    for k in range(n_candidates):
+        residual, bound = differences[n_read + k], bounds[k]
+        if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
+            return VIOLATED
+        residual = min(bound, max(-bound, residual))
+        phi = bound - max(0.0, residual)
+        if rng.random() * bound < phi:
+            log_ratio += math.log1p(residual / phi)
+    return ACCEPTED if math.log1p(-rng.random()) < log_ratio else REJECTED
 
 
 def decide_exactly(
@@ -131,45 +195,18 @@ def decide_exactly(
     int
         `ACCEPTED`, `REJECTED`, or `VIOLATED` where a row changed by more than its bound.
     """
-    _whiten(its, current, its.u)
-    _whiten(its, proposed, its.v)
-    n_read = group_rates(
-        its.u, its.v, its.inflation, its.starts, its.radii, its.largest, its.directions,
-        its.direction, its.cosines, its.sines, its.bounds, its.totals,
+    u, v = reals(its.u), reals(its.v)
+    _whiten(its, current, u)
+    _whiten(its, proposed, v)
+    totals = reals(its.totals)
+    n_read = _group_rates(
+        u, v, its.size, its.inflation, its.n_groups, its.n_radii, its.is_single,
+        integers(its.starts), reals(its.radii), reals(its.largest), reals(its.directions),
+        integers(its.direction), reals(its.cosines), reals(its.sines), reals(its.bounds), totals,
     )  # fmt: skip
-    n_groups = its.totals.size
-    total = its.totals[n_groups - 1]
-    n_candidates = rng.poisson(total)
+    n_candidates = rng.poisson(totals[its.n_groups - 1])
     n = n_read + n_candidates
-    rows, values, bounds = np.empty(n, np.uint64), np.empty(n), np.empty(n_candidates)
-    _select(its, n_candidates, total, rng, rows, bounds, n_read)
-    k = 0
-    for g in range(n_groups if n_read > 0 else 0):
-        if its.bounds[g] == math.inf:
-            for i in range(its.starts[g], its.starts[g + 1]):
-                rows[k] = i
-                k += 1
-    for i in range(its.terms.size):
-        its.proposed[i], its.current[i] = proposed[its.terms[i]], current[its.terms[i]]
-    call_on_rows(
-        its.function,
-        its.proposed.ctypes.data,
-        its.current.ctypes.data,
-        its.row_starts.ctypes.data,
-        rows.ctypes.data,
-        n,
-        its.table.ctypes.data,
-        values.ctypes.data,
+    work = np.empty(2 * n + n_candidates)  # lives until the call returns
+    return _decide_on(
+        its, work, n_read, n_candidates, proposed, current, log_ratio, rng, statistics
     )
-    statistics[1], statistics[2] = n, 1.0
-    for i in range(n_read):
-        log_ratio += values[i]
-    for k in range(n_candidates):
-        residual, bound = values[n_read + k], bounds[k]
-        if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
-            return VIOLATED
-        residual = min(bound, max(-bound, residual))
-        phi = bound - max(0.0, residual)
-        if rng.random() * bound < phi:
-            log_ratio += math.log1p(residual / phi)
-    return ACCEPTED if math.log1p(-rng.random()) < log_ratio else REJECTED

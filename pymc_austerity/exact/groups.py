@@ -49,6 +49,11 @@ class Groups:
         return int(self.starts[-1])
 
     @property
+    def is_single(self) -> bool:
+        """Whether groups have directions, as those of rows with one predictor have."""
+        return len(self.directions) > 0
+
+    @property
     def n_groups(self) -> int:
         """Number of groups, G."""
         return self.direction.size

@@ -33,7 +33,11 @@ class SelectedRows(NamedTuple):
 def group_rates(
     u: NDArray[np.float64],
     v: NDArray[np.float64],
+    d: int,
     inflation: float,
+    n_groups: int,
+    n_radii: int,
+    is_single: bool,
     starts: NDArray[np.int64],
     radii: NDArray[np.float64],
     largest: NDArray[np.float64],
@@ -53,10 +57,15 @@ def group_rates(
     ----------
     u, v : float array, shape (d,)
         The two points in whitened coordinates.
+    d : int
     inflation : float
         Factor of all bounds, at least 1.
+    n_groups, n_radii : int
+        G, and the number of radii.
+    is_single : bool
+        Whether groups have directions.
     starts, radii, largest, directions, direction, cosines, sines : arrays
-        As in `Groups`.
+        As in `Groups`, those with two axes flattened.
     bounds : float array, shape (G,)
         Filled with the bound of a row in each group, nats; infinite where all are to be read.
     totals : float array, shape (G,)
@@ -67,13 +76,11 @@ def group_rates(
     int
         Rows in groups that are to be read as they are.
     """
-    d, n_groups, n_radii = u.size, direction.size, radii.size
     uu = uv = vv = 0.0
     for j in range(d):
         uu += u[j] * u[j]
         uv += u[j] * v[j]
         vv += v[j] * v[j]
-    is_single = directions.shape[0] > 0
     most = largest_change_of_cubic(uu, uv, vv) if is_single else largest_change(uu, uv, vv)
     farthest = math.sqrt(max(uu, vv))
     last, a, b = -1, 0.0, 0.0
@@ -84,8 +91,8 @@ def group_rates(
             if direction[g] != last:
                 last, a, b = direction[g], 0.0, 0.0
                 for j in range(d):
-                    a += directions[last, j] * u[j]
-                    b += directions[last, j] * v[j]
+                    a += directions[last * d + j] * u[j]
+                    b += directions[last * d + j] * v[j]
             if cosines[g] > 0.0:
                 along, reach = change_along(a, b, uu, uv, vv, cosines[g], sines[g])
                 change = min(most, along)
@@ -94,7 +101,7 @@ def group_rates(
             r += 1
         bound = math.inf
         if r < n_radii:
-            constant = largest[r, g]
+            constant = largest[r * n_groups + g]
             bound = constant * change * inflation if constant > 0.0 else 0.0
         if bound <= 1.0:
             total += (starts[g + 1] - starts[g]) * bound
@@ -113,8 +120,9 @@ def rates_of(
     its = groups
     bounds, totals = np.empty(its.n_groups), np.empty(its.n_groups)
     n_read = group_rates(
-        u, v, inflation, its.starts, its.radii, its.largest, its.directions, its.direction,
-        its.cosines, its.sines, bounds, totals,
+        u, v, u.size, inflation, its.n_groups, its.radii.size, its.is_single, its.starts,
+        its.radii, its.largest.ravel(), its.directions.ravel(), its.direction, its.cosines,
+        its.sines, bounds, totals,
     )  # fmt: skip
     return n_read, bounds, totals
 

@@ -81,6 +81,12 @@ def exact_target(target: Target, inflation: float) -> CompiledTarget:
         v=np.zeros(size),
         proposed=np.zeros(entries.size),
         current=np.zeros(entries.size),
+        size=size,
+        n_terms=entries.size,
+        n_arrays=len(arrays),
+        n_groups=groups.n_groups,
+        n_radii=groups.radii.size,
+        is_single=groups.is_single,
     )
     return CompiledTarget(_posterior(target), decisions, _alive(target))
 
