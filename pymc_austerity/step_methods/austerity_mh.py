@@ -88,8 +88,8 @@ class AusterityMH(MetropolisStep):
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
         Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
-        the statistics only. "auto" is what about 5 % of the run pays for, one in a thousand at
-        least: see `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
+        the statistics only. "auto" is what about 5 % of the run pays for: see
+        `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
     tune : bool
         Adapt the proposal in the tuning phase.
     tuned : InferenceData or DataTree, optional

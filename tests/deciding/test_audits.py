@@ -31,7 +31,7 @@ def test_the_same_decisions_for_the_same_seed():
 
 @pytest.mark.parametrize(
     ("n_rows", "batch_size", "share"),
-    [(50, 50, 1.0), (10_000, 500, 0.0125), (100_000, 1_000, 0.0015), (10**8, 500, 0.001)],
+    [(50, 50, 1.0), (10_000, 500, 0.0075), (100_000, 1_000, 0.001), (10**8, 500, 7.5e-7)],
 )
 def test_the_usual_share_is_a_twentieth_of_the_cost(n_rows, batch_size, share):
     sampling = UniformSampling(None, None, n_rows=n_rows, batch_size=batch_size)
