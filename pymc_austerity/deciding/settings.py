@@ -177,6 +177,12 @@ class Settings:
         return isinstance(self.test, str) and self.test == "exact"
 
     @property
+    def may_decide_exactly(self) -> bool:
+        """Whether exact decisions are as good as a sequential test, wherever they are cheaper."""
+        by_default = self.batch_size is None and self.sampling == "auto" and self.order == 2
+        return by_default and not self.is_strictness_given and self.audit in ("auto", 0.0)
+
+    @property
     def schedule(self) -> Schedule | None:
         """How strict Student's t-test is at each draw; None if it does not change."""
         if self.test != "auto" or self.max_error is not None:

@@ -34,6 +34,7 @@ from pymc_austerity.rows import (
 )
 from pymc_austerity.setup.exact import (
     NotExactError,
+    cheap_exact_sampling,
     exact_sampling,
     stored,
 )
@@ -41,7 +42,7 @@ from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, wor
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
-from pymc_austerity.setup.strata import has_room_for_strata, stratify
+from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
@@ -99,14 +100,55 @@ def control_variate_plan(
     except underivable:
         return NoPlan("an operation of the likelihood has no second derivative")
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
-    if settings.decides_exactly:
+    if settings.decides_exactly or settings.may_decide_exactly:
         say("bounding what rows can change")
+    if settings.decides_exactly:
         return _exact(residuals, modes.anchor, where, problem)
+    if settings.may_decide_exactly:
+        return _cheaper(residuals, modes.anchor, where, problem, settings, say)
+    return _sequential(residuals, modes.anchor, where, problem, settings, say)
+
+
+def _cheaper(
+    residuals: Residuals,
+    anchor: Anchor,
+    where: str,
+    problem: Problem,
+    settings: Settings,
+    say: Say,
+) -> Plan:
+    """Exact decisions, unless a sequential test sees fewer rows at its first look."""
+    try:
+        exact = cheap_exact_sampling(problem, residuals, anchor)
+    except NotExactError as reason:
+        plan = _sequential(residuals, anchor, where, problem, settings, say)
+        return plan._replace(summary=f"{plan.summary}; no exact decisions because {reason}")
+    rows = exact.expected_rows
+    if rows <= FEWEST_FIRST_ROWS:
+        return _plan_of(exact, residuals, anchor, where, f"fewer than {FEWEST_FIRST_ROWS}")
+    plan = _sequential(residuals, anchor, where, problem, settings, say)
+    assert not isinstance(plan.sampling, PoissonSampling)
+    n_first = plan.sampling.strata.n_first
+    if rows <= n_first:
+        return _plan_of(exact, residuals, anchor, where, f"fewer than {n_first:,}")
+    return plan._replace(
+        summary=f"{plan.summary} (exact decisions are expected to read {_rounded(rows)})"
+    )
+
+
+def _sequential(
+    residuals: Residuals,
+    anchor: Anchor,
+    where: str,
+    problem: Problem,
+    settings: Settings,
+    say: Say,
+) -> Plan:
     say("measuring the influence of the rows")
     if settings.by_influence and has_room_for_strata(settings):
-        return _stratified(residuals, modes.anchor, where, problem, settings)
+        return _stratified(residuals, anchor, where, problem, settings)
     _refuse_too_few_for_strata(settings)
-    return _uniform(residuals, modes.anchor, where, problem, settings)
+    return _uniform(residuals, anchor, where, problem, settings)
 
 
 def _modes(
@@ -154,13 +196,16 @@ def _exact(residuals: Residuals, anchor: Anchor, where: str, problem: Problem) -
     return _plan_of(sampling, residuals, anchor, where)
 
 
-def _plan_of(sampling: PoissonSampling, residuals: Residuals, anchor: Anchor, where: str) -> Plan:
+def _plan_of(
+    sampling: PoissonSampling, residuals: Residuals, anchor: Anchor, where: str, why: str = ""
+) -> Plan:
     sampling = stored(sampling, residuals)
     source, function = sampling.source, sampling.function
     summary = (
         f"control variates of order {anchor.order} about {where}; exact decisions, expected to "
         f"read {_rounded(sampling.expected_rows)} of {source.n_rows:,} rows"
     )
+    summary += f", {why} at the first look of a sequential test" if why else ""
     return Plan(function, source, sampling, anchor, summary, residuals.compiled_as, _about(anchor))
 
 

@@ -21,6 +21,7 @@ from pymc_austerity.model import RowStructure
 from pymc_austerity.model.bounds import (
     NoBoundError,
     ScalarFunction,
+    are_cheap,
     scalar_function,
     third_derivative_constants,
 )
@@ -29,7 +30,7 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
 
-__all__ = ["NotExactError", "exact_sampling", "stored"]
+__all__ = ["NotExactError", "cheap_exact_sampling", "exact_sampling", "stored"]
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
@@ -42,9 +43,13 @@ _FEW_ROWS = 50.0
 _ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
+_SOME_ROWS = 20_000
+_MOST_ROWS = 2_000.0
+"""Expected rows, before directions are looked for, from which on a sequential test is cheaper."""
+
 
 class NotExactError(ValueError):
-    """Exact decisions are not possible; the message says why, as half a sentence."""
+    """Exact decisions are not possible, or not cheap; the message is half a sentence."""
 
 
 def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
@@ -79,6 +84,27 @@ def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> Po
     inflation = _inflation(sampling, anchor, problem)
     expected = expected_rows(groups, pairs, inflation=inflation)
     return replace(sampling, inflation=inflation, expected_rows=expected)
+
+
+def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
+    """The same where neither bounds nor decisions cost much.
+
+    Raises
+    ------
+    NotExactError
+        The message says why exact decisions are not possible, or what they would cost.
+    """
+    structure, arrays = _structure(problem, residuals), problem.likelihood.arrays
+    if not are_cheap(_function(structure), arrays):
+        raise NotExactError("their bounds take long (test='exact' has them)")
+    n_rows = problem.likelihood.n_rows
+    if n_rows > 2 * _SOME_ROWS:
+        chosen = np.sort(problem.prepared.rng.choice(n_rows, _SOME_ROWS, replace=False))
+        some = _bounded(problem, structure, anchor, [array[chosen] for array in arrays])
+        cost = n_rows / _SOME_ROWS * some.plain_cost(problem.prepared.rng)
+        if cost > _MOST_ROWS:
+            raise NotExactError(f"they would read about {cost:,.2g} rows")
+    return exact_sampling(problem, residuals, anchor)
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
@@ -175,6 +201,10 @@ class _BoundedRows:
         return [
             (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(_PAIRS)
         ]
+
+    def plain_cost(self, rng: np.random.Generator) -> float:
+        """Rows that decisions are expected to read, without directions."""
+        return expected_rows(self._plain()[1], self.pairs(rng))
 
     def grouped(self, rng: np.random.Generator) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
         """Groups by constants; by directions, too, where these save more rows than groups cost."""

@@ -1,11 +1,13 @@
 """What decides, ready for the first chain."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider, decider_of
+from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.setup.beside import Built
@@ -22,7 +24,8 @@ class Ready(NamedTuple):
     Attributes
     ----------
     settings : Settings
-        The user's, with the defaults that hold without control variates if there are none.
+        The user's, with what was left open decided: exact decisions where these are cheap, and
+        the defaults that hold without control variates if there are none.
     decider : Decider or ExactDecider
         Accepts or rejects.
     learnt : Learnt or None
@@ -56,7 +59,9 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
         `epsilon` are expected to be wrong.
     """
     target, moving_support = built.target, built.about.moving_support
-    if target.anchor is None:
+    if isinstance(target.sampling, PoissonSampling):
+        settings = replace(settings, test="exact")
+    elif target.anchor is None:
         settings = settings.without_control_variates(by_single_rows=bool(moving_support))
     decider: Any = decider_of(settings, target)
     learnt = None

@@ -12,7 +12,7 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
 from pymc_austerity.strata import Strata
 
-__all__ = ["Stratification", "has_room_for_strata", "stratify"]
+__all__ = ["FEWEST_FIRST_ROWS", "Stratification", "has_room_for_strata", "stratify"]
 
 _STRATA = 32
 _FEWEST_PER_STRATUM = 10
@@ -22,6 +22,9 @@ residuals are skewed; in 8 strata, more decisions go on to tens of thousands of 
 
 _STRATA_IF_NORMAL = 16
 """Half of the rows and four fifths of the time, where the t statistic is as it should be."""
+
+FEWEST_FIRST_ROWS = _STRATA_IF_NORMAL * _FEWEST_PER_STRATUM
+"""Rows of a first look where the user does not ask for fewer."""
 
 _SAMPLES = 3_000
 _TOLERATED = 1.3

@@ -2,6 +2,7 @@
 
 from pymc_austerity.model.bounds.constants import (
     NoBoundError,
+    are_cheap,
     third_derivative_constants,
 )
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction, scalar_function
@@ -9,6 +10,7 @@ from pymc_austerity.model.bounds.scalar_function import ScalarFunction, scalar_f
 __all__ = [
     "NoBoundError",
     "ScalarFunction",
+    "are_cheap",
     "scalar_function",
     "third_derivative_constants",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import factorial
+from math import comb, factorial
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from pymc_austerity.model.bounds.rules import NoRuleError
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
 
-__all__ = ["NoBoundError", "third_derivative_constants"]
+__all__ = ["NoBoundError", "are_cheap", "third_derivative_constants"]
 
 _CHUNK = 65536
 _PART = 2048
@@ -37,8 +37,28 @@ _SLACK = 1.0 + 1e-6
 """Covers the rounding of constants that a model computes in single precision."""
 
 
+_FEW_COEFFICIENTS = 100_000
+"""Taylor coefficients of all rows that are enclosed in well below a second."""
+
+
 class NoBoundError(ValueError):
     """The third derivatives of the rows have no finite bound; the message says why."""
+
+
+def are_cheap(function: ScalarFunction, arrays: Sequence[NDArray]) -> bool:
+    """Whether the bounds of rows take little time: there are few rows, or few kinds of them.
+
+    Parameters
+    ----------
+    function : ScalarFunction
+        Log-likelihood of rows in terms of k predictors.
+    arrays : sequence of arrays
+        Data of the rows, rows on axis 0.
+    """
+    k, n_rows = function.n_predictors, len(arrays[0])
+    if n_rows * comb(k + _ORDERS.get(k, 4), k) <= _FEW_COEFFICIENTS:
+        return True
+    return k == 1 and kinds_of_rows(function.constants_of(arrays), n_rows) is not None
 
 
 def third_derivative_constants(
