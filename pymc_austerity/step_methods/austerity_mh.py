@@ -49,8 +49,9 @@ class AusterityMH(MetropolisStep):
         look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
         tuning the test begins looser and is tightened. A function from the number of a draw,
         counted from 0 with those of the tuning phase, says how strict each draw is. By default
-        0.05 with control variates, whose decisions seldom take a second look. Without them all
-        rows are read, or with `batch_size` or `sampling` as many as ``max_error=0.01`` needs.
+        decisions are exact where that reads fewer rows, else 0.05 with control variates, whose
+        decisions seldom take a second look. Without them all rows are read, or with `batch_size`
+        or `sampling` as many as ``max_error=0.01`` needs.
     max_error : float, optional
         Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
         instead of `epsilon`; single close ones may err more often. The test for it is the one for
@@ -59,8 +60,9 @@ class AusterityMH(MetropolisStep):
     test : {"auto", "exact"}, SequentialTest, StoppingRule or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
         posterior exactly invariant: rows are drawn with probabilities that bound what they can
-        change, for models whose rows have such bounds. None accepts every proposal, for those that
-        follow gradients (`LangevinProposal`).
+        change, for models whose rows have such bounds. "auto" is "exact" where nothing else is
+        asked for, the bounds take little time, and decisions read fewer rows than a first look.
+        None accepts every proposal, for those that follow gradients (`LangevinProposal`).
     batch_size : int, optional
         Rows of the first look at most; strata want ten each, and below 40 there are none. With
         uniform samples, 500 by default, rows of every look.
