@@ -25,7 +25,7 @@ from pymc_austerity.sequential import (
     StudentTTest,
     WangTsiatisTest,
 )
-from pymc_austerity.step_methods import AusterityMH
+from pymc_austerity.step_methods import AusterityMH, FireflyMH
 from pymc_austerity.variable_selection import ReversibleJumpProposal
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "CrankNicolsonProposal",
     "DataError",
     "EmpiricalBernsteinTest",
+    "FireflyMH",
     "HoeffdingTest",
     "LangevinProposal",
     "NotRowwiseError",

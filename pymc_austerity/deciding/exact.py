@@ -2,19 +2,19 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.audits import RandomAudits
-from pymc_austerity.deciding.decider import IMPOSSIBLE, Decider
+from pymc_austerity.deciding.decider import IMPOSSIBLE
 from pymc_austerity.deciding.inflation import Inflation
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import EXACT, Settings
 from pymc_austerity.sequential import Decision, TestDescription
 
-__all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest", "decider_of"]
+__all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
 
 
 class AnyLogRatio(Protocol):
@@ -74,6 +74,7 @@ class ExactDecider:
         What changes while a chain runs.
     """
 
+    test: Any = ExactTest()
     plan = None
     worst_case = None
     schedule = None
@@ -83,7 +84,6 @@ class ExactDecider:
         self.settings = settings
         self.target = target
         self.sampling = sampling
-        self.test = ExactTest()
         self.audits = RandomAudits(0.0)
         self.reset()
 
@@ -135,10 +135,3 @@ class ExactDecider:
         if tuning:
             state.inflation = state.inflation.after(made.ratios, made.n_rows_used, made.log_ratio)
         return Decision(made.accept, made.n_rows_used, 1, 0.0, math.nan, True)
-
-
-def decider_of(settings: Settings, target: AnyLogRatio) -> Decider | ExactDecider:
-    """The decider for the way in which a target samples its rows."""
-    if isinstance(target.sampling, PoissonSampling):
-        return ExactDecider(settings, target, target.sampling)
-    return Decider(settings, target)  # type: ignore[arg-type]

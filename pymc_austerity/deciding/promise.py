@@ -2,6 +2,7 @@
 
 import math
 
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, test_of
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
@@ -12,7 +13,7 @@ __all__ = ["expected_errors", "name_of_test", "promise_of", "verdict_of"]
 _NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
 
 
-def promise_of(decider: Decider | ExactDecider, normality: NormalityCheck | None = None) -> str:
+def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> str:
     """Name of the test, and how often it errs.
 
     Parameters
@@ -70,7 +71,7 @@ def _errors(decider: Decider) -> str:
     return f" ({error}a decision right on the border is wrong with probability {worst:.2g})"
 
 
-def name_of_test(decider: Decider | ExactDecider) -> str:
+def name_of_test(decider: AnyDecider) -> str:
     """Name of the test that decides in the end."""
     if decider.plan is not None:
         return "designed"

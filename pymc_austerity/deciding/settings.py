@@ -29,7 +29,14 @@ from pymc_austerity.sequential import (
     as_test,
 )
 
-__all__ = ["EXACT", "USUAL_EPSILON", "USUAL_MAX_ERROR", "Settings", "refuse_contradictions"]
+__all__ = [
+    "EXACT",
+    "FIREFLY",
+    "USUAL_EPSILON",
+    "USUAL_MAX_ERROR",
+    "Settings",
+    "refuse_contradictions",
+]
 
 USUAL_EPSILON = 0.05
 """Tail probability at one look; with control variates few decisions have another one."""
@@ -39,6 +46,9 @@ USUAL_MAX_ERROR = 0.01
 
 EXACT = TestDescription("exact", "no decision can be wrong", acceptance="poisson")
 """Decisions from a Poisson sample of the rows, which leave the posterior exactly invariant."""
+
+FIREFLY = TestDescription("firefly", "no decision can be wrong", acceptance="poisson")
+"""Decisions given which rows are bright, which do so, too."""
 
 _SETTLED = 1_000
 """Draw at which a schedule is taken for settled where one number has to stand for it."""
@@ -56,7 +66,7 @@ class Settings:
 
     epsilon: float | Schedule | None = None
     max_error: float | None = None
-    test: SequentialTest | StoppingRule | Literal["auto", "exact"] | None = "auto"
+    test: SequentialTest | StoppingRule | Literal["auto", "exact", "firefly"] | None = "auto"
     batch_size: int | None = None
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
     control_variates: Literal["auto", 1, 2] | None = "auto"
@@ -76,7 +86,7 @@ class Settings:
             object.__setattr__(self, name, value)
         checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
-        if self.test == "exact":
+        if self.decides_exactly:
             self._refuse_beside_exact_decisions()
         if self.audit != "auto" and self.audit > 0.0 and not self.description.has_verdicts:
             raise SettingError(
@@ -169,12 +179,19 @@ class Settings:
     @property
     def description(self) -> TestDescription:
         """What is known of the test."""
-        return EXACT if self.decides_exactly else self.final_test.description
+        if self.decides_exactly:
+            return FIREFLY if self.test == "firefly" else EXACT
+        return self.final_test.description
 
     @property
     def decides_exactly(self) -> bool:
         """Whether decisions are exact ones from some of the rows."""
-        return isinstance(self.test, str) and self.test == "exact"
+        return isinstance(self.test, str) and self.test in ("exact", "firefly")
+
+    @property
+    def who_decides_exactly(self) -> str:
+        """What the user wrote for exact decisions."""
+        return "FireflyMH" if self.test == "firefly" else "test='exact'"
 
     @property
     def may_decide_exactly(self) -> bool:
@@ -269,10 +286,10 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         )
 
 
-def _checked_test(value: Any) -> SequentialTest | Literal["auto", "exact"] | None:
-    """A test, "auto", "exact" or None."""
+def _checked_test(value: Any) -> SequentialTest | Literal["auto", "exact", "firefly"] | None:
+    """A test, "auto", "exact", None, or what `FireflyMH` is."""
     if value is None:
         return None
-    if isinstance(value, str) and value in ("auto", "exact"):
-        return cast(Literal["auto", "exact"], value)
+    if isinstance(value, str) and value in ("auto", "exact", "firefly"):
+        return cast(Literal["auto", "exact", "firefly"], value)
     return as_test(value)

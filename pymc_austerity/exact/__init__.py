@@ -4,6 +4,7 @@ from pymc_austerity.exact.change import change_along, largest_change, largest_ch
 from pymc_austerity.exact.decide import BoundViolatedError, ExactDecision, decide
 from pymc_austerity.exact.directions import Directions, any_direction, nearest_directions
 from pymc_austerity.exact.expected import expected_rows
+from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import Groups, group_rows
 from pymc_austerity.exact.select import SelectedRows, group_rates, select_rows
 from pymc_austerity.exact.thin import Weight, log_weight
@@ -12,12 +13,14 @@ __all__ = [
     "BoundViolatedError",
     "Directions",
     "ExactDecision",
+    "FireflyDecision",
     "Groups",
     "SelectedRows",
     "Weight",
     "any_direction",
     "change_along",
     "decide",
+    "decide_by_fireflies",
     "expected_rows",
     "group_rates",
     "group_rows",

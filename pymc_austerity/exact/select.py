@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.exact.change import change_along, largest_change, largest_change_of_cubic
 from pymc_austerity.exact.groups import Groups
 
-__all__ = ["SelectedRows", "group_rates", "rates_of", "select_rows"]
+__all__ = ["SelectedRows", "group_rates", "rates_of", "rows_of", "select_rows"]
 
 
 class SelectedRows(NamedTuple):
@@ -158,11 +158,12 @@ def select_rows(
     first = starts[which]
     rows = first + (uniform[:, 1] * (starts[which + 1] - first)).astype(np.int64)
     if n_read:
-        rows = np.concatenate([_rows_of(groups, np.isinf(bounds), n_read), rows])
+        rows = np.concatenate([rows_of(groups, np.isinf(bounds), n_read), rows])
     return SelectedRows(rows, bounds[which])
 
 
-def _rows_of(groups: Groups, chosen: NDArray[np.bool_], n_rows: int) -> NDArray[np.int64]:
+def rows_of(groups: Groups, chosen: NDArray[np.bool_], n_rows: int) -> NDArray[np.int64]:
+    """Positions of all rows of some groups, of which there are so many."""
     if n_rows == groups.n_rows:
         return np.arange(n_rows)
     ends = groups.starts[1:][chosen]

@@ -103,7 +103,7 @@ def control_variate_plan(
     if settings.decides_exactly or settings.may_decide_exactly:
         say("bounding what rows can change")
     if settings.decides_exactly:
-        return _exact(residuals, modes.anchor, where, problem)
+        return _exact(residuals, modes.anchor, where, problem, settings)
     if settings.may_decide_exactly:
         return _cheaper(residuals, modes.anchor, where, problem, settings, say)
     return _sequential(residuals, modes.anchor, where, problem, settings, say)
@@ -186,12 +186,15 @@ def _impossible(problem: Problem) -> str:
     return ""
 
 
-def _exact(residuals: Residuals, anchor: Anchor, where: str, problem: Problem) -> Plan:
+def _exact(
+    residuals: Residuals, anchor: Anchor, where: str, problem: Problem, settings: Settings
+) -> Plan:
     try:
         sampling = exact_sampling(problem, residuals, anchor)
     except NotExactError as reason:
         raise SettingError(
-            f"test='exact' is not possible because {reason}: leave it out, for a sequential test."
+            f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
+            "which takes a sequential test there."
         ) from None
     return _plan_of(sampling, residuals, anchor, where)
 

@@ -11,8 +11,9 @@ import pytensor
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import make_initial_point_fn
-from pymc_austerity.deciding.decider import Decider, DecisionState
-from pymc_austerity.deciding.exact import ExactDecider, ExactState
+from pymc_austerity.deciding.choice import AnyDecider
+from pymc_austerity.deciding.decider import DecisionState
+from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.model_inputs import raveled
@@ -141,7 +142,7 @@ def _unconstrained(
 def learn(
     run: EarlierRun,
     proposal: Proposal[Any],
-    decider: Decider | ExactDecider,
+    decider: AnyDecider,
     surroundings: Surroundings,
     rng: np.random.Generator,
 ) -> Learnt:

@@ -3,7 +3,7 @@
 import math
 import warnings
 
-from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.design.wording import percentage
@@ -12,7 +12,7 @@ from pymc_austerity.errors import AusterityWarning
 __all__ = ["warn_if_loose"]
 
 
-def warn_if_loose(decider: Decider | ExactDecider) -> None:
+def warn_if_loose(decider: AnyDecider) -> None:
     """Say before the run that `epsilon` bounds one look, where decisions take many.
 
     Parameters

@@ -1,6 +1,6 @@
 """A short run before the chains, to find the mean of the posterior."""
 
-from pymc_austerity.deciding.exact import decider_of
+from pymc_austerity.deciding.choice import decider_of
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture

@@ -1,12 +1,11 @@
 """What decides, ready for the first chain."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider, decider_of
+from pymc_austerity.deciding.choice import AnyDecider, decider_of
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
@@ -35,7 +34,7 @@ class Ready(NamedTuple):
     """
 
     settings: Settings
-    decider: Decider | ExactDecider
+    decider: AnyDecider
     learnt: Learnt | None
     normality: NormalityCheck | None
 
@@ -59,11 +58,11 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
         `epsilon` are expected to be wrong.
     """
     target, moving_support = built.target, built.about.moving_support
-    if isinstance(target.sampling, PoissonSampling):
+    if isinstance(target.sampling, PoissonSampling) and not settings.decides_exactly:
         settings = replace(settings, test="exact")
     elif target.anchor is None:
         settings = settings.without_control_variates(by_single_rows=bool(moving_support))
-    decider: Any = decider_of(settings, target)
+    decider = decider_of(settings, target)
     learnt = None
     if built.earlier is not None:
         learnt = learn(built.earlier, built.proposal, decider, built.surroundings, rng)

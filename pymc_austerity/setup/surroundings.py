@@ -3,13 +3,12 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.proposals import (
     Conditional,
     GaussianApproximation,
@@ -23,8 +22,6 @@ from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
 __all__ = ["Alone", "Beside", "Question", "Surroundings"]
-
-AnyDecider: TypeAlias = Decider | ExactDecider
 
 
 class Question(NamedTuple):

@@ -179,8 +179,8 @@ def _posterior_ratio(
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
     if settings.decides_exactly:
         raise SettingError(
-            f"test='exact' is not possible without control variates, and there are none because "
-            f"{reason}: leave it out, for a sequential test."
+            f"{settings.who_decides_exactly} is not possible without control variates, and there "
+            f"are none because {reason}: use AusterityMH(), which does without."
         )
     if settings.control_variates != "auto":
         raise SettingError(

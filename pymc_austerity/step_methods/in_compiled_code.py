@@ -1,7 +1,7 @@
 """A step method's transitions after tuning, put together for compiled code."""
 
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from pymc_austerity.compiled import (
     arrays_of,
     refusal_of,
 )
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.setup.compiled_target import exact_target, sequential_target
@@ -27,11 +29,10 @@ from pymc_austerity.step_methods.statistics import of_transitions
 __all__ = ["compile_now", "draws_ahead", "why_python"]
 
 
-AnyDecider: TypeAlias = Decider | ExactDecider
-
-
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as half a sentence; empty if they do not."""
+    if isinstance(decider, FireflyDecider):
+        return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
         if type(decider.test) is not StudentTTest:
             return "the test has no compiled counterpart"

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
-from pymc_austerity.deciding.exact import ExactDecider, ExactState
+from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.design import NormalityCheck
@@ -79,7 +80,7 @@ class MetropolisStep(SubsamplingStep):
     settings: Settings
     target: Target
     surroundings: Surroundings
-    decider: Decider | ExactDecider
+    decider: AnyDecider
     proposal: Proposal[Any]
     normality: NormalityCheck | None
     adapts: bool

@@ -19,8 +19,8 @@ scaling            float64 size of the proposal
 test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
 ================== ======= ====================================================================
 
-With several steps per draw integers are sums, booleans hold for all the steps (``audited``: for
-any), the others are means.
+`FireflyMH` has ``n_bright``, the number of bright rows, besides. With several steps per draw
+integers are sums, booleans hold for all the steps (``audited``: for any), the others are means.
 """
 
 import math
@@ -74,6 +74,7 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "audit_agrees": all,
     "n_audited": sum,
     "n_wrong": sum,
+    "n_bright": sum,
     "scaling": _mean,
     "test_epsilon": _mean,
 }
@@ -117,8 +118,7 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     if len(decisions) == 1:
         return decisions[0]
     return {
-        name: combine([decision[name] for decision in decisions])
-        for name, combine in _OVER_STEPS.items()
+        name: _OVER_STEPS[name]([decision[name] for decision in decisions]) for name in decisions[0]
     }
 
 

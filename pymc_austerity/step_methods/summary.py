@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.promise import name_of_test, promise_of, verdict_of
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Proposal
@@ -15,7 +14,7 @@ __all__ = ["constants_of", "summary_of"]
 
 def constants_of(
     target: Target,
-    decider: Decider | ExactDecider,
+    decider: AnyDecider,
     proposal: Proposal[Any],
     normality: NormalityCheck | None,
 ) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def constants_of(
 
 def summary_of(
     target: Target,
-    decider: Decider | ExactDecider,
+    decider: AnyDecider,
     proposal: Proposal[Any],
     normality: NormalityCheck | None,
 ) -> str:
