@@ -14,6 +14,7 @@ from pymc_austerity import (
     AusterityGibbs,
     AusterityMH,
     CrankNicolsonProposal,
+    FireflyMH,
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
@@ -239,6 +240,10 @@ SUBJECTS = {
     "a user's function, Poisson rows": Subject(rates, _poisson(stretched)),
     "Crank-Nicolson, Poisson rows": Subject(rates, _poisson(CrankNicolsonProposal(0.7))),
     "mixture, Poisson rows": Subject(rates, _poisson(ProposalMixture())),
+    "fireflies, Crank-Nicolson": Subject(
+        rates, lambda: FireflyMH(proposal=CrankNicolsonProposal(0.7))
+    ),
+    "fireflies, random walk": Subject(rates, lambda: FireflyMH(proposal=RandomWalkProposal())),
     "unit vector": Subject(unit_vector, _exact(StiefelProposal())),
     "orthogonal matrix": Subject(rotation_or_reflection, _exact(StiefelProposal())),
     "reversible jump": Subject(

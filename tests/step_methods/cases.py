@@ -10,6 +10,7 @@ import pymc as pm
 from pymc_austerity import (
     AusterityGibbs,
     AusterityMH,
+    FireflyMH,
     LangevinProposal,
     ReversibleJumpProposal,
     StiefelProposal,
@@ -60,6 +61,7 @@ METROPOLIS = {
 CASES = METROPOLIS | {
     "langevin": Case(normal_regression, lambda: AusterityMH(proposal=LangevinProposal())),
     "exact": Case(normal_regression, lambda: AusterityMH(test="exact"), "spawn"),
+    "firefly": Case(normal_regression, FireflyMH),
     "max_error": Case(
         normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": None, "max_error": 0.01})
     ),

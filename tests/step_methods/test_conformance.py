@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pymc.sampling.mcmc import assign_step_methods
 
-from pymc_austerity import AusterityGibbs, AusterityMH
+from pymc_austerity import AusterityGibbs, AusterityMH, FireflyMH
 from tests.running import assert_same_draws, draws_of, sample, walk
 from tests.step_methods.cases import CASES, built
 
@@ -27,7 +27,11 @@ STATISTICS = {
     "test_epsilon",
 }
 """Of all step methods. Names are public."""
-STATISTICS_OF_ONE = {AusterityMH: {"scaling"}, AusterityGibbs: set()}
+STATISTICS_OF_ONE = {
+    AusterityMH: {"scaling"},
+    FireflyMH: {"scaling", "n_bright"},
+    AusterityGibbs: set(),
+}
 
 
 @pytest.fixture(params=CASES)

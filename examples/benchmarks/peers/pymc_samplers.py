@@ -11,7 +11,7 @@ import pytensor
 from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
-from pymc_austerity import AusterityMH
+from pymc_austerity import AusterityMH, FireflyMH
 from pymc_austerity.proposals import RandomWalkProposal
 
 __all__ = ["defaults", "demetropolis_z", "metropolis", "nuts", "papers_setting"]
@@ -114,6 +114,11 @@ def _austerity(
 def defaults(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """AusterityMH as it comes."""
     return _austerity(problem, lambda: (AusterityMH(), None), int(share * MANY), seconds)
+
+
+def firefly(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """Firefly Monte Carlo with the same proposals."""
+    return _austerity(problem, lambda: (FireflyMH(), None), int(share * MANY), seconds)
 
 
 def papers_setting(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

@@ -9,6 +9,7 @@ __all__ = ["LABELS", "SAMPLERS", "sampler"]
 
 SAMPLERS = {
     "ours": ("pymc_samplers", "defaults", "AusterityMH()"),
+    "firefly": ("pymc_samplers", "firefly", "FireflyMH()"),
     "paper": ("pymc_samplers", "papers_setting", "AusterityMH, the paper's setting"),
     "metropolis": ("pymc_samplers", "metropolis", "pm.Metropolis"),
     "demetropolis_z": ("pymc_samplers", "demetropolis_z", "pm.DEMetropolisZ"),
