@@ -76,7 +76,7 @@ def test_few_rows_are_read_near_the_mode():
 
 
 def test_rows_beyond_their_bounds_are_refused():
-    model, u = Logistic(2_000, 2), np.array([2.5, 2.0])
+    model, u = Logistic(2_000, 2), np.array([8.0, 6.0])
 
     def too_much(rows):
         return np.full(rows.size, 5.0)
