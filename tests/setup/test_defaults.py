@@ -237,7 +237,7 @@ def test_explain_says_why_there_are_no_control_variates(build, settings, reason)
 
 
 def test_explain_says_what_was_chosen():
-    step = logistic_run()[1]
+    step = built(logistic(), epsilon=0.05)
     line = step.explain().splitlines()[0]
     assert "control variates of order 2 about the mode" in line
     assert "20,000 rows sampled by influence in" in line

@@ -79,7 +79,7 @@ def test_strata_where_the_model_has_no_control_variates():
 
 def test_strata_by_name_are_the_default_with_control_variates():
     with normal_mean():
-        named, default = AusterityMH(sampling="strata"), AusterityMH()
+        named, default = AusterityMH(sampling="strata"), AusterityMH(epsilon=0.05)
     assert named.constants["sampling"] == default.constants["sampling"] == "StratifiedWindows"
 
 

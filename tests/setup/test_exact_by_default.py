@@ -1,0 +1,77 @@
+"""Exact decisions are the default where they are cheap, and the line in the log says why."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH
+from pymc_austerity.deciding.poisson import PoissonSampling
+from tests.step_methods.models import normal_regression
+
+
+def logistic(n_rows, n_columns, scale=1.0):
+    rng = np.random.default_rng(1)
+    x = scale * rng.normal(size=(n_rows, n_columns))
+    y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ np.full(n_columns, 0.2 / scale)))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=n_columns)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=y)
+    return model
+
+
+def built(model, **settings):
+    with model:
+        return AusterityMH(**settings)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return logistic(20_000, 3)
+
+
+def test_fewer_rows_than_a_first_look(model):
+    step = built(model)
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert step.settings.decides_exactly
+    assert "of 20,000 rows, fewer than 160 at the first look of a sequential test" in step.summary
+    assert step.target.sampling.expected_rows < 160
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"epsilon": 0.05},
+        {"max_error": 0.01},
+        {"audit": 0.1},
+        {"batch_size": 1_000},
+        {"sampling": "windows"},
+        {"control_variates": 1},
+    ],
+)
+def test_who_asks_for_a_sequential_test_gets_it(model, settings):
+    step = built(model, **settings)
+    assert not isinstance(step.target.sampling, PoissonSampling)
+    assert "exact decisions" not in step.summary
+
+
+def test_a_sequential_test_where_it_reads_fewer_rows():
+    step = built(logistic(1_000, 40))
+    assert not isinstance(step.target.sampling, PoissonSampling)
+    assert "(exact decisions are expected to read" in step.summary
+
+
+def test_a_sequential_test_where_bounds_take_long():
+    step = built(normal_regression(20_000))
+    assert not isinstance(step.target.sampling, PoissonSampling)
+    assert "no exact decisions because their bounds take long (test='exact' has" in step.summary
+
+
+def test_a_sequential_test_where_there_are_no_bounds():
+    rng = np.random.default_rng(2)
+    with pm.Model() as model:
+        mean = pm.Normal("mean")
+        weights, centers = np.array([0.5, 0.5]), pm.math.stack([mean, mean + 0.5])
+        pm.NormalMixture("y", weights, centers, 1.0, observed=rng.normal(size=2_000))
+    step = built(model)
+    assert not isinstance(step.target.sampling, PoissonSampling)
+    assert "no exact decisions because" in step.summary
