@@ -28,8 +28,9 @@ class FireflyMH(AusterityMH):
 
     Parameters
     ----------
-    vars, likelihood, axis, anchor, proposal, tune, tuned, steps_per_draw, model, rng, \
-    initial_point, blocked, compile_kwargs
+    vars, likelihood, axis, anchor, proposal, tune, tuned, steps_per_draw
+        As for `AusterityMH`.
+    model, rng, initial_point, blocked, compile_kwargs
         As for `AusterityMH`.
 
     Raises
