@@ -1,11 +1,12 @@
 """What exact decisions cost beside those of a sequential test, over rows and dimensions.
 
-Logistic regressions of several sizes, and two real ones, are sampled with ``test="exact"`` and with
-``epsilon=0.05``; the proposals are the default ones. Counted are the rows that a decision reads, and
-the time of a draw in ``pm.sample``.
+Logistic regressions of several sizes, and two real ones, are sampled with ``test="exact"`` and
+with ``epsilon=0.05``; the proposals are the default ones. Counted are the rows that a decision
+reads, and the time of a draw in ``pm.sample``.
 
-Run ``python -m examples.exact_or_sequential``; one core is enough. ``--quick`` takes small data and short runs
-and leaves the site as it is; otherwise the table and the picture of its page are written.
+Run ``python -m examples.exact_or_sequential``; one core is enough. ``--quick`` takes small data and
+short runs and leaves the site as it is; otherwise the table and the picture of its page are
+written.
 """
 
 import argparse
@@ -23,7 +24,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from examples.benchmarks.models import logistic_data
-from examples.benchmarks.peers.problems import kdd
+from examples.benchmarks.peers.problems import kdd, with_intercept
 from examples.shared.datasets import load
 from pymc_austerity import AusterityMH
 
@@ -33,6 +34,7 @@ NAME = "exact_or_sequential"
 
 WAYS = {"exact": {"test": "exact"}, "sequential": {"epsilon": 0.05}}
 DIMENSIONS = (5, 20, 50)
+COLUMNS = ("rows read", "accepted", "µs a draw", "ESS a draw")
 N_ROWS = (1_000, 10_000, 100_000, 1_000_000)
 
 
@@ -75,9 +77,7 @@ def ijcnn1() -> Data:
     arrays = load("ijcnn1")
     x = arrays["X_train"].astype(np.float64)
     x = (x - x.mean(axis=0)) / np.maximum(x.std(axis=0), 1e-12)
-    return Data(
-        "ijcnn1", np.column_stack([np.ones(len(x)), x]), (arrays["y_train"] > 0).astype(np.int8)
-    )
+    return Data("ijcnn1", with_intercept(x), arrays["y_train"].astype(np.int8))
 
 
 def real() -> Iterator[Callable[[], Data]]:
@@ -148,15 +148,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="small, the site left as it is")
     quick = parser.parse_args(arguments).quick
     logging.getLogger("pymc").setLevel(logging.WARNING)
-    sizes, dimensions, n_draws = (
-        (N_ROWS[:2], DIMENSIONS[:1], 500) if quick else (N_ROWS, DIMENSIONS, 10_000)
-    )
-    head = ["data", "rows", "coefficients"]
-    head += [
-        f"{what}, {way}"
-        for way in WAYS
-        for what in ("rows read", "accepted", "µs a draw", "ESS a draw")
-    ]
+    sizes, dimensions, n_draws = N_ROWS, DIMENSIONS, 10_000
+    if quick:
+        sizes, dimensions, n_draws = N_ROWS[:2], DIMENSIONS[:1], 500
+    head = ["data", "rows", "coefficients", *(f"{what}, {way}" for way in WAYS for what in COLUMNS)]
     lines = ["| " + " | ".join(head) + " |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
     found: dict[tuple[int, int], dict[str, Cost]] = {}
     for d in dimensions:
