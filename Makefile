@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format typecheck docs bench bench-peers austerity2014 hostile-models clean
+.PHONY: help demo test test-all lint format typecheck docs bench bench-peers bench-pymhss austerity2014 hostile-models clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -25,6 +25,7 @@ help:
 	@echo "make docs    build the site into docs/_build/html"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
+	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
 	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
 	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
 	@echo "make clean   remove environments, caches and everything that was built"
@@ -63,6 +64,9 @@ bench: $(PEERS_READY)
 bench-peers: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks.peers $(ARGS)
 
+bench-pymhss: $(READY) .venv-pymhss/.ready
+	$(RUN) -m examples.benchmarks.pymhss --python .venv-pymhss/bin/python $(ARGS)
+
 austerity2014: $(READY)
 	$(RUN) -m examples.austerity2014 $(ARGS)
 
@@ -95,3 +99,9 @@ $(PEERS_READY): $(READY)
 	@echo "Installing the other samplers into $(VENV) ..."
 	@$(INSTALL) --editable '.[peers]'
 	@touch $@
+# Its requirements (TensorFlow) go with no others.
+.venv-pymhss/.ready: examples/benchmarks/pymhss/requirements.txt
+	@test -x .venv-pymhss/bin/python || $(PYTHON) -m venv .venv-pymhss
+	@.venv-pymhss/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
+	@touch $@
+
