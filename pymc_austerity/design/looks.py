@@ -19,6 +19,10 @@ __all__ = [
 ]
 
 
+_NOTHING = 1e-12
+"""Variance of an estimate, in squares of the spread, that is rounding."""
+
+
 @dataclass(frozen=True, eq=False)
 class Looks:
     r"""Shares of the rows seen at each look of a sequential test.
@@ -205,7 +209,8 @@ def stratified_looks(strata: Strata, deviations: ArrayLike) -> Looks:
     Returns
     -------
     Looks
-        In units of `stratified_spread`.
+        In units of `stratified_spread`. A look after which only rows of strata without spread are
+        left is the last, and counts as one at all rows.
 
     Examples
     --------
@@ -217,16 +222,14 @@ def stratified_looks(strata: Strata, deviations: ArrayLike) -> Looks:
     array([0.1 , 0.19, 0.37, 0.73, 1.  ])
     """
     spreads = np.asarray(deviations, dtype=np.float64)
-    counts, n_seen, variances = strata.first_counts, [], []
-    while True:
-        n_seen.append(int(counts.sum()))
-        if n_seen[-1] >= strata.n_rows:
-            break
-        variances.append(float(_variance(strata, counts, spreads)))
-        counts = counts + further_counts(strata, counts, spreads)
     spread = float(stratified_spread(strata, spreads))
+    counts, n_seen, variances = strata.first_counts, [], []
+    while (variance := float(_variance(strata, counts, spreads))) > _NOTHING * spread**2:
+        n_seen.append(int(counts.sum()))
+        variances.append(variance)
+        counts = counts + further_counts(strata, counts, spreads)
     effective = effective_shares([*variances, 0.0], spread)
-    return Looks(np.array(n_seen) / strata.n_rows, effective)
+    return Looks(np.array([*n_seen, strata.n_rows]) / strata.n_rows, effective)
 
 
 def _variance(

@@ -9,6 +9,7 @@ from pymc_austerity.design import (
     constant_looks,
     doubling_looks,
     effective_shares,
+    stratified_looks,
 )
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import FirstLook, StratifiedSurvey, UniformSurvey
@@ -105,3 +106,12 @@ def test_pocock_and_o_brien_fleming():
 def test_boundaries_out_of_range(epsilon, alpha):
     with pytest.raises(SettingError):
         Boundary(epsilon, alpha)
+
+
+def test_rows_without_spread_are_not_waited_for():
+    """The last look is the one after which only rows of the second stratum are left."""
+    strata = Strata(np.array([40, 2_000]), np.array([20, 20]))
+    looks = stratified_looks(strata, [1.0, 0.0])
+    assert (np.diff(looks.effective_shares) > 0.0).all()
+    assert looks.shares[-1] == looks.effective_shares[-1] == 1.0
+    assert looks.shares[-2] < 0.1
