@@ -95,11 +95,13 @@ def group_rows(
     n_rows = constants.shape[1]
     keys = [_levels(constants[len(radii) // 2])]
     if directions is not None:
-        shells = (directions.angles / (np.pi / 2) * _SHELLS).astype(np.int64)
-        keys += [shells, directions.nearest]
+        shells = (directions.angles / (np.pi / 2) * _SHELLS).astype(np.int16)
+        keys += [shells, directions.nearest.astype(np.int16)]
     order = np.lexsort(keys)
-    sorted_keys = np.stack(keys)[:, order]
-    changes = np.flatnonzero((sorted_keys[:, 1:] != sorted_keys[:, :-1]).any(axis=0)) + 1
+    differs = np.zeros(order.size - 1, dtype=bool)
+    for key in keys:
+        differs |= np.diff(key[order]) != 0
+    changes = np.flatnonzero(differs) + 1
     starts = np.concatenate([[0], changes, [n_rows]]).astype(np.int64)
     largest = np.array([np.maximum.reduceat(c[order], starts[:-1]) for c in constants])
     radii = np.asarray(radii, dtype=np.float64)
@@ -118,10 +120,10 @@ def group_rows(
     )
 
 
-def _levels(constants: NDArray[np.float64]) -> NDArray[np.int64]:
+def _levels(constants: NDArray[np.float64]) -> NDArray[np.int16]:
     """Powers of two, descending; the first level holds what is infinite, the last one zeros."""
     finite = constants[np.isfinite(constants) & (constants > 0.0)]
     top = finite.max() if finite.size else 1.0
     with np.errstate(divide="ignore"):
         levels = np.floor(np.log(top / constants) / np.log(_LEVEL))
-    return np.clip(levels, -1, 64).astype(np.int64)
+    return np.clip(levels, -1, 64).astype(np.int16)

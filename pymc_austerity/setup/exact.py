@@ -71,12 +71,12 @@ def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> Po
     structure = _structure(problem, residuals)
     bounded = _bounded(problem, structure, anchor, problem.likelihood.arrays)
     order, groups, pairs = bounded.grouped(problem.prepared.rng)
-    rows, numbers = ArrayRows(residuals.arrays), ArrayRows([np.arange(order.size)])
+    rows = ArrayRows(residuals.arrays)
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
     sampling = PoissonSampling(
         residuals.function,
         _Ordered(rows, order),
-        _Ordered(numbers, order),
+        ArrayRows([order]),
         anchor.point,
         inverse_root,
         groups,
@@ -113,7 +113,7 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     return replace(
         sampling,
         source=SharedRows(residuals.arrays, order),
-        numbers=SharedRows([np.arange(order.size)], order),
+        numbers=SharedRows([order], np.arange(order.size)),
     )
 
 

@@ -151,7 +151,7 @@ def third_derivative_constants(
 def _by_table(
     function: ScalarFunction,
     data: Mapping[Variable, NDArray],
-    kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+    kinds: tuple[NDArray[np.intp], NDArray[np.int8]],
     center: NDArray[np.float64],
     gram: NDArray[np.float64],
     radii: Sequence[float],
@@ -166,7 +166,9 @@ def _by_table(
         chunk = _Chunk(function, center, lengths[:, None], np.ones(len(center)), data)
         name = first_unbounded(function, chunk.boxes(radii[0], unbounded[:_PART]), _ORDERS[1])
         raise NoBoundError(f"no bound, because {name} has no finite enclosure")
-    return np.where(np.isfinite(found), found * _SLACK, np.inf)
+    found *= _SLACK
+    found[~np.isfinite(found)] = np.inf
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,8 @@ _MOST_KINDS = 64
 _FEW = 4_096
 _ORDER = 5
 _PART = 2_048
+_ROWS = 65_536
+"""Rows that are looked up at once."""
 
 _NEAR = 4.0
 _STEP, _ROUNDING = 0.02, 1e-9
@@ -26,7 +28,7 @@ _STEP, _ROUNDING = 0.02, 1e-9
 
 def kinds_of_rows(
     data: Mapping[Variable, NDArray], n_rows: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+) -> tuple[NDArray[np.intp], NDArray[np.int8]] | None:
     """One row of each kind, and the kind of every row; None where there are many kinds.
 
     Rows are of one kind where all their data are the same.
@@ -34,29 +36,33 @@ def kinds_of_rows(
     Examples
     --------
     >>> kinds_of_rows({"y": np.array([0, 1, 1, 0, 1])}, 5)
-    (array([0, 1]), array([0, 1, 1, 0, 1]))
+    (array([0, 1]), array([0, 1, 1, 0, 1], dtype=int8))
     """
-    kinds = np.zeros(n_rows, dtype=np.intp)
-    first = np.zeros(1, dtype=np.intp)
+    kinds, n_kinds = np.zeros(n_rows, dtype=np.int8), 1
     for values in data.values():
         if np.ndim(values) == 0 or len(values) != n_rows:
             continue
         for column in np.reshape(values, (n_rows, -1)).T:
             if np.unique(column[:_FEW]).size > _MOST_KINDS:
                 return None
-            _, own = np.unique(column, return_inverse=True)
-            _, first, kinds = np.unique(
-                kinds * (own.max() + 1) + own, return_index=True, return_inverse=True
-            )
-            if first.size > _MOST_KINDS:
+            own = np.unique(column)
+            if own.size > _MOST_KINDS:
                 return None
+            codes = np.searchsorted(own, column).astype(np.int16)
+            codes += own.size * kinds.astype(np.int16)
+            is_there = np.bincount(codes, minlength=n_kinds * own.size) > 0
+            n_kinds = int(is_there.sum())
+            if n_kinds > _MOST_KINDS:
+                return None
+            kinds = (np.cumsum(is_there) - 1).astype(np.int8)[codes]
+    first = np.array([np.argmax(kinds == kind) for kind in range(n_kinds)], dtype=np.intp)
     return first, kinds
 
 
 def tabulated_constants(
     function: ScalarFunction,
     data: Mapping[Variable, NDArray],
-    kinds: tuple[NDArray[np.intp], NDArray[np.intp]],
+    kinds: tuple[NDArray[np.intp], NDArray[np.int8]],
     center: NDArray[np.float64],
     lengths: NDArray[np.float64],
     radii: Sequence[float],
@@ -87,18 +93,34 @@ def tabulated_constants(
     first, kind = kinds
     reach = max(radii) * lengths
     edges = _edges(center, float((center - reach).min()), float((center + reach).max()))
-    n_cells = edges.size - 1
+    del reach
     table = _largest_of_runs(_of_cells(function, data, first, edges, len(center)))
     constants = np.empty((len(radii), len(center)))
-    for r, radius in enumerate(radii):
-        low = np.searchsorted(edges, center - radius * lengths, side="right") - 1
-        high = np.searchsorted(edges, center + radius * lengths, side="left") - 1
-        low, high = np.clip(low, 0, n_cells - 1), np.clip(high, 0, n_cells - 1)
-        high = np.maximum(low, high)
-        level = np.log2(high - low + 1).astype(np.intp)
-        runs = np.maximum(table[level, kind, low], table[level, kind, high + 1 - 2**level])
-        constants[r] = runs * lengths**3
-    return np.where(lengths == 0.0, 0.0, constants)
+    for start in range(0, len(center), _ROWS):
+        rows = slice(start, start + _ROWS)
+        for r, radius in enumerate(radii):
+            runs = _largest_within(table, edges, kind[rows], center[rows], radius * lengths[rows])
+            constants[r, rows] = runs * lengths[rows] ** 3
+    constants[:, lengths == 0.0] = 0.0
+    return constants
+
+
+def _largest_within(
+    table: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    kind: NDArray[np.int8],
+    center: NDArray[np.float64],
+    reach: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Largest bound of the cells that the predictor of a row may be in."""
+    last = edges.size - 2
+    low = np.clip(np.searchsorted(edges, center - reach, side="right") - 1, 0, last)
+    high = np.clip(np.searchsorted(edges, center + reach, side="left") - 1, low, last)
+    level = np.log2(high - low + 1).astype(np.intp)
+    runs: NDArray[np.float64] = np.maximum(
+        table[level, kind, low], table[level, kind, high + 1 - 2**level]
+    )
+    return runs
 
 
 def _edges(center: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
