@@ -206,9 +206,12 @@ def _window_moments(
     """Error of the mean and sample variance of `count` consecutive values from random starts."""
     if count >= values.size:
         return np.zeros(n_samples), np.zeros(n_samples)
-    centered = values - values.mean()
+    starts, mean = rng.integers(values.size, size=n_samples), values.mean()
+    if n_samples * count <= values.size:  # else running sums take less time and memory
+        seen = values[(starts[:, None] + np.arange(count)) % values.size] - mean
+        return seen.mean(axis=1), seen.var(axis=1, ddof=1) if count > 1 else np.zeros(n_samples)
+    centered = values - mean
     around = np.concatenate([centered, centered[: count - 1]])
-    starts = rng.integers(values.size, size=n_samples)
     means = _window_sums(around, starts, count) / count
     squares = _window_sums(around * around, starts, count)
     variances = (squares - count * means * means) / (count - 1)
