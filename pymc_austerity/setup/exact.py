@@ -43,16 +43,22 @@ _FEW_ROWS = 50.0
 _ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
-_SOME_ROWS = 20_000
-_MOST_ROWS = 2_000.0
-"""Expected rows, before directions are looked for, from which on a sequential test is cheaper."""
+_SOME_ROWS = 5_000
+_MOST_ROWS = 500.0
+"""Expected rows from which on a sequential test is cheaper."""
+_MOST_BY_DIRECTIONS = 4.0
+"""So many times as many are hopeless, even with directions."""
+_WORTH_WHILE = 2.0
+"""By how much directions must divide the expected rows of a default."""
 
 
 class NotExactError(ValueError):
     """Exact decisions are not possible, or not cheap; the message is half a sentence."""
 
 
-def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
+def exact_sampling(
+    problem: Problem, residuals: Residuals, anchor: Anchor, *, by_directions: bool = True
+) -> PoissonSampling:
     """Bound the rows about the anchor, and group them by their bounds; they are not stored yet.
 
     Parameters
@@ -62,6 +68,8 @@ def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> Po
     residuals : Residuals
         Row differences less their expansion of second order about the anchor.
     anchor : Anchor
+    by_directions : bool
+        Whether to look for directions of the data that save rows.
 
     Raises
     ------
@@ -70,7 +78,7 @@ def exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> Po
     """
     structure = _structure(problem, residuals)
     bounded = _bounded(problem, structure, anchor, problem.likelihood.arrays)
-    order, groups, pairs = bounded.grouped(problem.prepared.rng)
+    order, groups, pairs = bounded.grouped(problem.prepared.rng, by_directions=by_directions)
     rows = ArrayRows(residuals.arrays)
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
     sampling = PoissonSampling(
@@ -97,14 +105,18 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
     structure, arrays = _structure(problem, residuals), problem.likelihood.arrays
     if not are_cheap(_function(structure), arrays):
         raise NotExactError("their bounds take long (test='exact' has them)")
-    n_rows = problem.likelihood.n_rows
-    if n_rows > 2 * _SOME_ROWS:
-        chosen = np.sort(problem.prepared.rng.choice(n_rows, _SOME_ROWS, replace=False))
-        some = _bounded(problem, structure, anchor, [array[chosen] for array in arrays])
-        cost = n_rows / _SOME_ROWS * some.plain_cost(problem.prepared.rng)
-        if cost > _MOST_ROWS:
-            raise NotExactError(f"they would read about {cost:,.2g} rows")
-    return exact_sampling(problem, residuals, anchor)
+    n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
+    if n_rows <= _SOME_ROWS:
+        return exact_sampling(problem, residuals, anchor)
+    chosen = np.sort(rng.choice(n_rows, _SOME_ROWS, replace=False))
+    some = _bounded(problem, structure, anchor, [array[chosen] for array in arrays])
+    plain = n_rows / _SOME_ROWS * some.cost(rng, by_directions=False)
+    cost = plain
+    if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * _MOST_ROWS:
+        cost = min(plain, n_rows / _SOME_ROWS * some.cost(rng, by_directions=True))
+    if cost > _MOST_ROWS:
+        raise NotExactError(f"they would read about {cost:,.2g} rows")
+    return exact_sampling(problem, residuals, anchor, by_directions=plain > _WORTH_WHILE * cost)
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
@@ -202,25 +214,31 @@ class _BoundedRows:
             (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(_PAIRS)
         ]
 
-    def plain_cost(self, rng: np.random.Generator) -> float:
-        """Rows that decisions are expected to read, without directions."""
-        return expected_rows(self._plain()[1], self.pairs(rng))
+    def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
+        """Rows that decisions are expected to read."""
+        _, groups = self._by(_DIRECTIONS[1], rng) if by_directions else self._plain()
+        return expected_rows(groups, self.pairs(rng))
 
-    def grouped(self, rng: np.random.Generator) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
+    def grouped(
+        self, rng: np.random.Generator, *, by_directions: bool = True
+    ) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
         """Groups by constants; by directions, too, where these save more rows than groups cost."""
         pairs, best = self.pairs(rng), self._plain()
         least = _cost(best[1], pairs)
-        if self.rows.is_single and least > _FEW_ROWS:
-            whitened, usual = self.rows.gradients(), self.constants[len(self.radii) // 2]
-            weights = np.where(np.isfinite(usual), usual, 0.0)
+        if by_directions and self.rows.is_single and least > _FEW_ROWS:
             for n in _DIRECTIONS:
-                directions = nearest_directions(whitened, weights, n, rng)
-                found = group_rows(self.constants, self.radii, directions)
+                found = self._by(n, rng)
                 cost = _cost(found[1], pairs)
                 if cost > least:
                     break
                 best, least = found, cost
         return *best, pairs
+
+    def _by(self, n_directions: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Groups]:
+        usual = self.constants[len(self.radii) // 2]
+        weights = np.where(np.isfinite(usual), usual, 0.0)
+        directions = nearest_directions(self.rows.gradients(), weights, n_directions, rng)
+        return group_rows(self.constants, self.radii, directions)
 
     def _plain(self) -> tuple[NDArray[np.intp], Groups]:
         n_rows = self.constants.shape[1]
