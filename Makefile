@@ -99,9 +99,9 @@ $(PEERS_READY): $(READY)
 	@echo "Installing the other samplers into $(VENV) ..."
 	@$(INSTALL) --editable '.[peers]'
 	@touch $@
+
 # Its requirements (TensorFlow) go with no others.
 .venv-pymhss/.ready: examples/benchmarks/pymhss/requirements.txt
 	@test -x .venv-pymhss/bin/python || $(PYTHON) -m venv .venv-pymhss
 	@.venv-pymhss/bin/python -m pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
-

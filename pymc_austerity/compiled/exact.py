@@ -10,15 +10,15 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
+from pymc_austerity.compiled.calls import call_on_rows, integers, reals
 from pymc_austerity.compiled.parts import part
+from pymc_austerity.compiled.survey import announce
 from pymc_austerity.exact.select import group_rates
 from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
 
 __all__ = ["ACCEPTED", "REJECTED", "VIOLATED", "ExactDecisions", "decide_exactly"]
 
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
-_LINE = 64
 
 
 class ExactDecisions(NamedTuple):
@@ -111,11 +111,7 @@ def _select(
         g = min(low, last)
         row = starts[g] + np.int64(place * (starts[g + 1] - starts[g]))
         rows[k], bounds[k] = row, bounds_of_groups[g]
-        for a in range(its.n_arrays):
-            n_bytes = places[2 * a + 1]
-            start = places[2 * a] + row * n_bytes
-            for line in range(start, start + n_bytes, _LINE):
-                prefetch(line)
+        announce(places, its.n_arrays, row, 1)
 
 
 @part(types.void)

@@ -14,7 +14,16 @@ from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, real
 from pymc_austerity.compiled.parts import part
 from pymc_austerity.strata import Strata
 
-__all__ = ["CompiledRows", "Survey", "begin", "estimate", "new_survey", "plan_further", "see"]
+__all__ = [
+    "CompiledRows",
+    "Survey",
+    "announce",
+    "begin",
+    "estimate",
+    "new_survey",
+    "plan_further",
+    "see",
+]
 
 _AT_ONCE = 8_192
 _FEWEST_NEW_ROWS = 2
@@ -147,13 +156,14 @@ def see(rows: CompiledRows, survey: Survey) -> None:
     sizes, offsets, batch = integers(rows.sizes), integers(rows.offsets), integers(survey.rows)
     positions, _, new = _counters(survey)
     owners, lengths = integers(survey.owners), integers(survey.lengths)
+    places = integers(rows.places)
     n, k, last = 0, 0, rows.n_strata - 1
     for h in range(rows.n_strata):
         left = new[h]
         while left > 0 or (h == last and n > 0):
             taken = min(left, survey.most - n)
             at = positions[h]
-            _announce(rows, offsets[h] + at, min(taken, _ANNOUNCED))
+            announce(places, rows.n_arrays, offsets[h] + at, min(taken, _ANNOUNCED))
             for j in range(n, n + taken):
                 batch[j] = offsets[h] + at
                 at += 1
@@ -169,10 +179,9 @@ def see(rows: CompiledRows, survey: Survey) -> None:
 
 
 @part(types.void)
-def _announce(rows: CompiledRows, first: int, n_rows: int) -> None:
+def announce(places: Any, n_arrays: int, first: int, n_rows: int) -> None:
     """Ask for rows that will be read: their places in memory are far apart."""
-    places = integers(rows.places)
-    for k in range(rows.n_arrays):
+    for k in range(n_arrays):
         n_bytes = places[2 * k + 1]
         start = places[2 * k] + first * n_bytes
         for line in range(start, start + n_rows * n_bytes, _LINE):

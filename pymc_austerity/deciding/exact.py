@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from pymc_austerity.deciding.decider import IMPOSSIBLE
 from pymc_austerity.deciding.inflation import Inflation
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import EXACT, Settings
+from pymc_austerity.exact import ExactDecision, FireflyDecision
 from pymc_austerity.sequential import Decision, TestDescription
 
 __all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
@@ -36,9 +37,9 @@ class AnyLogRatio(Protocol):
 
 @dataclass(frozen=True)
 class ExactTest:
-    """Stands for exact decisions where a sequential test has its name and settings."""
+    """Stands for decisions that are exact where a sequential test has its name and settings."""
 
-    description: ClassVar[TestDescription] = EXACT
+    description: TestDescription = EXACT
 
 
 @dataclass
@@ -74,7 +75,7 @@ class ExactDecider:
         What changes while a chain runs.
     """
 
-    test: Any = ExactTest()
+    test = ExactTest()
     plan = None
     worst_case = None
     schedule = None
@@ -125,13 +126,24 @@ class ExactDecider:
         tuning : bool
             Whether the tuning phase lasts, in which the inflation is chosen.
         """
-        target, state = self.target, self.state
-        log_known = log_ratio + target.exact_part(proposed, current)
+        log_known = log_ratio + self.target.exact_part(proposed, current)
         if not math.isfinite(log_known):
             return IMPOSSIBLE
-        log_known += target.expansion(proposed, current)
-        inflation = state.inflation.value
-        made = self.sampling.decide(proposed, current, log_known, inflation, rng)
-        if tuning:
-            state.inflation = state.inflation.after(made.ratios, made.n_rows_used, made.log_ratio)
+        log_known += self.target.expansion(proposed, current)
+        made = self._on_rows(proposed, current, log_known, rng, tuning=tuning)
         return Decision(made.accept, made.n_rows_used, 1, 0.0, math.nan, True)
+
+    def _on_rows(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> ExactDecision | FireflyDecision:
+        known = self.state.inflation
+        made = self.sampling.decide(proposed, current, log_known, known.value, rng)
+        if tuning:
+            self.state.inflation = known.after(made.ratios, made.n_rows_used, made.log_ratio)
+        return made

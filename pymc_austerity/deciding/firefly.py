@@ -1,26 +1,13 @@
 """Decisions of Firefly Monte Carlo, of one chain after the other."""
 
-import math
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.decider import IMPOSSIBLE
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.exact import ExactDecider, ExactTest
 from pymc_austerity.deciding.settings import FIREFLY
-from pymc_austerity.sequential import Decision, TestDescription
+from pymc_austerity.exact import FireflyDecision
 
 __all__ = ["FireflyDecider"]
-
-
-class FireflyTest:
-    """Stands for fireflies where a sequential test has its name and settings."""
-
-    description: ClassVar[TestDescription] = FIREFLY
-
-    def __repr__(self) -> str:
-        return "FireflyTest()"
 
 
 class FireflyDecider(ExactDecider):
@@ -34,31 +21,25 @@ class FireflyDecider(ExactDecider):
     Attributes
     ----------
     n_bright : int
-        Rows that were bright at the last decision.
+        Rows that were bright when rows were last read.
     """
 
-    test = FireflyTest()
+    test = ExactTest(FIREFLY)
     n_bright = 0
 
     def stop_tuning(self) -> str:
         """Nothing was chosen."""
         return ""
 
-    def decide(
+    def _on_rows(
         self,
         proposed: NDArray,
         current: NDArray,
-        log_ratio: float,
+        log_known: float,
         rng: np.random.Generator,
         *,
-        tuning: bool = False,
-    ) -> Decision:
-        """Accept or reject a proposal: see `ExactDecider.decide`."""
-        self.n_bright = 0
-        log_known = log_ratio + self.target.exact_part(proposed, current)
-        if not math.isfinite(log_known):
-            return IMPOSSIBLE
-        log_known += self.target.expansion(proposed, current)
+        tuning: bool,
+    ) -> FireflyDecision:
         made = self.sampling.decide_by_fireflies(proposed, current, log_known, rng)
         self.n_bright = made.n_bright
-        return Decision(made.accept, made.n_rows_used, 1, 0.0, math.nan, True)
+        return made

@@ -101,7 +101,7 @@ def decide(
     arXiv 2407.19602.
     """
     rows, bounds = select_rows(u, v, inflation, groups, rng)
-    found = residuals(rows) if rows.size else np.empty(0)
+    found = residuals(rows)
     weight, violated = log_weight(found, bounds, rng)
     n_read = rows.size - bounds.size
     if violated >= 0:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.exact.decide import BoundViolatedError
 from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import rows_of
-from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
+from pymc_austerity.exact.thin import first_violation
 
 __all__ = ["FireflyDecision", "bounds_at", "decide_by_fireflies"]
 
@@ -111,7 +111,7 @@ def bounds_at(u: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
 
     :math:`c_g x_g^3 / 6`, where :math:`x_g` is the largest :math:`|n \cdot u|` over the
     directions n of the group, and :math:`c_g` grows without jumps between the constants of the
-    balls: a jump would be a barrier for the chain, which remembers bounds by bright rows.
+    balls: at a jump bright rows would hold the chain back.
 
     Parameters
     ----------
@@ -168,8 +168,7 @@ def _bounded(
     remainders: NDArray[np.float64], bounds: NDArray[np.float64], rows: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Remainders between their bounds, which they exceed by rounding at most."""
-    within = abs(remainders) <= bounds * (1.0 + RELATIVE) + ABSOLUTE
-    if not within.all():
-        k = int(np.argmin(within))
+    k = first_violation(remainders, bounds)
+    if k >= 0:
         raise BoundViolatedError(int(rows[k]), float(remainders[k]), float(bounds[k]))
     return np.clip(remainders, -bounds, bounds)

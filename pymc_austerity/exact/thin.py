@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "log_weight"]
+__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "first_violation", "log_weight"]
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Rounding beyond a bound that is not taken for a violation."""
@@ -25,6 +25,12 @@ class Weight(NamedTuple):
 
     log_weight: float
     violated: int = -1
+
+
+def first_violation(residuals: NDArray[np.float64], bounds: NDArray[np.float64]) -> int:
+    """Position of the first residual above its bound by more than rounding, -1 for none."""
+    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + ABSOLUTE
+    return -1 if within.all() else int(np.argmin(within))
 
 
 def log_weight(
@@ -55,9 +61,9 @@ def log_weight(
     if not bounds.size:
         return Weight(total)
     residuals = residuals[n_read:]
-    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + ABSOLUTE
-    if not within.all():
-        return Weight(-math.inf, n_read + int(np.argmin(within)))
+    violated = first_violation(residuals, bounds)
+    if violated >= 0:
+        return Weight(-math.inf, n_read + violated)
     residuals = np.clip(residuals, -bounds, bounds)
     phi = bounds - np.maximum(0.0, residuals)
     kept = rng.random(bounds.size) * bounds < phi

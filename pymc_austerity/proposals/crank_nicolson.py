@@ -13,9 +13,9 @@ from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome
 
-State = TypeVar("State")
-
 __all__ = ["CrankNicolsonProposal", "FixedSize"]
+
+_State = TypeVar("_State")
 
 
 class FixedSize:
@@ -34,11 +34,11 @@ class FixedSize:
             "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
         )
 
-    def tune(self, state: State, outcome: Outcome) -> State:
+    def tune(self, state: _State, outcome: Outcome) -> _State:
         """Nothing to learn."""
         return state
 
-    def freeze(self, state: State) -> State:
+    def freeze(self, state: _State) -> _State:
         """Nothing to freeze."""
         return state
 

@@ -49,6 +49,7 @@ __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 _MOST_ENTRIES = 300
 _PILOT_PAIRS = 8
 _PAIRS_TO_CHECK = 4
+_BOUNDING = "bounding what rows can change"
 
 
 class Plan(NamedTuple):
@@ -100,55 +101,64 @@ def control_variate_plan(
     except underivable:
         return NoPlan("an operation of the likelihood has no second derivative")
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
-    if settings.decides_exactly or settings.may_decide_exactly:
-        say("bounding what rows can change")
+    about = _About(residuals, modes.anchor, where, problem, settings, say)
     if settings.decides_exactly:
-        return _exact(residuals, modes.anchor, where, problem, settings)
-    if settings.may_decide_exactly:
-        return _cheaper(residuals, modes.anchor, where, problem, settings, say)
-    return _sequential(residuals, modes.anchor, where, problem, settings, say)
+        return _exact(about)
+    return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
 
 
-def _cheaper(
-    residuals: Residuals,
-    anchor: Anchor,
-    where: str,
-    problem: Problem,
-    settings: Settings,
-    say: Say,
-) -> Plan:
+class _About(NamedTuple):
+    """What a plan is made of: rows, expanded about an anchor, and where that is, in words."""
+
+    residuals: Residuals
+    anchor: Anchor
+    where: str
+    problem: Problem
+    settings: Settings
+    say: Say
+
+    def plan(
+        self,
+        function: RowFunction,
+        source: RowSource,
+        sampling: Sampling | PoissonSampling,
+        summary: str,
+    ) -> Plan:
+        """The plan for rows that are stored and sampled in some way."""
+        summary = f"control variates of order {self.anchor.order} about {self.where}; {summary}"
+        modes = normal_approximations(Modes(self.anchor))
+        as_what = self.residuals.compiled_as
+        return Plan(function, source, sampling, self.anchor, summary, as_what, modes)
+
+
+def _cheaper(about: _About) -> Plan:
     """Exact decisions, unless a sequential test sees fewer rows at its first look."""
+    about.say(_BOUNDING)
     try:
-        exact = cheap_exact_sampling(problem, residuals, anchor)
+        exact = cheap_exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
-        plan = _sequential(residuals, anchor, where, problem, settings, say)
+        plan = _sequential(about)
         return plan._replace(summary=f"{plan.summary}; no exact decisions because {reason}")
     rows = exact.expected_rows
     if rows <= FEWEST_FIRST_ROWS:
-        return _plan_of(exact, residuals, anchor, where, f"fewer than {FEWEST_FIRST_ROWS}")
-    plan = _sequential(residuals, anchor, where, problem, settings, say)
+        return _plan_of(exact, about, f"fewer than {FEWEST_FIRST_ROWS}")
+    plan = _sequential(about)
     assert not isinstance(plan.sampling, PoissonSampling)
     n_first = plan.sampling.strata.n_first
     if rows <= n_first:
-        return _plan_of(exact, residuals, anchor, where, f"fewer than {n_first:,}")
+        return _plan_of(exact, about, f"fewer than {n_first:,}")
     return plan._replace(
         summary=f"{plan.summary} (exact decisions are expected to read {_rounded(rows)})"
     )
 
 
-def _sequential(
-    residuals: Residuals,
-    anchor: Anchor,
-    where: str,
-    problem: Problem,
-    settings: Settings,
-    say: Say,
-) -> Plan:
-    say("measuring the influence of the rows")
+def _sequential(about: _About) -> Plan:
+    about.say("measuring the influence of the rows")
+    settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        return _stratified(residuals, anchor, where, problem, settings)
+        return _stratified(about)
     _refuse_too_few_for_strata(settings)
-    return _uniform(residuals, anchor, where, problem, settings)
+    return _uniform(about)
 
 
 def _modes(
@@ -186,30 +196,27 @@ def _impossible(problem: Problem) -> str:
     return ""
 
 
-def _exact(
-    residuals: Residuals, anchor: Anchor, where: str, problem: Problem, settings: Settings
-) -> Plan:
+def _exact(about: _About) -> Plan:
+    about.say(_BOUNDING)
     try:
-        sampling = exact_sampling(problem, residuals, anchor)
+        sampling = exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
         raise SettingError(
-            f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
-            "which takes a sequential test there."
+            f"{about.settings.who_decides_exactly} is not possible because {reason}: use "
+            "AusterityMH(), which takes a sequential test there."
         ) from None
-    return _plan_of(sampling, residuals, anchor, where)
+    return _plan_of(sampling, about)
 
 
-def _plan_of(
-    sampling: PoissonSampling, residuals: Residuals, anchor: Anchor, where: str, why: str = ""
-) -> Plan:
-    sampling = stored(sampling, residuals)
-    source, function = sampling.source, sampling.function
+def _plan_of(sampling: PoissonSampling, about: _About, why: str = "") -> Plan:
+    sampling = stored(sampling, about.residuals)
+    source = sampling.source
     summary = (
-        f"control variates of order {anchor.order} about {where}; exact decisions, expected to "
-        f"read {_rounded(sampling.expected_rows)} of {source.n_rows:,} rows"
+        f"exact decisions, expected to read {_rounded(sampling.expected_rows)} of "
+        f"{source.n_rows:,} rows"
     )
     summary += f", {why} at the first look of a sequential test" if why else ""
-    return Plan(function, source, sampling, anchor, summary, residuals.compiled_as, _about(anchor))
+    return about.plan(sampling.function, source, sampling, summary)
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:
@@ -220,32 +227,19 @@ def _rounded(rows: float) -> str:
     return f"{rows:,.0f}" if rows >= 10.0 else f"{rows:.1g}"
 
 
-def _uniform(
-    residuals: Residuals,
-    anchor: Anchor,
-    where: str,
-    problem: Problem,
-    settings: Settings,
-) -> Plan:
-    order = problem.prepared.rng.permutation(problem.likelihood.n_rows)
-    function, arrays, compiled_as, _ = residuals
-    source = SharedRows(arrays, order)
+def _uniform(about: _About) -> Plan:
+    problem, settings = about.problem, about.settings
+    function, arrays, _, _ = about.residuals
+    source = SharedRows(arrays, problem.prepared.rng.permutation(problem.likelihood.n_rows))
     sampling, summary = uniform_sampling(function, source, settings, of_residuals=True)
-    summary = f"control variates of order {anchor.order} about {where}; {summary}"
     if settings.by_influence:
         summary += ", too few for strata"
-    return Plan(function, source, sampling, anchor, summary, compiled_as, _about(anchor))
+    return about.plan(function, source, sampling, summary)
 
 
-def _stratified(
-    residuals: Residuals,
-    anchor: Anchor,
-    where: str,
-    problem: Problem,
-    settings: Settings,
-) -> Plan:
-    rng, dtype = problem.prepared.rng, problem.start.dtype
-    function, arrays, compiled_as, _ = residuals
+def _stratified(about: _About) -> Plan:
+    anchor, rng, dtype = about.anchor, about.problem.prepared.rng, about.problem.start.dtype
+    function, arrays, _, _ = about.residuals
     rows = ArrayRows(arrays)
     pairs = [
         (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))
@@ -253,22 +247,17 @@ def _stratified(
     ]
     scores = influence_scores(function, pairs, rows)
     checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
-    order, strata, n_take_all = stratify(scores, checked, settings, rng)
+    order, strata, n_take_all = stratify(scores, checked, about.settings, rng)
     source = SharedRows(arrays, order)
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
     always = f" ({n_take_all:,} of them always)" if n_take_all else ""
     summary = (
-        f"control variates of order {anchor.order} about {where}; {rows.n_rows:,} rows sampled by "
-        f"influence in {strata.sizes.size} strata, {int(strata.first_counts.sum()):,} at the first "
-        f"look{always}"
+        f"{rows.n_rows:,} rows sampled by influence in {strata.sizes.size} strata, "
+        f"{int(strata.first_counts.sum()):,} at the first look{always}"
     )
-    return Plan(function, source, sampling, anchor, summary, compiled_as, _about(anchor))
-
-
-def _about(anchor: Anchor) -> tuple[GaussianApproximation, ...]:
-    return normal_approximations(Modes(anchor))
+    return about.plan(function, source, sampling, summary)
 
 
 def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:

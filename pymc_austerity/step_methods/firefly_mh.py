@@ -7,6 +7,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
@@ -23,8 +24,9 @@ class FireflyMH(AusterityMH):
     leaves. It is bright with probability :math:`1 - B_i / L_i`, and proposals are decided on given
     which rows are bright; dark ones are not read. Rows glow anew at every step.
 
-    For models whose rows have such bounds; the same as for ``AusterityMH(test="exact")``, which
-    accepts more of the same proposals, as nothing it draws depends on where the chain is.
+    For models whose rows have such bounds, the same as for ``AusterityMH(test="exact")``. That
+    accepts more of the same proposals: its rows are drawn by bounds of both points, bright ones by
+    bounds at the current point, which hold the chain back.
 
     Parameters
     ----------
@@ -72,6 +74,7 @@ class FireflyMH(AusterityMH):
 
     name = "firefly_mh"
     stats_dtypes_shapes = STATISTICS | {"n_bright": (np.int64, [])}
+    decider: FireflyDecider
 
     def __init__(
         self,
@@ -110,6 +113,6 @@ class FireflyMH(AusterityMH):
         )
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
+        self.decider.n_bright = 0  # where rows are not read
         following, statistics = super()._transition(current)
-        n_bright: int = getattr(self.decider, "n_bright")  # noqa: B009
-        return following, statistics | {"n_bright": n_bright}
+        return following, statistics | {"n_bright": self.decider.n_bright}
