@@ -25,7 +25,7 @@ from pymc_austerity.sequential import (
     StudentTTest,
     WangTsiatisTest,
 )
-from pymc_austerity.step_methods import AusterityMH, FireflyMH
+from pymc_austerity.step_methods import AusterityMH, FireflyMH, GroupedMH
 from pymc_austerity.variable_selection import ReversibleJumpProposal
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "DataError",
     "EmpiricalBernsteinTest",
     "FireflyMH",
+    "GroupedMH",
     "HoeffdingTest",
     "LangevinProposal",
     "NotRowwiseError",

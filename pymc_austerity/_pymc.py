@@ -21,7 +21,7 @@ from pymc.distributions.shape_utils import change_dist_size, implicit_size_from_
 from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
-from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements, rewrite_pregrad
+from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
 from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
@@ -133,9 +133,12 @@ def stabilized(graph: Variable) -> Variable:
     """Rewrite ``log(sigmoid)`` and the like into stable forms, before derivatives are taken.
 
     PyMC's own preparation canonicalizes first, which hides ``log1p(-sigmoid(x))`` from the rule
-    that knows it: its derivative is then NaN for large x.
+    that knows it: its derivative is then NaN for large x. One of PyTensor's rules is left out: it
+    asks for shapes that such a graph does not have, and logs an error.
     """
-    return rewrite_pregrad(rewrite_graph(graph, include=("stabilize",)))
+    stable = rewrite_graph(graph, include=("stabilize",))
+    exclude = ("local_adv_sub1_adv_inc_sub1",)
+    return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=exclude)
 
 
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:

@@ -7,7 +7,7 @@ from pymc_austerity.exact.expected import expected_rows
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import Groups, group_rows
 from pymc_austerity.exact.select import SelectedRows, group_rates, select_rows
-from pymc_austerity.exact.thin import Weight, log_weight
+from pymc_austerity.exact.thin import Weight, first_violation, log_weight, thinned
 
 __all__ = [
     "BoundViolatedError",
@@ -22,6 +22,7 @@ __all__ = [
     "decide",
     "decide_by_fireflies",
     "expected_rows",
+    "first_violation",
     "group_rates",
     "group_rows",
     "largest_change",
@@ -29,4 +30,5 @@ __all__ = [
     "log_weight",
     "nearest_directions",
     "select_rows",
+    "thinned",
 ]

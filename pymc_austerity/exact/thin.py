@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "first_violation", "log_weight"]
+__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "first_violation", "log_weight", "thinned"]
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Rounding beyond a bound that is not taken for a violation."""
@@ -64,9 +64,23 @@ def log_weight(
     violated = first_violation(residuals, bounds)
     if violated >= 0:
         return Weight(-math.inf, n_read + violated)
+    return Weight(total + float(thinned(residuals, bounds, rng).sum()))
+
+
+def thinned(
+    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """What each candidate adds to the log weight, 0 for those that are not kept.
+
+    Parameters
+    ----------
+    residuals, bounds : float array, shape (m,)
+        Of the candidates, nats.
+    rng : numpy.random.Generator
+        Gives one uniform number for each.
+    """
     residuals = np.clip(residuals, -bounds, bounds)
     phi = bounds - np.maximum(0.0, residuals)
     kept = rng.random(bounds.size) * bounds < phi
-    phi, residuals = phi[kept], residuals[kept]
-    with np.errstate(divide="ignore"):
-        return Weight(total + float(np.log1p(residuals / phi).sum()))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(kept, np.log1p(residuals / phi), 0.0)

@@ -21,9 +21,17 @@ from pymc_austerity.model.predictors import (
     PredictorDerivatives,
     RowStructure,
     Single,
+    data_reader,
     design_function,
     find_predictors,
     predictor_derivatives,
+)
+from pymc_austerity.model.prior_terms import (
+    LevelTerms,
+    NotByLevelError,
+    PartialDerivatives,
+    level_terms,
+    partial_exact,
 )
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
@@ -50,6 +58,9 @@ __all__ = [
     "Gathered",
     "GatheredRows",
     "Kernel",
+    "LevelTerms",
+    "NotByLevelError",
+    "PartialDerivatives",
     "Predictor",
     "PredictorDerivatives",
     "RowFunction",
@@ -64,12 +75,15 @@ __all__ = [
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
+    "data_reader",
     "density_kernel_of",
     "design_function",
     "explain",
     "find_blocks",
     "find_predictors",
     "kernel_of",
+    "level_terms",
+    "partial_exact",
     "predictor_derivatives",
     "row_length_deterministics",
     "split_log_density",

@@ -73,6 +73,8 @@ class RowLikelihood:
         Its value variables.
     exact : scalar variable
         Priors with Jacobians, potentials, and observed variables that are not subsampled.
+    exact_terms : tuple of variables
+        What `exact` is the sum of, entry by entry.
     rows : variable, shape (m,)
         Log-likelihoods of the m rows whose data are given for the placeholders.
     full : variable, shape (n_rows,)
@@ -94,6 +96,7 @@ class RowLikelihood:
     model: pm.Model
     value_vars: tuple[Variable, ...]
     exact: Variable
+    exact_terms: tuple[Variable, ...]
     rows: Variable
     full: Variable
     leaves: tuple[RowLeaf, ...]

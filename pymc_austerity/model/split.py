@@ -93,11 +93,13 @@ def split_log_density(
     rest = [term for term in terms if term not in chosen]
     full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
     exact = _sum([term.graph.sum() for term in rest] or [pt.constant(0.0)])
-    rows, full, exact = in_terms_of(model, whole, [rows, full, exact])
+    parts = [term.graph for term in rest]
+    rows, full, exact, *parts = in_terms_of(model, whole, [rows, full, exact, *parts])
     return RowLikelihood(
         model=model,
         value_vars=tuple(model.value_vars),
         exact=exact,
+        exact_terms=tuple(parts),
         rows=rows,
         full=full,
         leaves=tuple(cut.leaves),

@@ -121,11 +121,11 @@ def _size(variables: Sequence, point: Mapping[str, NDArray]) -> int:
 
 
 class _Product(NamedTuple):
-    """Hessian times a direction, and all the directions that there are."""
+    """Hessian times a direction, and how many directions there are."""
 
     value: Any
     direction: Any
-    directions: NDArray
+    size: int
 
 
 def _derivatives(value: Any, theta: Any, size: int) -> tuple[list, _Product]:
@@ -135,18 +135,31 @@ def _derivatives(value: Any, theta: Any, size: int) -> tuple[list, _Product]:
     direction = theta.type("direction")
     product = grad((gradient * direction).sum(), theta, disconnected_inputs="ignore")
     product = (product + 0.0 * direction).astype("float64")  # a constant gets dimensions, too
-    every = np.eye(size, dtype=theta.dtype)
-    return [v.astype("float64") for v in (value, gradient)], _Product(product, direction, every)
+    return [v.astype("float64") for v in (value, gradient)], _Product(product, direction, size)
 
 
 def _hessian(
+    model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
+) -> Callable[..., NDArray]:
+    """The Hessian, compiled when it is asked for first: not every use of a gradient needs it."""
+    made: list[Callable[..., NDArray]] = []
+
+    def hessian(*arguments: NDArray) -> NDArray:
+        if not made:
+            made.append(_compiled_hessian(model, inputs, product, compile_kwargs))
+        return made[0](*arguments)
+
+    return hessian
+
+
+def _compiled_hessian(
     model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
 ) -> Callable[..., NDArray]:
     """All directions at once in NumPy, or else one after the other in numba.
 
     At once, what does not depend on the direction is computed once, the rest by matrix products.
     """
-    value, direction, every = product
+    value, direction, size = product
     directions = matrix("directions", dtype=direction.dtype)
     try:
         at_once = vectorize_graph(value, {direction: directions})
@@ -155,9 +168,11 @@ def _hessian(
     else:
         function = interpreted(model, [directions, *inputs], [at_once])
     if function is not None:
-        return lambda *arguments: function(every, *arguments)[0]
+        return lambda *arguments: function(np.eye(size, dtype=direction.dtype), *arguments)[0]
     one = compiled(model, [direction, *inputs], value, compile_kwargs)
-    return lambda *arguments: np.stack([one(along, *arguments) for along in every])
+    return lambda *arguments: np.stack(
+        [one(along, *arguments) for along in np.eye(size, dtype=direction.dtype)]
+    )
 
 
 def compile_residuals(

@@ -1,7 +1,7 @@
 """Where rows live and how they are drawn, knowing no model."""
 
 from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
-from pymc_austerity.rows.passes import ArrayRows, blocks_of, sum_over_rows
+from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of, sum_over_rows
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowDraw, RowSource, RowStream
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.strata import StratifiedWindows, strata_by_score
@@ -12,6 +12,7 @@ __all__ = [
     "ArrayRows",
     "Block",
     "FreshRows",
+    "ReorderedRows",
     "RowDraw",
     "RowSource",
     "RowStream",

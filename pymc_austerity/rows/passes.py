@@ -1,13 +1,14 @@
 """Passes over all rows, as sums over blocks."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
-__all__ = ["ArrayRows", "blocks_of", "sum_over_rows"]
+__all__ = ["ArrayRows", "ReorderedRows", "blocks_of", "sum_over_rows"]
 
 
 class ArrayRows:
@@ -30,6 +31,33 @@ class ArrayRows:
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Copies of the rows at the given positions."""
         return tuple([np.ascontiguousarray(array.take(indices, 0)) for array in self._arrays])
+
+
+@dataclass(frozen=True)
+class ReorderedRows:
+    """Rows in another order than that of their source.
+
+    Attributes
+    ----------
+    source : ArrayRows
+    order : int array, shape (n_rows,)
+    """
+
+    source: ArrayRows
+    order: NDArray[np.intp]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.order.size
+
+    def window(self, start: int, stop: int) -> Block:
+        """Copies of consecutive rows in this order."""
+        return self.source.take(self.order[start:stop])
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        """Copies of the rows at the given positions in this order."""
+        return self.source.take(self.order[indices])
 
 
 def blocks_of(source: RowSource) -> Iterator[Block]:

@@ -25,7 +25,7 @@ from pymc_austerity.model.bounds import (
     scalar_function,
     third_derivative_constants,
 )
-from pymc_austerity.rows import ArrayRows, Block, SharedRows
+from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
@@ -83,7 +83,7 @@ def exact_sampling(
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
     sampling = PoissonSampling(
         residuals.function,
-        _Ordered(rows, order),
+        ReorderedRows(rows, order),
         ArrayRows([order]),
         anchor.point,
         inverse_root,
@@ -127,24 +127,6 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
         source=SharedRows(residuals.arrays, order),
         numbers=SharedRows([order], np.arange(order.size)),
     )
-
-
-@dataclass(frozen=True)
-class _Ordered:
-    """Rows in another order than that of their source."""
-
-    source: ArrayRows
-    order: NDArray[np.intp]
-
-    @property
-    def n_rows(self) -> int:
-        return self.order.size
-
-    def window(self, start: int, stop: int) -> Block:
-        return self.source.take(self.order[start:stop])
-
-    def take(self, indices: NDArray[np.intp]) -> Block:
-        return self.source.take(self.order[indices])
 
 
 # ------------------------------------------------------------------ bounds

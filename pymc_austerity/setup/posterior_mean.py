@@ -2,8 +2,8 @@
 
 from pymc_austerity.deciding.choice import decider_of
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture
+from pymc_austerity.proposals.untouched import UntouchedMoves
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 

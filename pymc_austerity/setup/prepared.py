@@ -43,6 +43,8 @@ class PreparedModel:
         Source of the order of the rows and of what else set-up draws.
     targets : dict
         What was built from it, by the names of the variables, for step methods with equal settings.
+    problems : dict
+        The problems that were posed, by the names of the variables.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class PreparedModel:
         self.verified = verified
         self.rng = rng
         self.targets: dict[tuple[str, ...], Any] = {}
+        self.problems: dict[tuple[str, ...], Any] = {}
         self._shuffled: SharedRows | None = None
 
     def shuffled_rows(self) -> SharedRows:

@@ -125,16 +125,20 @@ class Problem:
 
 @collection_paused()
 def pose(prepared: PreparedModel, variables: Sequence, compile_kwargs: dict[str, Any]) -> Problem:
-    """The problem of a step method on some variables."""
+    """The problem of a step method on some variables; posed once."""
     model, point = prepared.likelihood.model, prepared.point
-    return Problem(
-        prepared,
-        variables,
-        make_shared_replacements(point, variables, model),
-        raveled(point, variables),
-        layout_of(variables, model, point),
-        compile_kwargs,
-    )
+    names = tuple(variable.name for variable in variables)
+    if names not in prepared.problems:
+        prepared.problems[names] = Problem(
+            prepared,
+            variables,
+            make_shared_replacements(point, variables, model),
+            raveled(point, variables),
+            layout_of(variables, model, point),
+            compile_kwargs,
+        )
+    known: Problem = prepared.problems[names]
+    return known
 
 
 def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]) -> Layout:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
-from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     ConditionalProposal,
@@ -18,6 +17,7 @@ from pymc_austerity.proposals import (
     RandomWalkProposal,
     try_proposal,
 )
+from pymc_austerity.proposals.untouched import UntouchedMoves
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
 from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused

@@ -1,5 +1,6 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
+import inspect
 import time
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
+from pymc_austerity.step_methods.grouped_mh import grouped_if_possible
 from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.metropolis import MetropolisStep
@@ -168,6 +170,10 @@ class AusterityMH(MetropolisStep):
         checked_choice("blocked", kwargs.get("blocked", True), (True, False))
         model = checked_model(kwargs.get("model"))
         variables = checked_variables(vars, model)
+        if cls is AusterityMH and set(kwargs) <= set(DEFAULTS):
+            grouped = grouped_if_possible(variables, kwargs, DEFAULTS)
+            if grouped is not None:
+                return grouped
         if kwargs.get("blocked") is False and len(variables) > 1:
             names = ("likelihood", "axis", "rng", "initial_point")
             settings = {name: kwargs[name] for name in names if name in kwargs}
@@ -249,3 +255,10 @@ class AusterityMH(MetropolisStep):
             compiled_as=self.target.compiled_as,
             blocks=built.about.blocks,
         )
+
+
+DEFAULTS = {
+    name: argument.default
+    for name, argument in inspect.signature(AusterityMH.__init__).parameters.items()
+    if argument.default is not argument.empty
+}

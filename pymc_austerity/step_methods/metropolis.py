@@ -14,9 +14,9 @@ from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
+from pymc_austerity.proposals.untouched import UntouchedMoves
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.surroundings import Alone, Surroundings

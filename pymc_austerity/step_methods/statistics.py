@@ -19,7 +19,8 @@ scaling            float64 size of the proposal
 test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
 ================== ======= ====================================================================
 
-`FireflyMH` has ``n_bright``, the number of bright rows, besides. With several steps per draw
+`FireflyMH` has ``n_bright``, the number of bright rows, besides; `GroupedMH` has ``accepted_``
+and ``n_rows_`` with the name of each block. With several steps per draw
 integers are sums, booleans hold for all the steps (``audited``: for any), the others are means.
 """
 
@@ -117,9 +118,13 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if len(decisions) == 1:
         return decisions[0]
-    return {
-        name: _OVER_STEPS[name]([decision[name] for decision in decisions]) for name in decisions[0]
-    }
+    return {name: _over_steps(name)([d[name] for d in decisions]) for name in decisions[0]}
+
+
+def _over_steps(name: str) -> Callable[[Sequence[Any]], Any]:
+    """What stands for several steps; blocks of variables have statistics of their own."""
+    known = _OVER_STEPS.get(name)
+    return known or (sum if name.startswith("n_rows_") else _mean)
 
 
 def of_transitions(

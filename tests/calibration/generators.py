@@ -11,6 +11,8 @@ N_ROWS, N_GROUPS = 1_000, 8
 _FIXED = np.random.default_rng(20140621)
 X = _FIXED.normal(size=(N_ROWS, 2))
 GROUP = np.arange(N_ROWS) % N_GROUPS
+N_LEVELS = 40
+LEVEL = _FIXED.integers(N_LEVELS, size=N_ROWS)
 
 
 def _draw_logistic(rng):
@@ -73,10 +75,27 @@ def _write_hierarchical(data):
     pm.Normal("observed", effects[data["group"]], 2.0, observed=data["y"])
 
 
+def _draw_levels(rng):
+    mu, tau, slope = rng.normal(), rng.gamma(4.0, 0.2), rng.normal()
+    effects = rng.normal(mu, tau, size=N_LEVELS)
+    eta = effects[LEVEL] + slope * X[:, 0]
+    y = rng.random(N_ROWS) < 1.0 / (1.0 + np.exp(-eta))
+    parameters = {"mu": mu, "tau": tau, "slope": slope, "effects": effects}
+    return parameters, {"level": LEVEL, "x": X[:, 0], "y": y.astype(np.int64)}
+
+
+def _write_levels(data):
+    mu, tau, slope = pm.Normal("mu"), pm.Gamma("tau", 4.0, 5.0), pm.Normal("slope")
+    effects = pm.Normal("effects", mu, tau, shape=N_LEVELS)
+    eta = effects[data["level"]] + slope * data["x"]
+    pm.Bernoulli("observed", logit_p=eta, observed=data["y"])
+
+
 GENERATORS = {
     "logistic regression": Generator(_draw_logistic, _write_logistic),
     "Poisson regression": Generator(_draw_poisson, _write_poisson),
     "normal regression with unknown scale": Generator(_draw_normal, _write_normal),
     "Student-t regression with unknown scale": Generator(_draw_student_t, _write_student_t),
     "hierarchical model": Generator(_draw_hierarchical, _write_hierarchical),
+    "many levels": Generator(_draw_levels, _write_levels),
 }

@@ -15,6 +15,7 @@ from pymc_austerity import (
     AusterityMH,
     CrankNicolsonProposal,
     FireflyMH,
+    GroupedMH,
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
@@ -46,11 +47,13 @@ class Subject:
     """A step method to be tested on a problem."""
 
     problem: Callable[[], Problem]
-    step: Callable[[], AusterityMH | AusterityGibbs]
+    step: Callable[[], AusterityMH | AusterityGibbs | GroupedMH]
     reversible: bool = True
 
 
-def kernel_of(problem: Problem, step: AusterityMH | AusterityGibbs, seed: int = 1) -> Kernel:
+def kernel_of(
+    problem: Problem, step: AusterityMH | AusterityGibbs | GroupedMH, seed: int = 1
+) -> Kernel:
     """One step, tuned and then frozen, as a function from point to point."""
     rng, model = np.random.default_rng(seed), problem.model
     start = model.initial_point()
@@ -102,6 +105,38 @@ def rates() -> Problem:
     shape = prior[0] + np.bincount(group, weights=y)
     scale = 1.0 / (prior[1] + np.bincount(group))
     return Problem(model, Target(lambda rng: np.log(rng.gamma(shape, scale)), _with_products))
+
+
+def many_rates() -> Problem:
+    """Poisson rates of thirty groups with a gamma prior whose own rate is unknown.
+
+    Given that, rates are gamma distributed; without them it has a density on a line.
+    """
+    rng, n_levels, shape = np.random.default_rng(5), 30, 2.0
+    group = rng.permutation(np.repeat(np.arange(n_levels), rng.integers(5, 40, size=n_levels)))
+    y = rng.poisson(rng.gamma(shape, 0.05, size=n_levels)[group])
+    with pm.Model() as model:
+        psi = pm.Gamma("psi", 3.0, 0.15)
+        rate = pm.Gamma("rate", shape, psi, shape=n_levels)
+        pm.Poisson("y", rate[group], observed=y)
+    events, sizes = np.bincount(group, weights=y), np.bincount(group)
+    logs = np.linspace(-2.0, 8.0, 20_000)  # of psi
+    log_density = stats.gamma(3.0, scale=1.0 / 0.15).logpdf(np.exp(logs)) + logs
+    for event, size in zip(events, sizes, strict=True):
+        log_density += shape * logs - (shape + event) * np.log(np.exp(logs) + size)
+    cumulative = np.cumsum(np.exp(log_density - log_density.max()))
+
+    def draw(rng: np.random.Generator) -> NDArray:
+        place = int(np.searchsorted(cumulative, rng.random() * cumulative[-1]))
+        log_psi = logs[place] + (rng.random() - 0.5) * (logs[1] - logs[0])
+        rates = rng.gamma(shape + events, 1.0 / (np.exp(log_psi) + sizes))
+        return np.concatenate([[log_psi], np.log(rates)])
+
+    def statistics(points: NDArray) -> NDArray:
+        rates = points[:, 1:]
+        return np.column_stack([points[:, :6], points[:, :1] * rates[:, :3], rates.std(axis=1)])
+
+    return Problem(model, Target(draw, statistics))
 
 
 def stretched(point: NDArray, rng: np.random.Generator) -> tuple[NDArray, float]:
@@ -244,6 +279,7 @@ SUBJECTS = {
         rates, lambda: FireflyMH(proposal=CrankNicolsonProposal(0.7))
     ),
     "fireflies, random walk": Subject(rates, lambda: FireflyMH(proposal=RandomWalkProposal())),
+    "levels": Subject(many_rates, GroupedMH, reversible=False),
     "unit vector": Subject(unit_vector, _exact(StiefelProposal())),
     "orthogonal matrix": Subject(rotation_or_reflection, _exact(StiefelProposal())),
     "reversible jump": Subject(

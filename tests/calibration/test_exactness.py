@@ -17,6 +17,7 @@ QUICK = (
     "random walk",
     "a user's function",
     "mixture, Poisson rows",
+    "levels",
     "Gibbs, systematic scan",
 )
 

@@ -1,4 +1,4 @@
-"""Ranks of parameters among posterior draws are uniform over the prior, on five models.
+"""Ranks of parameters among posterior draws are uniform over the prior, on six models.
 
 The probability that a correct sampler fails any of these tests is at most 0.1 %, shared among all
 the parameters of all the models.
@@ -19,6 +19,7 @@ _N_PARAMETERS = {
     "normal regression with unknown scale": 3,
     "Student-t regression with unknown scale": 3,
     "hierarchical model": 10,
+    "many levels": 43,
 }
 LEVEL = FALSE_ALARM / sum(_N_PARAMETERS.values())
 

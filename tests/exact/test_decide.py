@@ -137,8 +137,10 @@ class TestDecide:
 
     def test_zero_bounds_read_nothing(self):
         _, groups = group_rows(np.zeros((1, 10)), np.array([5.0]))
-        decision = decide(np.empty, np.zeros(2), np.ones(2), 0.0, groups, np.random.default_rng(0))
-        assert decision[:2] == (True, 0)
+        nothing = decide(
+            np.zeros_like, np.zeros(2), np.ones(2), 0.0, groups, np.random.default_rng(0)
+        )
+        assert nothing[:2] == (True, 0)
 
 
 class TestCost:

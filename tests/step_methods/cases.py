@@ -11,13 +11,20 @@ from pymc_austerity import (
     AusterityGibbs,
     AusterityMH,
     FireflyMH,
+    GroupedMH,
     LangevinProposal,
     ReversibleJumpProposal,
     StiefelProposal,
 )
 from tests.gibbs.fields import triples_field
 from tests.proposals.special_models import regression, rotated_rows
-from tests.step_methods.models import groups, normal_mean, normal_regression, switch_point
+from tests.step_methods.models import (
+    groups,
+    many_levels,
+    normal_mean,
+    normal_regression,
+    switch_point,
+)
 
 PAPER = {"control_variates": None, "batch_size": 100, "epsilon": 0.05}
 
@@ -62,6 +69,7 @@ CASES = METROPOLIS | {
     "langevin": Case(normal_regression, lambda: AusterityMH(proposal=LangevinProposal())),
     "exact": Case(normal_regression, lambda: AusterityMH(test="exact"), "spawn"),
     "firefly": Case(normal_regression, FireflyMH),
+    "levels": Case(many_levels, GroupedMH, "forkserver"),
     "max_error": Case(
         normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": None, "max_error": 0.01})
     ),

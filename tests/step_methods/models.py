@@ -60,3 +60,17 @@ def groups(n_rows=N_ROWS, seed=5):
         effect = pm.Normal("effect", 0.0, spread, shape=5)
         pm.Normal("y", effect[group], 1.0, observed=rng.normal(np.linspace(-1, 1, 5)[group]))
     return model
+
+
+def many_levels(n_rows=4_000, n_levels=40, seed=6):
+    """A logistic regression with groups, and a coefficient beside them."""
+    rng = np.random.default_rng(seed)
+    group, x = rng.integers(0, n_levels, size=n_rows), rng.normal(size=n_rows)
+    eta = rng.normal(0.3, 0.8, size=n_levels)[group] + 0.5 * x
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
+        a = pm.Normal("a", mu, tau, shape=n_levels)
+        b = pm.Normal("b")
+        y = (rng.random(n_rows) < 1.0 / (1.0 + np.exp(-eta))).astype(np.int64)
+        pm.Bernoulli("y", logit_p=a[group] + b * x, observed=y)
+    return model

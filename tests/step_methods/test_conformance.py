@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pymc.sampling.mcmc import assign_step_methods
 
-from pymc_austerity import AusterityGibbs, AusterityMH, FireflyMH
+from pymc_austerity import AusterityGibbs, AusterityMH, FireflyMH, GroupedMH
 from tests.running import assert_same_draws, draws_of, sample, walk
 from tests.step_methods.cases import CASES, built
 
@@ -30,6 +30,12 @@ STATISTICS = {
 STATISTICS_OF_ONE = {
     AusterityMH: {"scaling"},
     FireflyMH: {"scaling", "n_bright"},
+    GroupedMH: {"scaling"}
+    | {
+        f"{what}_{block}"
+        for what in ("accepted", "n_rows")
+        for block in ("untouched", "a", "common")
+    },
     AusterityGibbs: set(),
 }
 
@@ -93,7 +99,7 @@ def test_the_sampling_state_continues_where_it_was_taken(case):
 def test_statistics(case):
     model, step = built(case)
     stats = sample(step, model)["sample_stats"]
-    declared = type(step).stats_dtypes_shapes
+    declared = step.stats_dtypes_shapes
     assert set(stats.data_vars) == STATISTICS | STATISTICS_OF_ONE[type(step)] == set(declared)
     for name, (dtype, _) in declared.items():
         assert stats[name].shape == (2, 60)

@@ -8,6 +8,7 @@ from pymc_austerity.model.predictors.design import (
     DenseRows,
     Design,
     GatheredRows,
+    data_reader,
     design_function,
 )
 from pymc_austerity.model.predictors.find import find_predictors
@@ -29,6 +30,7 @@ __all__ = [
     "PredictorDerivatives",
     "RowStructure",
     "Single",
+    "data_reader",
     "design_function",
     "find_predictors",
     "predictor_derivatives",

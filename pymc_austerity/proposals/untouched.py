@@ -6,13 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.proposals import (
-    GaussianApproximation,
-    Layout,
-    Outcome,
-    RandomWalkProposal,
-    RandomWalkState,
-)
+from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.layout import Layout
+from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkState
 
 __all__ = ["UntouchedMoves"]
 

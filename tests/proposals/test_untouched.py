@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from pymc_austerity.deciding.untouched import UntouchedMoves
 from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.proposals.untouched import UntouchedMoves
 
 ENTRIES = np.array([0, 2])
 PRECISION = np.array([[2.0, 0.5, 0.8], [0.5, 1.0, 0.0], [0.8, 0.0, 1.5]])

@@ -1,0 +1,27 @@
+"""Moves of models with groups: levels of factors in parallel, common entries, priors' entries."""
+
+from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.factor import LevelsOfFactor, Prior
+from pymc_austerity.levels.kept import KeptAtAnchor
+from pymc_austerity.levels.normals import LevelNormals, normals_of
+from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
+from pymc_austerity.levels.reach import Reach, Span
+from pymc_austerity.levels.rows import LevelRows
+from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
+
+__all__ = [
+    "BlockUse",
+    "CommonNormal",
+    "GroupedPosterior",
+    "KeptAtAnchor",
+    "LevelNormals",
+    "LevelRows",
+    "LevelsOfFactor",
+    "Prior",
+    "Reach",
+    "Span",
+    "SparseExpansion",
+    "Sweep",
+    "SweepState",
+    "normals_of",
+]

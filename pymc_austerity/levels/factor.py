@@ -1,0 +1,140 @@
+"""All levels of a factor, given everything else."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pymc_austerity.levels.kept import KeptAtAnchor
+from pymc_austerity.levels.normals import LevelNormals, normals_of
+from pymc_austerity.levels.rows import LevelRows
+
+__all__ = ["LevelsOfFactor", "Prior"]
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What the exact part of the log-density says of the levels, as a function of a point.
+
+    Attributes
+    ----------
+    terms : callable
+        From a raveled point to what depends on each level, shape (G,), nats.
+    derivatives : callable
+        From a raveled point to gradients, shape (G, q), and Hessians, shape (G, q, q), with
+        respect to the entries of each level.
+    given : int array
+        Entries of other blocks that the terms depend on.
+    is_quadratic : bool
+        Whether the terms are quadratic functions of the entries of a level.
+    """
+
+    terms: Callable[[NDArray], NDArray[np.float64]]
+    derivatives: Callable[[NDArray], tuple[NDArray[np.float64], NDArray[np.float64]]]
+    given: NDArray[np.int64]
+    is_quadratic: bool
+
+
+@dataclass(frozen=True, eq=False)
+class LevelsOfFactor:
+    r"""Levels of a factor: a normal approximation of each, given everything else.
+
+    Attributes
+    ----------
+    names : str
+        Of the variables.
+    entries : int array, shape (G, q)
+        Entries of each level in the raveled point.
+    anchor : float array, shape (G, q)
+        Where the rows are expanded.
+    hessians : float array, shape (G, q, q)
+        Of the expansion with respect to the entries of each level.
+    others : scipy.sparse.csr_array, shape (G q, d)
+        Of the expansion, with respect to an entry of the levels and one of another block.
+    gradient : float array, shape (G, q)
+        Of the expansion.
+    prior : Prior
+        The exact part.
+    rows : LevelRows
+        Rows of each level.
+    """
+
+    names: str
+    entries: NDArray[np.int64]
+    anchor: NDArray[np.float64]
+    hessians: NDArray[np.float64]
+    others: sparse.csr_array
+    gradient: NDArray[np.float64]
+    prior: Prior
+    rows: LevelRows
+    _derivatives: KeptAtAnchor = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        at_anchor = np.zeros(self.others.shape[1])
+        at_anchor[self.entries] = self.anchor
+        its = self.prior
+        kept = KeptAtAnchor(its.derivatives, its.given, self.entries, at_anchor)
+        object.__setattr__(self, "_derivatives", kept)
+
+    def slopes(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gradient of the expansion at the levels' anchor given the others, shape (G, q).
+
+        Parameters
+        ----------
+        moves : float array, shape (d,)
+            All entries, less the anchor.
+        """
+        slopes: NDArray[np.float64] = self.gradient + (self.others @ moves).reshape(
+            self.gradient.shape
+        )
+        return slopes
+
+    def normals(self, theta: NDArray[np.float64], slopes: NDArray[np.float64]) -> LevelNormals:
+        """Approximate distribution of the levels less their anchor, given the others."""
+        gradients, curvatures = self._derivatives(theta)
+        return normals_of(-self.hessians - curvatures, slopes + gradients)
+
+    def prior_difference(
+        self,
+        proposed: NDArray[np.float64],
+        current: NDArray[np.float64],
+        new: NDArray[np.float64],
+        old: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Difference of the exact part for each level, shape (G,), nats.
+
+        Parameters
+        ----------
+        proposed, current : float array, shape (d,)
+            Points that differ in the levels alone.
+        new, old : float array, shape (G, q)
+            Their levels, less the anchor.
+        """
+        if not self.prior.is_quadratic:
+            return self.prior.terms(proposed) - self.prior.terms(current)
+        gradients, curvatures = self._derivatives(current)
+        return _quadratic(gradients, curvatures, new, old)
+
+    def expansion(
+        self, slopes: NDArray[np.float64], new: NDArray[np.float64], old: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Difference of the expansion for each level, shape (G,), nats."""
+        return _quadratic(slopes, self.hessians, new, old)
+
+
+def _quadratic(
+    slopes: NDArray[np.float64],
+    hessians: NDArray[np.float64],
+    new: NDArray[np.float64],
+    old: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Difference of quadratic functions between two points of each level, shape (G,)."""
+    middle, moved = 0.5 * (new + old), new - old
+    if hessians.shape[1] == 1:
+        curved = hessians[:, :, 0] * middle
+    else:
+        curved = np.matmul(hessians, middle[:, :, None])[:, :, 0]
+    difference: NDArray[np.float64] = (moved * (slopes + curved)).sum(axis=1)
+    return difference

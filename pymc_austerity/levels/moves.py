@@ -1,0 +1,158 @@
+"""Moves of levels, of common entries, and of both; each leaves the posterior invariant."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.posterior import GroupedPosterior
+
+__all__ = ["Moved", "move_common", "move_levels", "move_with_levels"]
+
+
+class Moved(NamedTuple):
+    """Where a move led.
+
+    Attributes
+    ----------
+    point : float array, shape (d,)
+    accepted : float
+        Share of the decisions that accepted.
+    n_rows : int
+        Rows that were read.
+    """
+
+    point: NDArray[np.float64]
+    accepted: float
+    n_rows: int
+
+
+def move_levels(
+    posterior: GroupedPosterior,
+    factor: int,
+    theta: NDArray[np.float64],
+    b: float,
+    rng: np.random.Generator,
+) -> Moved:
+    r"""Move all levels of a factor at once, each with a decision of its own.
+
+    Given the rest, levels are independent. Each goes from :math:`z` to
+    :math:`\sqrt{1 - b^2} z + b \xi` in the coordinates in which its normal approximation, given
+    the rest, is standard.
+
+    Parameters
+    ----------
+    posterior : GroupedPosterior
+    factor : int
+        Which one.
+    theta : float array, shape (d,)
+    b : float
+        Size of the move, in (0, 1].
+    rng : numpy.random.Generator
+    """
+    levels = posterior.factors[factor]
+    slopes, normals = posterior.level_normals(factor, theta)
+    old = theta[levels.entries] - levels.anchor
+    z = normals.standard(old)
+    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(z.shape)
+    new = normals.values(there)
+    proposed = theta.copy()
+    proposed[levels.entries] = levels.anchor + new
+    log_ratio = levels.prior_difference(proposed, theta, new, old)
+    log_ratio += levels.expansion(slopes, new, old)
+    log_ratio += 0.5 * (there * there - z * z).sum(axis=1)
+    weights = posterior.row_weights(factor, proposed, theta, rng)
+    accept = -rng.standard_exponential(log_ratio.size) < log_ratio + weights.log_weight
+    following = theta.copy()
+    moved = levels.entries[accept]
+    following[moved] = proposed[moved]
+    return Moved(following, float(accept.mean()), weights.n_rows)
+
+
+def move_common(
+    posterior: GroupedPosterior, theta: NDArray[np.float64], b: float, rng: np.random.Generator
+) -> Moved:
+    """Move the common entries given the levels, about their normal approximation.
+
+    Parameters
+    ----------
+    posterior, theta, b, rng
+        As in `move_levels`.
+    """
+    common, anchor = posterior.common, posterior.anchor
+    assert common is not None
+    own = common.entries
+    at_anchor = theta.copy()
+    at_anchor[own] = anchor[own]
+    slope = posterior.expansion.slope(at_anchor)[own] + common.shift
+    slope += common.prior_gradient(at_anchor)
+    mean = common.root @ (common.root.T @ slope)
+    z = common.inverse_root @ (theta[own] - anchor[own] - mean)
+    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(own.size)
+    proposed = theta.copy()
+    proposed[own] = anchor[own] + mean + common.root @ there
+    return _decided(posterior, 0, proposed, theta, 0.5 * float(there @ there - z @ z), rng)
+
+
+def move_with_levels(
+    posterior: GroupedPosterior,
+    factor: int,
+    theta: NDArray[np.float64],
+    entries: NDArray[np.int64],
+    values: NDArray[np.float64],
+    log_ratio: float,
+    rng: np.random.Generator,
+) -> Moved:
+    r"""Move some entries, and the levels of a factor along with them.
+
+    Levels keep their place in their conditional normal approximation :math:`N(m_g, C_g^{-T}
+    C_g^{-1})`, which depends on the entries:
+    :math:`a_g' = m_g' + C_g'^{-T} C_g^T (a_g - m_g)`. If it were exact, the decision would
+    be that of the entries alone, with the levels integrated out. Where rows say much about a level
+    it hardly moves (a centred parametrization), and where they say little it moves with its prior
+    (a non-centred one).
+
+    Parameters
+    ----------
+    posterior, factor, theta, rng
+        As in `move_levels`.
+    entries : int array
+        Entries of other blocks.
+    values : float array
+        Where they are to go.
+    log_ratio : float
+        Density of the proposal backwards to that forwards, in nats.
+
+    References
+    ----------
+    Yu, Y. and Meng, X.-L. (2011). To center or not to center: that is not the question.
+    Journal of Computational and Graphical Statistics 20(3), 531-570.
+    """
+    levels = posterior.factors[factor]
+    _, before = posterior.level_normals(factor, theta)
+    proposed = theta.copy()
+    proposed[entries] = values
+    _, after = posterior.level_normals(factor, proposed)
+    kept = before.standard(theta[levels.entries] - levels.anchor)
+    proposed[levels.entries] = levels.anchor + after.values(kept)
+    log_ratio += float((after.log_volume - before.log_volume).sum())
+    return _decided(posterior, factor, proposed, theta, log_ratio, rng)
+
+
+def _decided(
+    posterior: GroupedPosterior,
+    factor: int,
+    proposed: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    log_ratio: float,
+    rng: np.random.Generator,
+) -> Moved:
+    """One decision about all of the proposed point."""
+    log_ratio += float(posterior.exact_part(proposed, theta))
+    log_ratio += posterior.expansion.difference(proposed, theta)
+    if not math.isfinite(log_ratio):
+        return Moved(theta, 0.0, 0)
+    weights = posterior.row_weights(factor, proposed, theta, rng)
+    accept = -rng.standard_exponential() < log_ratio + float(weights.log_weight.sum())
+    return Moved(proposed if accept else theta, float(accept), weights.n_rows)

@@ -1,0 +1,103 @@
+"""The posterior of a model with groups, as the moves see it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.factor import LevelsOfFactor
+from pymc_austerity.levels.normals import LevelNormals
+from pymc_austerity.levels.reach import Reach
+from pymc_austerity.levels.rows import Weights
+
+__all__ = ["CommonNormal", "GroupedPosterior"]
+
+
+@dataclass(frozen=True, eq=False)
+class CommonNormal:
+    r"""Normal approximation of the entries that all rows read.
+
+    Attributes
+    ----------
+    entries : int array, shape (p,)
+    root : float array, shape (p, p)
+        Of the covariance given the levels, :math:`L L'`.
+    inverse_root : float array, shape (p, p)
+    shift : float array, shape (p,)
+        What the uncertainty of the levels adds to the gradient of the rows, on average.
+    prior_gradient : callable
+        Of the exact part at a point, shape (p,).
+    marginal_mean : float array, shape (p,)
+        Without knowing the levels, less the anchor.
+    marginal_root, marginal_inverse_root : float array, shape (p, p)
+        Of their covariance without knowing the levels.
+    """
+
+    entries: NDArray[np.int64]
+    root: NDArray[np.float64]
+    inverse_root: NDArray[np.float64]
+    shift: NDArray[np.float64]
+    prior_gradient: Callable[[NDArray], NDArray[np.float64]]
+    marginal_mean: NDArray[np.float64]
+    marginal_root: NDArray[np.float64]
+    marginal_inverse_root: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedPosterior:
+    """What moves need to know; nothing in it changes.
+
+    Attributes
+    ----------
+    exact_part : callable
+        ``f(proposed, current)``: difference of the exact part of the log-density, nats.
+    residuals : callable
+        ``f(proposed, current, rows)``: residuals of rows, by their positions in storage, nats.
+    expansion : SparseExpansion
+        Sum of the expansions of all rows.
+    factors : tuple of LevelsOfFactor
+    reach : Reach
+    common : CommonNormal or None
+        None where no entry is read by all rows.
+    untouched : int array
+        Entries that no row reads.
+    """
+
+    exact_part: Callable[[NDArray, NDArray], float]
+    residuals: Callable[[NDArray, NDArray, NDArray[np.int64]], NDArray[np.float64]]
+    expansion: SparseExpansion
+    factors: tuple[LevelsOfFactor, ...]
+    reach: Reach
+    common: CommonNormal | None
+    untouched: NDArray[np.int64]
+
+    @property
+    def anchor(self) -> NDArray[np.float64]:
+        """Where rows are expanded, shape (d,)."""
+        return self.expansion.point
+
+    def row_weights(
+        self,
+        factor: int,
+        proposed: NDArray[np.float64],
+        current: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> Weights:
+        """What takes the place of the residuals, by the levels of a factor."""
+        rows, reach = self.factors[factor].rows, self.reach
+        bounds = rows.bounds(
+            reach.of_levels(factor, current - self.anchor),
+            reach.of_levels(factor, proposed - self.anchor),
+            reach.of_levels(factor, proposed - current),
+        )
+        return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
+
+    def level_normals(
+        self, factor: int, theta: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], LevelNormals]:
+        """Slopes of the expansion, and the approximate distribution of levels less their anchor."""
+        levels = self.factors[factor]
+        slopes = levels.slopes(theta - self.anchor)
+        return slopes, levels.normals(theta, slopes)

@@ -1,0 +1,210 @@
+"""A sweep: every block of a model with groups moves."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.moves import Moved, move_common, move_levels, move_with_levels
+from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.proposals import (
+    GaussianApproximation,
+    Layout,
+    Outcome,
+    RandomWalkProposal,
+    RandomWalkState,
+)
+
+__all__ = ["BlockUse", "Sweep", "SweepState"]
+
+_ALONE, _ALONE_PER_ENTRY = 3, 2
+"""Moves of what no row reads at every sweep, and for each such entry; they cost little."""
+_USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.2
+"""Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
+from normal."""
+
+
+class SweepState(NamedTuple):
+    """What is learnt while tuning: random walks of the entries that no row reads.
+
+    Attributes
+    ----------
+    alone : RandomWalkState or None
+        Given the levels; None where there are no such entries.
+    along : tuple of RandomWalkState
+        With the levels of each factor along.
+    """
+
+    alone: RandomWalkState | None
+    along: tuple[RandomWalkState, ...]
+
+
+@dataclass(frozen=True)
+class BlockUse:
+    """What a block took in a sweep.
+
+    Attributes
+    ----------
+    accepted : float
+        Share of its decisions that accepted.
+    n_rows : int
+        Rows that were read.
+    """
+
+    accepted: float
+    n_rows: int
+
+    @classmethod
+    def of(cls, moves: list[Moved]) -> "BlockUse":
+        """The mean acceptance and all rows of some moves."""
+        accepted = sum(move.accepted for move in moves) / len(moves)
+        return cls(accepted, sum(move.n_rows for move in moves))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Metropolis within Gibbs for a model with groups.
+
+    Attributes
+    ----------
+    posterior : GroupedPosterior
+    untouched : GaussianApproximation or None
+        Of the entries that no row reads, given the others.
+    walk : RandomWalkProposal
+        Moves them.
+    """
+
+    posterior: GroupedPosterior
+    untouched: GaussianApproximation | None
+    walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """Names of the blocks, as they are counted."""
+        factors = tuple(
+            levels.names.strip("[]").replace(", ", "_") for levels in self.posterior.factors
+        )
+        common = ("common",) if self.posterior.common is not None else ()
+        return (*(("untouched",) if self.untouched is not None else ()), *factors, *common)
+
+    def init(self) -> SweepState:
+        """State of a chain that begins."""
+        if self.untouched is None:
+            return SweepState(None, ())
+        layout = Layout.continuous(self.posterior.untouched.size)
+        state = self.walk.init(layout, self.untouched)
+        return SweepState(state, (state,) * len(self.posterior.factors))
+
+    def freeze(self, state: SweepState) -> SweepState:
+        """State in which the tuning phase ends."""
+        if state.alone is None:
+            return state
+        return SweepState(
+            self.walk.freeze(state.alone), tuple(self.walk.freeze(walk) for walk in state.along)
+        )
+
+    def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A point to start from: a draw of the normal approximation of each block."""
+        its = self.posterior
+        point = its.anchor.copy()
+        if self.untouched is not None:
+            noise = rng.standard_normal(its.untouched.size)
+            point[its.untouched] = self.untouched.mean + self.untouched.root @ noise
+        if its.common is not None:
+            noise = rng.standard_normal(its.common.entries.size)
+            point[its.common.entries] += its.common.root @ noise
+        for factor, levels in enumerate(its.factors):
+            _, normals = its.level_normals(factor, point)
+            noise = rng.standard_normal(levels.anchor.shape)
+            point[levels.entries] = levels.anchor + normals.values(noise)
+        return point
+
+    def step(
+        self,
+        theta: NDArray[np.float64],
+        state: SweepState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[NDArray[np.float64], SweepState, dict[str, BlockUse]]:
+        """Move every block; random walks learn while the chain is tuning."""
+        uses: list[BlockUse] = []
+        if state.alone is not None:
+            theta, state, use = self._untouched(theta, state, rng, tuning=tuning)
+            uses.append(use)
+        for factor in range(len(self.posterior.factors)):
+            moved = move_levels(self.posterior, factor, theta, _size(rng), rng)
+            theta = moved.point
+            uses.append(BlockUse.of([moved]))
+        if self.posterior.common is not None:
+            theta, use = self._common(theta, rng)
+            uses.append(use)
+        return theta, state, dict(zip(self.blocks, uses, strict=True))
+
+    def _untouched(
+        self,
+        theta: NDArray[np.float64],
+        state: SweepState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[NDArray[np.float64], SweepState, BlockUse]:
+        alone, along = state.alone, list(state.along)
+        assert alone is not None
+        done = []
+        for _ in range(max(_ALONE, _ALONE_PER_ENTRY * self.posterior.untouched.size)):
+            moved, alone = self._walked(None, theta, alone, rng, tuning=tuning)
+            theta = moved.point
+            done.append(moved)
+        for factor in range(len(along)):
+            moved, along[factor] = self._walked(factor, theta, along[factor], rng, tuning=tuning)
+            theta = moved.point
+            done.append(moved)
+        return theta, SweepState(alone, tuple(along)), BlockUse.of(done)
+
+    def _walked(
+        self,
+        factor: int | None,
+        theta: NDArray[np.float64],
+        walk: RandomWalkState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, RandomWalkState]:
+        """One random walk of the untouched entries, with or without levels along."""
+        its, entries = self.posterior, self.posterior.untouched
+        before = theta[entries]
+        there, log_ratio, walk = self.walk.propose(walk, before, rng)
+        if factor is not None:
+            moved = move_with_levels(its, factor, theta, entries, there, log_ratio, rng)
+        else:
+            proposed = theta.copy()
+            proposed[entries] = there
+            accept = -rng.standard_exponential() < float(its.exact_part(proposed, theta))
+            moved = Moved(proposed if accept else theta, float(accept), 0)
+        if tuning:
+            outcome = Outcome(before, moved.point[entries], moved.accepted > 0.0, moved.n_rows)
+            walk = self.walk.tune(walk, outcome)
+        return moved, walk
+
+    def _common(
+        self, theta: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.float64], BlockUse]:
+        """Common entries given the levels, and with the levels of one factor along."""
+        its, common = self.posterior, self.posterior.common
+        assert common is not None
+        first = move_common(its, theta, _size(rng), rng)
+        theta, b = first.point, _size(rng)
+        own = common.entries
+        mean = its.anchor[own] + common.marginal_mean
+        z = common.marginal_inverse_root @ (theta[own] - mean)
+        there = np.sqrt(1.0 - b * b) * z + b * rng.standard_normal(own.size)
+        factor = int(rng.integers(len(its.factors)))
+        values, log_ratio = mean + common.marginal_root @ there, 0.5 * float(there @ there - z @ z)
+        second = move_with_levels(its, factor, theta, own, values, log_ratio, rng)
+        return second.point, BlockUse.of([first, second])
+
+
+def _size(rng: np.random.Generator) -> float:
+    return _SMALL if rng.random() < _SHARE else _USUAL

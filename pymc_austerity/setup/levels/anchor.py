@@ -1,0 +1,200 @@
+"""The mode of what rows read, given a likely value of what none reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import minimize
+from scipy.sparse.linalg import splu
+
+from pymc_austerity.levels import normals_of
+from pymc_austerity.setup.levels.parts import Parts
+
+__all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
+
+_MOST_PASSES = 40
+_ROUNDS = 8
+"""Of the entries that no row reads; each costs one pass over the rows."""
+_CLOSE_ENOUGH = 0.02
+_HALVINGS = 3
+_DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
+"""Added to the precision, in units of its diagonal, where a Newton step does not lead uphill."""
+_STEPS_OF_A_ROUND = 20
+
+
+class NoLevelAnchorError(ValueError):
+    """No mode was found; the message is half a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelAnchor:
+    """Where rows are expanded.
+
+    Attributes
+    ----------
+    point : float array, shape (d,)
+    gradient : float array, shape (d,)
+        Of the rows.
+    hessian, exact_hessian : scipy.sparse.csr_array, shape (d, d)
+        Of the rows, and of the exact part for the entries that rows read.
+    """
+
+    point: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    hessian: sparse.csr_array
+    exact_hessian: sparse.csr_array
+
+
+def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
+    r"""Mode of levels and common entries, for priors that fit levels with their uncertainty.
+
+    The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
+    all equal is infinite. So the entries that no row reads maximise the exact part at *draws* of
+    the levels about their modes, which are as spread out as the posterior has them (Monte Carlo EM
+    with a normal approximation); Newton steps for the rest are taken in between.
+
+    Parameters
+    ----------
+    parts : Parts
+    start : float array, shape (d,)
+        Where to begin.
+
+    Raises
+    ------
+    NoLevelAnchorError
+        The log-density is not concave, or the search does not converge.
+
+    References
+    ----------
+    Wei, G. C. G. and Tanner, M. A. (1990). A Monte Carlo implementation of the EM algorithm and
+    the poor man's data augmentation algorithms. JASA 85(411), 699-704.
+    """
+    rng = np.random.default_rng(0)
+    noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+    point, touched = start.astype(np.float64), parts.touched
+    value, gradient, rows = _at(parts, point)
+    for number in range(_MOST_PASSES):
+        hessian = parts.row_hessian(point)
+        if number < _ROUNDS and parts.blocks.untouched.size:
+            point = _with_untouched(parts, point, hessian, noise)
+            value, gradient, rows = _at(parts, point)
+        exact = parts.exact_hessian(point)
+        precision = sparse.csc_array(-(hessian + exact)[touched][:, touched])
+        step = _solved(precision, gradient[touched])
+        distance = _length(step, gradient[touched])
+        if number >= _ROUNDS and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
+            return LevelAnchor(point, rows, hessian, exact)
+        for damping in _DAMPINGS:
+            if damping:
+                step = _solved(precision + _ridge(precision, damping), gradient[touched])
+            found = _ascended(parts, point, step, value)
+            if found is not None:
+                break
+        else:
+            raise NoLevelAnchorError("the log-density does not rise along its gradient")
+        point, value, gradient, rows = found
+    raise NoLevelAnchorError("the search for a mode given the priors did not converge")
+
+
+def _at(
+    parts: Parts, point: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """Log-density, its gradient, and that of the rows alone."""
+    rows = parts.row_sums(point)
+    exact, slope = parts.problem.exact_derivatives.gradient(point)
+    return rows.value + float(exact), rows.gradient + slope, rows.gradient
+
+
+def _solved(precision: sparse.csc_array, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+    try:
+        factor = splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    except RuntimeError as error:
+        raise NoLevelAnchorError("the Hessian of the log-density is singular") from error
+    step: NDArray[np.float64] = factor.solve(gradient)
+    if not np.isfinite(step).all():
+        raise NoLevelAnchorError("the Hessian of the log-density is singular")
+    return step
+
+
+def _ridge(precision: sparse.csc_array, damping: float) -> sparse.csc_array:
+    """A diagonal that makes steps shorter and turns them towards the gradient."""
+    diagonal = np.abs(precision.diagonal())
+    return sparse.csc_array(sparse.diags_array(damping * (diagonal + diagonal.mean())))
+
+
+def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
+    """Of a Newton step in standard deviations; infinite where it goes downhill."""
+    square = float(gradient @ step)
+    return np.sqrt(square) if square >= 0.0 else np.inf
+
+
+def _ascended(
+    parts: Parts, point: NDArray[np.float64], step: NDArray[np.float64], value: float
+) -> tuple[NDArray[np.float64], float, NDArray[np.float64], NDArray[np.float64]] | None:
+    """Go along the step, shortened until the log-density does not fall; None if it always does."""
+    for _ in range(_HALVINGS):
+        there = point.copy()
+        there[parts.touched] += step
+        new, gradient, rows = _at(parts, there)
+        if np.isfinite(new) and np.isfinite(gradient).all() and new >= value - 1e-9 * abs(value):
+            return there, new, gradient, rows
+        step = step / 4.0
+    return None
+
+
+def _with_untouched(
+    parts: Parts,
+    point: NDArray[np.float64],
+    hessian: sparse.csr_array,
+    noise: list[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The same point with entries that no row reads at their mode given draws of the levels."""
+    own, drawn = parts.blocks.untouched, drawn_levels(parts, point, hessian, noise)
+
+    def negative(values: NDArray) -> tuple[float, NDArray[np.float64]]:
+        there = drawn.copy()
+        there[own] = values
+        value, gradient = parts.problem.exact_derivatives.gradient(there)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return 1e300, np.zeros(own.size)
+        return -float(value), -gradient[own]
+
+    with np.errstate(all="ignore"):
+        result = minimize(
+            negative,
+            drawn[own],
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _STEPS_OF_A_ROUND},
+        )
+    there = point.copy()
+    if np.isfinite(result.x).all():
+        there[own] = result.x
+    return there
+
+
+def drawn_levels(
+    parts: Parts,
+    point: NDArray[np.float64],
+    hessian: sparse.csr_array,
+    noise: list[NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """The same point with levels drawn from their normal approximations given the others."""
+    drawn = point.copy()
+    for factor, terms, xi in zip(parts.factors, parts.terms, noise, strict=True):
+        _, curvature = terms.derivatives(point)
+        blocks = level_blocks(hessian, factor.entries)
+        normals = normals_of(-blocks - curvature, np.zeros(factor.entries.shape))
+        drawn[factor.entries] += normals.values(xi)
+    return drawn
+
+
+def level_blocks(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Blocks of a Hessian for the entries of each level, shape (G, q, q)."""
+    n_levels, q = entries.shape
+    blocks = np.empty((n_levels, q, q))
+    for j in range(q):
+        for k in range(q):
+            blocks[:, j, k] = np.asarray(hessian[entries[:, j], entries[:, k]]).ravel()
+    return blocks

@@ -1,0 +1,127 @@
+"""What the anchor and the moves of a model with groups are computed from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pymc_austerity.model import (
+    Blocks,
+    Factor,
+    LevelTerms,
+    PartialDerivatives,
+    PredictorDerivatives,
+    RowStructure,
+    data_reader,
+)
+from pymc_austerity.rows import ArrayRows, ReorderedRows, blocks_of
+from pymc_austerity.setup.problem import Problem
+
+__all__ = ["Parts", "RowSums", "levels_of_rows"]
+
+
+class RowSums(NamedTuple):
+    """Sums over all rows at a point.
+
+    Attributes
+    ----------
+    value : float
+        Log-likelihood, nats.
+    gradient : float array, shape (d,)
+    """
+
+    value: float
+    gradient: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """A model with groups in parts.
+
+    Attributes
+    ----------
+    problem : Problem
+    blocks : Blocks
+        Which rows read which entries.
+    derivatives : PredictorDerivatives
+        Of the rows.
+    rows : ReorderedRows
+        Sorted by the levels of the first factor.
+    terms : tuple of LevelTerms
+        What the exact part says of the levels of each factor.
+    common_exact, untouched_exact : PartialDerivatives
+        Of the exact part, with respect to the common entries and to those that no row reads.
+    """
+
+    problem: Problem
+    blocks: Blocks
+    derivatives: PredictorDerivatives
+    rows: ReorderedRows
+    terms: tuple[LevelTerms, ...]
+    common_exact: PartialDerivatives
+    untouched_exact: PartialDerivatives
+
+    @property
+    def factors(self) -> tuple[Factor, ...]:
+        """The factors."""
+        return self.blocks.factors
+
+    @property
+    def touched(self) -> NDArray[np.int64]:
+        """Entries that rows read, those of levels first, shape (t,)."""
+        levels = [factor.entries.ravel() for factor in self.factors]
+        return np.concatenate([*levels, self.blocks.common])
+
+    def row_sums(self, point: NDArray[np.float64]) -> RowSums:
+        """Log-likelihood and gradient of all rows."""
+        value, gradient = 0.0, np.zeros(point.size)
+        for block in blocks_of(self.rows):
+            some, slope = self.derivatives.gradient(point, *block)
+            value += float(some)
+            gradient += slope
+        return RowSums(value, gradient)
+
+    def row_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
+        """Hessian of all rows."""
+        total = sparse.csr_array((point.size, point.size))
+        for block in blocks_of(self.rows):
+            total = total + sparse.csr_array(self.derivatives.sparse_hessian(point, *block))
+        return total
+
+    def exact_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
+        """Hessian of the exact part for entries that rows read, but for pairs of two factors."""
+        rows, columns, values = [], [], []
+        for factor, terms in zip(self.factors, self.terms, strict=True):
+            _, hessians = terms.derivatives(point)
+            one, two = np.broadcast_arrays(factor.entries[:, :, None], factor.entries[:, None, :])
+            rows.append(one.ravel())
+            columns.append(two.ravel())
+            values.append(hessians.ravel())
+        common = self.blocks.common
+        if common.size:
+            dense = sparse.coo_array(self.common_exact.hessian(point))
+            one, two = common[dense.row], dense.col.astype(np.int64)
+            is_level = ~np.isin(two, common)
+            rows += [one, two[is_level]]
+            columns += [two, one[is_level]]
+            values += [dense.data, dense.data[is_level]]
+        where = (np.concatenate(rows), np.concatenate(columns))
+        shape = (point.size, point.size)
+        return sparse.csr_array((np.concatenate(values), where), shape=shape)
+
+
+def levels_of_rows(
+    factors: Sequence[Factor], structure: RowStructure, problem: Problem
+) -> list[NDArray[np.int32]]:
+    """The level of each row, in the user's order, for each factor."""
+    graphs = [factor.index for factor in factors]
+    read = data_reader(graphs, structure, problem.model)
+    found: list[list[NDArray]] = [[] for _ in graphs]
+    for block in blocks_of(ArrayRows(problem.likelihood.arrays)):
+        values = read(block)
+        for levels, graph in zip(found, graphs, strict=True):
+            levels.append(np.asarray(values[graph], dtype=np.int32))
+    return [np.concatenate(levels) for levels in found]

@@ -1,0 +1,351 @@
+"""Exact Metropolis within Gibbs for models with groups."""
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity.arguments import checked_choice, checked_count, refuse_positional
+from pymc_austerity.deciding.poisson import RowBoundError
+from pymc_austerity.errors import SettingError
+from pymc_austerity.exact import BoundViolatedError
+from pymc_austerity.levels import BlockUse, SweepState
+from pymc_austerity.setup.levels import GroupedTarget, NoGroupsError, build_grouped
+from pymc_austerity.setup.model_inputs import (
+    checked_compile_kwargs,
+    checked_model,
+    checked_variables,
+)
+from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.problem import Problem, pose
+from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.interrupts import clean_interrupt
+from pymc_austerity.step_methods.phase import Phase
+from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
+
+__all__ = ["GroupedMH", "grouped_if_possible"]
+
+
+@dataclass_state
+class GroupedState(StepMethodState):
+    """All that changes while a chain runs, and fields that must match on resume."""
+
+    phase: Phase
+    sweep_state: SweepState
+    n_rows: int = field(metadata={"frozen": True})
+    data_fingerprint: str = field(metadata={"frozen": True})
+
+
+class Built(NamedTuple):
+    """What a step method is made of.
+
+    Attributes
+    ----------
+    problem : Problem
+    target : GroupedTarget
+    started : float
+        When set-up began, by the performance counter.
+    """
+
+    problem: Problem
+    target: GroupedTarget
+    started: float
+
+
+def build_groups(
+    model: pm.Model,
+    variables: Sequence,
+    compile_kwargs: dict[str, Any],
+    where: dict[str, Any],
+    keep: Callable[[PreparedModel], object] = bool,
+) -> Built:
+    """Prepare the model and build the moves of its levels.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    variables : sequence of variables
+        Value variables.
+    compile_kwargs, where : dict
+        Arguments of ``pymc.compile``, and of `prepare`.
+    keep : callable
+        Takes what was prepared, for use where there are no groups.
+
+    Raises
+    ------
+    NoGroupsError
+        The message says why there are none.
+    """
+    started = time.perf_counter()
+    with setup_progress("GroupedMH") as say:
+        prepared = prepare(model, **where, say=say)
+        keep(prepared)
+        problem = pose(prepared, variables, compile_kwargs)
+        return Built(problem, build_grouped(problem, say), started)
+
+
+class GroupedMH(SubsamplingStep):
+    r"""Exact Metropolis-Hastings in which every level of a factor has a decision of its own.
+
+    For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
+    and a scale of its own. `AusterityMH()` returns this step method where the model has such a
+    factor with 30 levels or more and no other settings ask for something else. A step is a sweep:
+
+    - entries that no row reads (means and scales of priors) move given the levels, which reads no
+      rows, and with the levels moved along, which makes them as independent as if the levels were
+      integrated out;
+    - all levels of a factor move at once. Given the rest they are independent, so that each has a
+      proposal from its normal approximation, the exact prior, and an exact decision by itself;
+    - the entries that all rows read move given the levels, and with the levels of a factor along.
+
+    Decisions are exact. They read a few rows of each level, drawn with probabilities that bound
+    what they can change; all rows of a level where there is no such bound.
+
+    Parameters
+    ----------
+    vars : sequence of variables or names, optional
+        All free variables, which is the default.
+    likelihood, axis, steps_per_draw, tune, model, rng, initial_point, compile_kwargs
+        As for `AusterityMH`; a step is a sweep over all blocks.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        An argument cannot be used, or the model has no groups of this kind.
+    NotRowwiseError, DataError
+        As for `AusterityMH`.
+
+    Notes
+    -----
+    Besides the statistics of `AusterityMH`, of whole sweeps, ``sample_stats`` has for each block
+    the share of its proposals that were accepted and the rows that it read: ``accepted_common``
+    and ``n_rows_common``, and so on. The attribute ``blocks`` has their names.
+
+    References
+    ----------
+    Zhang, R., Cooper, A. F. and De Sa, C. (2020). Asymptotically optimal exact minibatch
+    Metropolis-Hastings. NeurIPS.
+    Papaspiliopoulos, O., Roberts, G. O. and Sköld, M. (2007). A general framework for the
+    parametrization of hierarchical models. Statistical Science 22(1), 59-73.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity import GroupedMH
+    >>> rng = np.random.default_rng(1)
+    >>> group = rng.integers(40, size=4_000)
+    >>> y = rng.poisson(np.exp(rng.normal(1.0, 0.5, size=40))[group])
+    >>> with pm.Model():
+    ...     mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
+    ...     a = pm.Normal("a", mu, tau, shape=40)
+    ...     _ = pm.Poisson("y", pm.math.exp(a[group]), observed=y)
+    ...     step = GroupedMH()
+    ...     idata = pm.sample(
+    ...         draws=300, tune=300, step=step, chains=2, cores=1, random_seed=1, progressbar=False
+    ...     )
+    >>> bool(0.3 < idata.posterior["tau"].mean() < 0.7)
+    True
+    >>> idata.sample_stats.attrs["blocks"]
+    'untouched, a'
+    """
+
+    name = "grouped_mh"
+    _state_class = GroupedState
+    target: GroupedTarget
+    sweep_state: SweepState
+
+    @clean_interrupt
+    def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
+        """Check the variables before PyMC does."""
+        refuse_positional(cls, args)
+        model = checked_model(kwargs.get("model"))
+        return super().__new__(cls, checked_variables(vars, model), **kwargs)
+
+    @clean_interrupt
+    def __init__(
+        self,
+        vars: Sequence | None = None,
+        *,
+        likelihood: Sequence[str] | None = None,
+        axis: int = 0,
+        tune: bool = True,
+        steps_per_draw: int = 1,
+        model: pm.Model | None = None,
+        rng: Any = None,
+        initial_point: dict[str, NDArray] | None = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        _built: "Built | None" = None,
+    ) -> None:
+        checked_choice("tune", tune, (True, False))
+        self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
+        self.adapts = tune
+        compile_kwargs = checked_compile_kwargs(compile_kwargs)
+        model = checked_model(model)
+        variables = checked_variables(vars, model)
+        if _built is None:
+            where = {"likelihood": likelihood, "axis": axis, "rng": rng}
+            where["initial_point"] = initial_point
+            try:
+                _built = build_groups(model, variables, compile_kwargs, where)
+            except NoGroupsError as error:
+                raise SettingError(
+                    f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
+                ) from None
+        self.target, problem = _built.target, _built.problem
+        self.stats_dtypes_shapes = dict(STATISTICS)
+        for block in self.target.sweep.blocks:
+            self.stats_dtypes_shapes[f"accepted_{block}"] = (np.float64, [])
+            self.stats_dtypes_shapes[f"n_rows_{block}"] = (np.int64, [])
+        self._begin(problem, blocked=True, rng=rng)
+        self._finish(
+            _built.started,
+            problem,
+            structure=problem.structure,
+            compiled_as=self.target.compiled_as,
+            blocks=problem.blocks,
+        )
+
+    # ------------------------------------------------------------------ one step
+
+    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
+        """Sweep over all blocks as often as there are steps in a draw."""
+        current = apoint.data
+        if self.phase.is_start:
+            self.phase = self.phase.begun()
+            if np.array_equal(current, self.target.start):  # else the user chose it
+                current = self.target.sweep.begin(self.rng)
+        sweeps = []
+        for _ in range(self.steps_per_draw):
+            current, statistics = self._sweep(current)
+            sweeps.append(statistics)
+        return RaveledVars(current, apoint.point_map_info), [of_draw(sweeps)]
+
+    def _sweep(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
+        tuning = self.tune and self.adapts
+        try:
+            following, self.sweep_state, uses = self.target.sweep.step(
+                current, self.sweep_state, self.rng, tuning=tuning
+            )
+        except BoundViolatedError as error:
+            (number,) = self.target.numbers.take(np.array([error.row]))
+            raise RowBoundError(
+                f"row {number[0]} of the data changed by {error.residual:.3g} nats between two "
+                f"points, more than its bound of {error.bound:.3g}, so that decisions are not "
+                "exact: please report it, and use AusterityMH(epsilon=0.05) for a sequential test."
+            ) from None
+        return following, _of_sweep(uses, self.n_rows, self.sweep_state)
+
+    # ------------------------------------------------------------------ a chain
+
+    def reset_tuning(self) -> None:
+        """Forget what was learnt."""
+        self.tune = True
+        self.sweep_state = self.target.sweep.init()
+
+    def stop_tuning(self) -> None:
+        """Freeze the random walks."""
+        if not self.tune:
+            return
+        self.tune = False
+        if self.adapts:
+            self.sweep_state = self.target.sweep.freeze(self.sweep_state)
+
+    # ------------------------------------------------------------------ words
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        return {
+            **self._common_constants,
+            "epsilon": 0.0,
+            "max_error": math.nan,
+            "test": "exact",
+            "acceptance_rule": "poisson",
+            "assumption": "bounds",
+            "proposal": "Sweep",
+            "proposal_rows": 0,
+            "audit": 0.0,
+            "steps_per_draw": self.steps_per_draw,
+            "control_variates": 2,
+            "normality": "not checked",
+            "sampling": "PoissonSampling",
+            "blocks": ", ".join(self.target.sweep.blocks),
+        }
+
+    @property
+    def summary(self) -> str:
+        """What was built, in one line."""
+        factors = self.target.sweep.posterior.factors
+        levels = " and ".join(f"{len(f.entries):,} of {f.names}" for f in factors)
+        reads = "few rows of each"
+        if self.target.reads_all:
+            reads = f"all their rows, because {self.target.reads_all}"
+        return self._summary_of(
+            f"levels move by themselves ({levels}); exact decisions that read {reads}; no decision "
+            "can be wrong"
+        )
+
+
+def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict[str, Any]:
+    """Statistics of a sweep."""
+    used = sum(use.n_rows for use in uses.values())
+    return {
+        "accepted": sum(use.accepted for use in uses.values()) / len(uses),
+        "n_rows_used": used,
+        "data_fraction": used / n_rows,
+        "n_looks": 1,
+        "decision_error": 0.0,
+        "standardized_mean": math.nan,
+        "used_all_rows": used == n_rows,
+        "audited": False,
+        "audit_agrees": True,
+        "n_audited": 0,
+        "n_wrong": 0,
+        "scaling": math.nan if state.alone is None else state.alone.search.scale,
+        "test_epsilon": math.nan,
+        **{f"accepted_{block}": use.accepted for block, use in uses.items()},
+        **{f"n_rows_{block}": use.n_rows for block, use in uses.items()},
+    }
+
+
+def grouped_if_possible(
+    vars: Sequence, settings: dict[str, Any], defaults: Mapping[str, Any]
+) -> GroupedMH | None:
+    """The step method for settings of `AusterityMH`, where these and the model allow for it.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Value variables.
+    settings : dict
+        Keyword arguments; what was prepared without success is left in ``settings["_prepared"]``.
+    defaults : dict
+        Their defaults.
+    """
+    asked = {name: value for name, value in settings.items() if value is not defaults[name]}
+    if asked.get("test") == "exact":
+        del asked["test"]
+    own = set(inspect.signature(GroupedMH.__init__).parameters)
+    if not set(asked) <= own:
+        return None
+    model, compile_kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
+    names = ("likelihood", "axis", "rng", "initial_point")
+    where = {name: asked[name] for name in names if name in asked}
+
+    def keep(prepared: PreparedModel) -> None:
+        settings["_prepared"] = prepared
+
+    try:
+        built = build_groups(model, vars, checked_compile_kwargs(compile_kwargs), where, keep)
+    except NoGroupsError:
+        return None
+    return GroupedMH(vars, **asked, _built=built)

@@ -1,0 +1,222 @@
+"""Set-up of models with groups, against brute force on all rows."""
+
+from functools import cache
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity.setup.levels import NoGroupsError, build_grouped, spans
+from pymc_austerity.setup.prepared import prepare
+from pymc_austerity.setup.problem import pose
+from tests.step_methods.models import groups, many_levels
+
+N, G = 1_500, 32
+RNG = np.random.default_rng(7)
+GROUP, X = RNG.integers(0, G, size=N), RNG.normal(size=(N, 2))
+
+
+def crossed():
+    """Two factors, one of which has a level without rows; nothing is common."""
+    other = RNG.integers(0, 6, size=N)
+    y = RNG.poisson(np.exp(0.3 * RNG.normal(size=G)[GROUP] + 0.3 * RNG.normal(size=6)[other]))
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau")
+        a = pm.Normal("a", 0.0, tau, shape=G)
+        c = pm.Normal("c", 0.0, 1.0, shape=7)
+        pm.Poisson("y", pm.math.exp(a[GROUP] + c[other]), observed=y)
+    return model
+
+
+def slopes():
+    """Two entries for each level, with a prior of several variables."""
+    effects = RNG.normal(size=(G, 2))
+    eta = effects[GROUP, 0] + effects[GROUP, 1] * X[:, 0]
+    with pm.Model() as model:
+        mu = pm.Normal("mu", shape=2)
+        ab = pm.MvNormal("ab", mu, cov=np.array([[1.0, 0.3], [0.3, 0.5]]), shape=(G, 2))
+        b = pm.Normal("b")
+        p = ab[GROUP, 0] + ab[GROUP, 1] * X[:, 0] + b * X[:, 1]
+        pm.Bernoulli("y", logit_p=p, observed=RNG.random(N) < 1.0 / (1.0 + np.exp(-eta)))
+    return model
+
+
+def heavy_tails():
+    """A prior that is not normal, and rows with two predictors."""
+    with pm.Model() as model:
+        s, sigma = pm.HalfNormal("s"), pm.HalfNormal("sigma")
+        a = pm.StudentT("a", nu=4.0, mu=0.0, sigma=s, shape=G)
+        y = RNG.standard_t(4, size=G)[GROUP] + RNG.normal(size=N)
+        pm.Normal("y", a[GROUP], sigma, observed=y)
+    return model
+
+
+MODELS = {
+    "logistic": lambda: many_levels(2_000),
+    "crossed": crossed,
+    "slopes": slopes,
+    "heavy tails": heavy_tails,
+}
+
+
+@cache
+def built(name):
+    with MODELS[name]() as model:
+        problem = pose(prepare(model), model.value_vars, {})
+        return problem, build_grouped(problem)
+
+
+@pytest.fixture(params=MODELS)
+def case(request):
+    return built(request.param)
+
+
+def near(target, scale=0.3):
+    return target.sweep.posterior.anchor + scale * RNG.normal(size=target.start.size)
+
+
+def every_row(target):
+    return np.arange(target.source.n_rows)
+
+
+def test_the_parts_add_up_to_the_log_density(case):
+    problem, target = case
+    its, model = target.sweep.posterior, problem.model
+    log_density = model.compile_logp()
+    names = [v.name for v in model.value_vars]
+    shapes = [np.shape(problem.prepared.point[name]) for name in names]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+
+    def at(theta):
+        parts = np.split(theta, ends[:-1])
+        return float(
+            log_density({n: p.reshape(s) for n, p, s in zip(names, parts, shapes, strict=True)})
+        )
+
+    for _ in range(3):
+        new, old = near(target), near(target)
+        total = float(its.exact_part(new, old)) + its.expansion.difference(new, old)
+        total += its.residuals(new, old, every_row(target)).sum()
+        assert total == pytest.approx(at(new) - at(old), rel=1e-8, abs=1e-8)
+
+
+def test_the_anchor_is_a_mode_of_what_rows_read(case):
+    problem, target = case
+    its = target.sweep.posterior
+    slope = its.expansion.gradient + problem.exact_derivatives.gradient(its.anchor)[1]
+    touched = np.setdiff1d(np.arange(its.anchor.size), its.untouched)
+    sds = 1.0 / np.sqrt(-its.expansion.hessian.diagonal()[touched] + 1e-9)
+    assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
+
+
+def test_levels_have_terms_and_derivatives_of_their_own(case):
+    _, target = case
+    its = target.sweep.posterior
+    for levels in its.factors:
+        here = near(target)
+        chosen = RNG.random(len(levels.entries)) < 0.5
+        there = here.copy()
+        there[levels.entries[chosen]] += RNG.normal(size=levels.entries[chosen].shape)
+        new, old = (p[levels.entries] - levels.anchor for p in (there, here))
+        changes = levels.prior_difference(there, here, new, old)
+        assert changes.sum() == pytest.approx(float(its.exact_part(there, here)))
+        np.testing.assert_allclose(changes[~chosen], 0.0, atol=1e-12)
+        gradients, hessians = levels.prior.derivatives(here)
+        step = np.zeros_like(here)
+        step[levels.entries[:, 0]] = 1e-5
+        slopes = (levels.prior.terms(here + step) - levels.prior.terms(here - step)) / 2e-5
+        np.testing.assert_allclose(gradients[:, 0], slopes, rtol=1e-4, atol=1e-5)
+        rise = (levels.prior.derivatives(here + step)[0] - gradients) / 1e-5
+        np.testing.assert_allclose(hessians[:, :, 0], rise, rtol=2e-3, atol=2e-3)
+
+
+def test_expansions_of_levels_add_up(case):
+    _, target = case
+    its = target.sweep.posterior
+    for levels in its.factors:
+        here = near(target)
+        there = here.copy()
+        there[levels.entries] += RNG.normal(size=levels.entries.shape)
+        slopes = levels.slopes(here - its.anchor)
+        new, old = (p[levels.entries] - levels.anchor for p in (there, here))
+        total = levels.expansion(slopes, new, old).sum()
+        assert total == pytest.approx(its.expansion.difference(there, here))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "heavy tails"])
+@pytest.mark.parametrize("scale", [0.02, 0.2, 2.0])
+def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
+    _, target = built(name)
+    its = target.sweep.posterior
+    assert not target.reads_all
+    n_bounded = 0
+    for factor, levels in enumerate(its.factors):
+        for number in range(6):
+            new, old = near(target, scale), near(target, scale)
+            if number % 2:  # the levels alone
+                own = new[levels.entries]
+                new = old.copy()
+                new[levels.entries] = own
+            moves = (old - its.anchor, new - its.anchor, new - old)
+            reach = [its.reach.of_levels(factor, move) for move in moves]
+            bounds = levels.rows.bounds(*reach)
+            of_rows = np.repeat(bounds, levels.rows.sizes)
+            places = levels.rows.positions
+            rows = every_row(target) if places is None else places
+            residuals = its.residuals(new, old, rows)
+            assert (abs(residuals) <= of_rows + 1e-9).all()
+            n_bounded += np.isfinite(of_rows).sum()
+    assert scale > 1.0 or n_bounded > 0
+
+
+@pytest.mark.parametrize("name", ["logistic", "slopes"])
+def test_common_entries_are_approximated_with_and_without_the_levels(name):
+    problem, target = built(name)
+    its = target.sweep.posterior
+    own = its.common.entries
+    touched = np.setdiff1d(np.arange(its.anchor.size), its.untouched)
+    step, slope = 1e-4, problem.exact_derivatives.gradient
+    prior = np.stack(
+        [
+            (slope(its.anchor + step * e)[1] - slope(its.anchor - step * e)[1]) / (2 * step)
+            for e in np.eye(its.anchor.size)
+        ]
+    )
+    precision = -(its.expansion.hessian.toarray() + prior)
+    given = np.linalg.inv(precision[np.ix_(own, own)])
+    marginal = np.linalg.inv(precision[np.ix_(touched, touched)])
+    place = np.searchsorted(touched, own)
+    np.testing.assert_allclose(its.common.root @ its.common.root.T, given, rtol=1e-5)
+    root = its.common.marginal_root
+    np.testing.assert_allclose(root @ root.T, marginal[np.ix_(place, place)], rtol=1e-5)
+    np.testing.assert_allclose(
+        its.common.inverse_root @ its.common.root, np.eye(own.size), atol=1e-9
+    )
+
+
+def test_rows_without_cheap_bounds_are_all_read(monkeypatch):
+    monkeypatch.setattr(spans, "are_cheap", lambda function, arrays: False)
+    with heavy_tails() as model:
+        target = build_grouped(pose(prepare(model), model.value_vars, {}))
+    its = target.sweep.posterior
+    assert target.reads_all
+    _, _, uses = target.sweep.step(its.anchor, target.sweep.init(), RNG, tuning=False)
+    assert uses["a"].n_rows == N
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [(groups, "no factor has 30 levels"), (lambda: one_normal(), "no factor was found")],
+)
+def test_says_why_there_are_no_groups(model, reason):
+    with model() as m:
+        problem = pose(prepare(m), m.value_vars, {})
+        with pytest.raises(NoGroupsError, match=reason):
+            build_grouped(problem)
+
+
+def one_normal():
+    with pm.Model() as model:
+        mu = pm.Normal("mu")
+        pm.Normal("y", mu, 1.0, observed=np.arange(50.0))
+    return model
