@@ -20,7 +20,7 @@ __all__ = ["BlockUse", "Sweep", "SweepState"]
 
 _ALONE, _ALONE_PER_ENTRY = 3, 2
 """Moves of what no row reads at every sweep, and for each such entry; they cost little."""
-_USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.2
+_USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
 

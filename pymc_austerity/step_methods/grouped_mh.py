@@ -66,6 +66,8 @@ def build_groups(
     compile_kwargs: dict[str, Any],
     where: dict[str, Any],
     keep: Callable[[PreparedModel], object] = bool,
+    *,
+    only_where_best: bool = False,
 ) -> Built:
     """Prepare the model and build the moves of its levels.
 
@@ -78,6 +80,8 @@ def build_groups(
         Arguments of ``pymc.compile``, and of `prepare`.
     keep : callable
         Takes what was prepared, for use where there are no groups.
+    only_where_best : bool
+        As in `build_grouped`.
 
     Raises
     ------
@@ -89,15 +93,17 @@ def build_groups(
         prepared = prepare(model, **where, say=say)
         keep(prepared)
         problem = pose(prepared, variables, compile_kwargs)
-        return Built(problem, build_grouped(problem, say), started)
+        target = build_grouped(problem, say, only_where_best=only_where_best)
+        return Built(problem, target, started)
 
 
 class GroupedMH(SubsamplingStep):
     r"""Exact Metropolis-Hastings in which every level of a factor has a decision of its own.
 
     For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
-    and a scale of its own. `AusterityMH()` returns this step method where the model has such a
-    factor with 30 levels or more and no other settings ask for something else. A step is a sweep:
+    and a scale of its own. `AusterityMH()` returns this step method where the model has 200 levels
+    or more, or 30 with several entries each, and no settings ask for something else. A step is a
+    sweep:
 
     - entries that no row reads (means and scales of priors) move given the levels, which reads no
       rows, and with the levels moved along, which makes them as independent as if the levels were
@@ -345,7 +351,8 @@ def grouped_if_possible(
         settings["_prepared"] = prepared
 
     try:
-        built = build_groups(model, vars, checked_compile_kwargs(compile_kwargs), where, keep)
+        kwargs = checked_compile_kwargs(compile_kwargs)
+        built = build_groups(model, vars, kwargs, where, keep, only_where_best=True)
     except NoGroupsError:
         return None
     return GroupedMH(vars, **asked, _built=built)

@@ -41,7 +41,12 @@ from pymc_austerity.setup.levels.anchor import (
     level_blocks,
 )
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
-from pymc_austerity.setup.levels.spans import level_rows, row_norms, third_derivatives
+from pymc_austerity.setup.levels.spans import (
+    have_cheap_bounds,
+    level_rows,
+    row_norms,
+    third_derivatives,
+)
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say
@@ -50,7 +55,11 @@ from pymc_austerity.setup.support import is_unconstrained
 __all__ = ["GroupedTarget", "NoGroupsError", "build_grouped"]
 
 _FEWEST_LEVELS = 30
-"""Levels of the largest factor from which on moves of levels pay."""
+"""Of the largest factor: with fewer there is little to win."""
+_FEWEST_ENTRIES = 200
+"""Of all levels: with fewer, moves of everything at once take less time."""
+_MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
+"""Dimensions up to which such moves are possible; rows that should not be read at every step."""
 _PAIRS = 2
 """Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
 
@@ -105,8 +114,18 @@ class StoredResiduals:
 
 
 @collection_paused()
-def build_grouped(problem: Problem, say: Say = str) -> GroupedTarget:
+def build_grouped(
+    problem: Problem, say: Say = str, *, only_where_best: bool = False
+) -> GroupedTarget:
     """Find the blocks, expand the rows, bound them by level, and store them.
+
+    Parameters
+    ----------
+    problem : Problem
+    say : callable
+        Tells which stage begins.
+    only_where_best : bool
+        Whether to refuse models for which moves of everything at once are likely to be faster.
 
     Raises
     ------
@@ -114,6 +133,8 @@ def build_grouped(problem: Problem, say: Say = str) -> GroupedTarget:
         The message says why there are no moves of levels.
     """
     blocks = _blocks(problem)
+    if only_where_best:
+        _refuse_where_others_are_better(problem, blocks)
     say("compiling")
     try:
         expanded = expanded_rows(problem, 2)
@@ -164,6 +185,17 @@ def _blocks(problem: Problem) -> Blocks:
     if len(factors[0].entries) < _FEWEST_LEVELS:
         raise NoGroupsError(f"no factor has {_FEWEST_LEVELS} levels")
     return replace(blocks, factors=tuple(factors))
+
+
+def _refuse_where_others_are_better(problem: Problem, blocks: Blocks) -> None:
+    largest = blocks.factors[0].entries
+    if problem.start.size > _MOST_AT_ONCE:
+        return
+    n_entries = sum(factor.entries.size for factor in blocks.factors)
+    if largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
+        raise NoGroupsError("its levels are few enough to be moved at once")
+    if problem.likelihood.n_rows > _MANY_ROWS and not have_cheap_bounds(problem):
+        raise NoGroupsError("the bounds of its rows take long, and all would have to be read")
 
 
 def _parts(

@@ -9,14 +9,16 @@ from pymc_austerity.levels import LevelRows, Span
 from pymc_austerity.model import DenseRows, Design, Factor, design_function
 from pymc_austerity.model.bounds import (
     NoBoundError,
+    ScalarFunction,
     are_cheap,
     scalar_function,
     third_derivative_constants,
 )
 from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup.levels.parts import Parts
+from pymc_austerity.setup.problem import Problem
 
-__all__ = ["RowNorms", "level_rows", "row_norms", "third_derivatives"]
+__all__ = ["RowNorms", "have_cheap_bounds", "level_rows", "row_norms", "third_derivatives"]
 
 _RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor, in their own units, up to which rows are bounded."""
@@ -83,6 +85,18 @@ def row_norms(
     )
 
 
+def have_cheap_bounds(problem: Problem) -> bool:
+    """Whether the bounds of the rows take little time."""
+    return are_cheap(_function(problem), problem.likelihood.arrays)
+
+
+def _function(problem: Problem) -> ScalarFunction:
+    structure = problem.structure
+    assert not isinstance(structure, str)
+    placeholders = [leaf.placeholder for leaf in structure.leaves]
+    return scalar_function(structure.function, structure.etas, placeholders)
+
+
 def third_derivatives(
     parts: Parts, center: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
@@ -95,13 +109,9 @@ def third_derivatives(
     reason : str
         Half a sentence; empty if there are bounds.
     """
-    structure = parts.problem.structure
-    assert not isinstance(structure, str)
-    placeholders = [leaf.placeholder for leaf in structure.leaves]
-    function = scalar_function(structure.function, structure.etas, placeholders)
+    function, arrays = _function(parts.problem), parts.problem.likelihood.arrays
     n_rows, k = center.shape
-    arrays = parts.problem.likelihood.arrays
-    if not are_cheap(function, arrays):
+    if not have_cheap_bounds(parts.problem):
         return np.ones(1), np.full((1, n_rows), np.inf), "the bounds of their rows take long"
     unit = np.broadcast_to(np.eye(k), (n_rows, k, k))
     stored = [array[parts.rows.order] for array in arrays]
