@@ -1,18 +1,19 @@
 """Reductions over a short axis: sums of enclosures, and conditions that hold for all entries."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from pymc_austerity._pymc import LogSoftmax
-from pymc_austerity.model.bounds import jets
-from pymc_austerity.model.bounds.functions import exp, log
-from pymc_austerity.model.bounds.intervals import Interval, add, point
-from pymc_austerity.model.bounds.jets import Jet, compose
-from pymc_austerity.model.bounds.rules import Enclosed, values_of
+from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.bounds.rules import Enclosed
 
-__all__ = ["log_softmax", "reduce_axes"]
+__all__ = ["reduce_axes", "without_what_cancels"]
+
+_CANCELS = 1e-6
+"""Share of the terms below which their sum is zero but for rounding."""
+_TERMS = 1e-8
+"""Size of terms that are large enough to tell."""
 
 
 def reduce_axes(op: Any, jet: Jet) -> Jet:
@@ -37,38 +38,31 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     raise NotImplementedError(kind)
 
 
-def log_softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
-    """Log of a softmax over an axis, or the softmax itself, shifted by a constant of each row."""
-    axis = (op.axis,) if isinstance(op.axis, int) else op.axis  # a tuple in PyTensor 3
-    values = values_of(x.center).lower
-    if axis is None or any(k % values.ndim == 0 for k in axis):
-        raise NotImplementedError(type(op).__name__)
-    shift = values.max(axis=axis, keepdims=True)
+def without_what_cancels(op: Any, terms: Enclosed, total: Enclosed) -> Enclosed:
+    """The enclosure of a sum, which is constant where its terms cancel to all orders.
 
-    def apply(jet: Jet) -> Jet:
-        zero = (0,) * len(next(iter(jet)))
-        shifted = {m: _broadcast_to(c, values_of(jet)) for m, c in jet.items()}
-        shifted[zero] = add(jet[zero], point(-shift))
-        powers = compose(shifted, exp(shifted[zero], order))
-        total = {
-            m: _reduce(partial(np.sum, keepdims=True), _broadcast_to(c, shifted[zero]), axis)
-            for m, c in powers.items()
-        }
-        logs = jets.add(shifted, jets.negate(compose(total, log(total[zero], order))))
-        return logs if isinstance(op, LogSoftmax) else compose(logs, exp(logs[zero], order))
-
-    center = apply(x.center)
-    return Enclosed(center, center if x.box is x.center else apply(x.box))
-
-
-def _full(x: Interval, like: Interval) -> tuple[Any, Any]:
-    shape = like.lower.shape
-    return np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape)
-
-
-def _broadcast_to(x: Interval, like: Interval) -> Interval:
-    lower, upper = _full(x, like)
-    return point(lower) if x.is_point else Interval(lower, upper)
+    Probabilities of all categories add up to one, however they are written. Where Taylor
+    coefficients of the terms at the center are not zero, and those of the sum are, the sum is one
+    number. As with choices between formulas, functions with the same coefficients are the same.
+    """
+    zero = (0,) * len(next(iter(total.center)))
+    varying = [m for m in total.center if m != zero]
+    axes = None if op.axis is None else tuple(op.axis)
+    sizes = {m: np.sum(abs(terms.center[m].lower), axis=axes) for m in varying}
+    is_constant = np.asarray(bool(varying))
+    for m in varying:
+        is_constant = is_constant & (abs(total.center[m].lower) <= _CANCELS * sizes[m])
+    for order in {sum(m) for m in varying}:
+        of_order = sum(size for m, size in sizes.items() if sum(m) == order)
+        is_constant = is_constant & (of_order > _TERMS)
+    if not is_constant.any():
+        return total
+    values = {m: total.center[zero].lower if m == zero else 0.0 for m in total.box}
+    box = {
+        m: Interval(*(np.where(is_constant & ~np.isnan(end), values[m], end) for end in x))
+        for m, x in total.box.items()
+    }
+    return Enclosed(total.center, box)
 
 
 def _reduce(function: Any, x: Interval, axes: Any) -> Interval:

@@ -85,30 +85,19 @@ def test_both_formulas_of_one_function_may_be_used():
 
 
 NO_BOUND = {
-    "categorical_logits": "switch",
-    "categorical_softmax": "switch",
-    "correlated_effects": "AdvancedIncSubtensor",
-    "einsum": "Shape",
-    "hurdle": "gammaincc",
-    "mixture_of_regressions": "maximum",
-    "multinomial": "switch",
-    "multinomial_totals": "maximum",
-    "multivariate_normal": "AdvancedIncSubtensor",
-    "multivariate_regression": "Shape",
+    "einsum": "Blockwise",
+    "multivariate_normal": "Blockwise",
+    "multivariate_regression": "Blockwise",
     "neural_network": "12 predictors",
-    "normal_mixture": "maximum",
-    "ordered_logistic": "Shape",
-    "ordered_probit": "log",
     "rows_on_the_second_axis": "add",
     "smooth_function": "10 predictors",
-    "unknown_knots": "Shape",
-    "zero_inflated": "maximum",
+    "unknown_knots": "Blockwise",
 }
 OFTEN = (
-    "asymmetric_laplace", "beta_regression", "binomial_by_group_and_time", "censored",
-    "custom_log_density", "dirichlet", "gamma", "logistic", "mixture_of_regressions",
-    "negative_binomial", "non_centred_two_levels", "poisson_exposure", "student_t",
-    "survival_by_hand",
+    "asymmetric_laplace", "beta_regression", "binomial_by_group_and_time", "categorical_logits",
+    "censored", "custom_log_density", "dirichlet", "gamma", "hurdle", "logistic",
+    "mixture_of_regressions", "negative_binomial", "non_centred_two_levels", "ordered_probit",
+    "poisson_exposure", "student_t", "survival_by_hand", "zero_inflated",
 )  # fmt: skip
 CUT = [name for name, shape in SHAPES.items() if shape.expect == "works" and not shape.needs]
 
