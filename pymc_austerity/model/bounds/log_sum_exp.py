@@ -142,10 +142,21 @@ def _values(x: Interval, axes: Axes) -> tuple[Interval, Interval]:
     least, most = (ends.sum(axis=axes, keepdims=True) for ends in (low, high))
     if x.is_point:
         return point(shift + np.log(least)), point(low / least)
-    others_least, others_most = np.maximum(least - low, 0.0), np.maximum(most - high, 0.0)
-    # what is next to nothing beside the largest is lost in the differences, which rounding covers
-    share = Interval(low / (low + others_most), high / (high + others_least))
+    share = Interval(
+        low / (low + _sum_of_others(high, axes)), high / (high + _sum_of_others(low, axes))
+    )
     return Interval(shift + np.log(least), shift + np.log(most)), share
+
+
+def _sum_of_others(terms: NDArray, axes: Axes) -> NDArray:
+    """Sum over some axes without the term itself, which must not be subtracted: it may be large."""
+    last = tuple(range(-len(axes), 0))
+    moved = np.moveaxis(terms, axes, last)
+    flat = moved.reshape(*moved.shape[: -len(axes)], -1)
+    others = np.zeros_like(flat)
+    others[..., 1:] = np.cumsum(flat[..., :-1], axis=-1)
+    others[..., :-1] += np.cumsum(flat[..., :0:-1], axis=-1)[..., ::-1]
+    return np.moveaxis(others.reshape(moved.shape), last, axes)
 
 
 def _indices(n_predictors: int, order: int) -> Iterator[MultiIndex]:

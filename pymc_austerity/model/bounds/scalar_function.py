@@ -118,7 +118,7 @@ def scalar_function(
     ['Mul', 'Softplus', 'Sub']
     """
     plain, conditions = _without_checks(function)
-    graphs = _rewritten([plain, *conditions], "stabilize")
+    graphs = _rewritten([plain, *conditions], "merge", "stabilize")
     graphs = simplified(_rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize"))
     graphs = expand_logarithms(graphs, predictors)
     graphs = _rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize")
