@@ -22,7 +22,7 @@ from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
 from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
-from pymc_austerity.model.bounds.reductions import reduce_axes, without_what_cancels
+from pymc_austerity.model.bounds.reductions import reduce_axes, with_certain_total
 from pymc_austerity.model.bounds.rules import RULES, Enclosed, NoRuleError, values_of
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.bounds.taylor_form import Steps
@@ -119,8 +119,8 @@ def _apply(node: Any, known: Known, fixed: Fixed, steps: Steps | None, order: in
     if isinstance(op, CAReduce):
         numbers = _as_number(node, node.inputs[0], known)
         total = _each(lambda jet: reduce_axes(op, jet), numbers)
-        cancels = steps is not None and isinstance(op.scalar_op, Add)
-        return without_what_cancels(op, numbers, total) if cancels else total
+        is_sum = steps is not None and isinstance(op.scalar_op, Add)
+        return with_certain_total(node, [numbers], total) if is_sum else total
     if isinstance(op, LogSoftmax | Softmax):
         return _each(_broadcast, softmax(op, known[node.inputs[0]], order))
     if isinstance(op, CheckAndRaise):
@@ -145,7 +145,9 @@ def _elementwise(node: Any, known: Known, steps: Steps | None, order: int) -> En
     enclosed = [_as_number(node, v, known) for v in inputs]
     if steps is not None and kind in _BY_RANGE:
         enclosed = [steps.tightened(x, 0) for x in enclosed]
-    return RULES[kind](enclosed, order)
+    result = RULES[kind](enclosed, order)
+    is_sum = steps is not None and kind == "Add"
+    return with_certain_total(node, enclosed, result) if is_sum else result
 
 
 def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:

@@ -96,15 +96,19 @@ def _shifted(x: Variable, axes: tuple[int, ...]) -> tuple[Variable, Variable] | 
 def _is_maximum(v: Variable) -> bool:
     while v.owner is not None and isinstance(v.owner.op, DimShuffle):
         v = v.owner.inputs[0]
+    if _is_guarded(v):
+        return _is_maximum(v.owner.inputs[2])
     return _kind(v.owner) in ("ScalarMaximum", "Maximum")
 
 
 def _without_guard(v: Variable) -> Variable:
     """Inside of ``switch(isinf(s), exp(s), exp(x - s))``, which differs where s is infinite."""
-    if _kind(v.owner) == "Switch" and _kind(v.owner.inputs[0].owner) == "IsInf":
-        guarded: Variable = v.owner.inputs[2]
-        return guarded
-    return v
+    return v.owner.inputs[2] if _is_guarded(v) else v
+
+
+def _is_guarded(v: Variable) -> bool:
+    """Whether this is one formula for an infinite shift and another for finite ones."""
+    return _kind(v.owner) == "Switch" and _kind(v.owner.inputs[0].owner) == "IsInf"
 
 
 # ------------------------------------------------------------------ shares

@@ -1,14 +1,16 @@
 """Reductions over a short axis: sums of enclosures, and conditions that hold for all entries."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.rules import Enclosed
 
-__all__ = ["reduce_axes", "without_what_cancels"]
+__all__ = ["reduce_axes", "with_certain_total"]
 
 _CANCELS = 1e-6
 """Share of the terms below which their sum is zero but for rounding."""
@@ -38,31 +40,53 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     raise NotImplementedError(kind)
 
 
-def without_what_cancels(op: Any, terms: Enclosed, total: Enclosed) -> Enclosed:
-    """The enclosure of a sum, which is constant where its terms cancel to all orders.
+def with_certain_total(node: Any, terms: Sequence[Enclosed], total: Enclosed) -> Enclosed:
+    """The enclosure of a sum, which is constant where the terms are all shares of one.
 
-    Probabilities of all categories add up to one, however they are written. Where Taylor
-    coefficients of the terms at the center are not zero, and those of the sum are, the sum is one
-    number. As with choices between formulas, functions with the same coefficients are the same.
+    Probabilities of all categories add up to one, however they are written. They do where terms
+    between 0 and 1 add up to 1 at the center and their Taylor coefficients cancel to all orders. As
+    with choices between formulas, functions with the same coefficients are the same.
+
+    Parameters
+    ----------
+    node : Apply
+        A sum over axes, or of several terms.
+    terms : sequence of Enclosed
+        What is added up: one array, or the terms.
+    total : Enclosed
+        Their sum.
     """
     zero = (0,) * len(next(iter(total.center)))
     varying = [m for m in total.center if m != zero]
-    axes = None if op.axis is None else tuple(op.axis)
-    sizes = {m: np.sum(abs(terms.center[m].lower), axis=axes) for m in varying}
-    is_constant = np.asarray(bool(varying))
-    for m in varying:
-        is_constant = is_constant & (abs(total.center[m].lower) <= _CANCELS * sizes[m])
-    for order in {sum(m) for m in varying}:
-        of_order = sum(size for m, size in sizes.items() if sum(m) == order)
-        is_constant = is_constant & (of_order > _TERMS)
-    if not is_constant.any():
+    shares = [x.center for x in terms if len(x.center) > 1]
+    if not varying or not shares:
         return total
-    values = {m: total.center[zero].lower if m == zero else 0.0 for m in total.box}
+    axes = getattr(node.op, "axis", ())
+    values = [x[zero].lower for x in shares]
+    outside = _over(axes, [(x < 0.0) | (x > 1.0) for x in values])
+    is_one = (outside == 0) & (abs(_over(axes, values) - 1.0) < _CANCELS)
+    for order in sorted({sum(m) for m in varying}):
+        terms_of_order = 0.0
+        for m in (m for m in varying if sum(m) == order):
+            size = _over(axes, [abs(x[m].lower) for x in shares if m in x])
+            is_one = is_one & (abs(total.center[m].lower) <= _CANCELS * size)
+            terms_of_order = terms_of_order + size
+        is_one = is_one & (terms_of_order > _TERMS)
+        if not is_one.any():
+            return total
+    certain = {m: x.lower if m == zero else 0.0 for m, x in total.center.items()}
     box = {
-        m: Interval(*(np.where(is_constant & ~np.isnan(end), values[m], end) for end in x))
+        m: Interval(*(np.where(is_one & ~np.isnan(end), certain.get(m, 0.0), end) for end in x))
         for m, x in total.box.items()
     }
     return Enclosed(total.center, box)
+
+
+def _over(axes: Any, terms: Sequence[NDArray]) -> Any:
+    """Sum of one array over axes, or of several terms."""
+    if axes == ():
+        return sum(terms[1:], start=0.0 + terms[0])
+    return np.sum(terms[0], axis=None if axes is None else tuple(axes))
 
 
 def _reduce(function: Any, x: Interval, axes: Any) -> Interval:

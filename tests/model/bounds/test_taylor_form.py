@@ -68,3 +68,14 @@ def test_probabilities_that_add_up_to_one_are_constant():
 def test_a_sum_that_is_nearly_constant_is_not():
     box = sum_over_boxes(lambda x: [pt.erfc(x) / 2, pt.erfc(-x) / 2, 1e-5 * pt.erfc(x - 2.0)])
     assert (box[1,].upper > box[1,].lower).all()
+
+
+def test_large_terms_that_nearly_cancel_are_not_constant():
+    """Differences of log-gamma functions of a large dispersion, whose sum is of order one."""
+    eta = pt.dvector("eta")
+    shape = pt.exp(eta)
+    graph = pt.gammaln(shape + 1.0) - pt.gammaln(shape) + 0.1 * eta
+    function = scalar_function(graph, [eta], [])
+    cells = about_rows(np.full((1, 1), 16.0), np.ones((1, 1)), function.constants_of([]))
+    slope = enclose(function, cells, 4).box[1,]
+    assert slope.lower[0] <= 1.1 <= slope.upper[0]
