@@ -115,19 +115,24 @@ def _is_guarded(v: Variable) -> bool:
 
 
 def _as_softmax(above: Variable, below: Variable) -> Variable | None:
-    """exp(x) / sum(exp(x)) as a softmax."""
-    if _kind(above.owner) != "Exp" or below.owner is None:
+    """exp(x) / sum(exp(x)) as a softmax, whether or not axes of length one are added."""
+    shuffle = above.owner.op if above.owner and isinstance(above.owner.op, DimShuffle) else None
+    powers = above if shuffle is None else above.owner.inputs[0]
+    if _kind(powers.owner) != "Exp" or not isinstance(getattr(below.owner, "op", None), DimShuffle):
         return None
-    kept = below.owner
-    reduction = kept.inputs[0].owner if isinstance(kept.op, DimShuffle) else None
+    kept, reduction = below.owner.op.new_order, below.owner.inputs[0].owner
     if reduction is None or not isinstance(reduction.op, CAReduce) or _kind(reduction) != "Add":
         return None
-    axes = _axes(reduction.op, above.type.ndim)
-    left = [k for k in range(above.type.ndim) if k not in axes]
-    order = tuple("x" if k in axes else left.index(k) for k in range(above.type.ndim))
-    if len(axes) != 1 or reduction.inputs[0] is not above or tuple(kept.op.new_order) != order:
+    axes = _axes(reduction.op, powers.type.ndim)
+    left = [k for k in range(powers.type.ndim) if k not in axes]
+    order = range(powers.type.ndim) if shuffle is None else shuffle.new_order
+    expected = tuple("x" if k == "x" or k in axes else left.index(k) for k in order)
+    if len(axes) != 1 or reduction.inputs[0] is not powers or tuple(kept) != expected:
         return None
-    return pt.special.softmax(above.owner.inputs[0], axis=axes[0])
+    exponents = powers.owner.inputs[0]
+    parts = _shifted(exponents, axes)
+    shares = pt.special.softmax(exponents if parts is None else parts[0], axis=axes[0])
+    return shares if shuffle is None else shuffle(shares)
 
 
 def _sum_of_shares(op: Any, v: Variable) -> Variable | None:

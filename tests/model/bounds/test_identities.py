@@ -11,12 +11,18 @@ from pymc_austerity.model.bounds.identities import simplified
 X = pt.dmatrix("x")
 POWERS = pt.exp(X)
 LARGEST = X.max(axis=1, keepdims=True)
+SHIFTED = pt.exp(X - LARGEST)
 EDGES = pt.join(1, pt.zeros((X.shape[0], 1)), pt.sigmoid(X), pt.ones((X.shape[0], 1)))
 
 REWRITTEN = {
     "softmax with a shift": (pt.special.softmax(X - LARGEST, axis=1), "ScalarMaximum"),
     "log of softmax with a shift": (pt.special.log_softmax(X - LARGEST, axis=1), "ScalarMaximum"),
     "softmax by hand": (POWERS / POWERS.sum(axis=1, keepdims=True), "TrueDiv"),
+    "softmax by hand, with a shift": (SHIFTED / SHIFTED.sum(axis=1)[:, None], "ScalarMaximum"),
+    "softmax by hand, with more axes": (
+        SHIFTED[:, None, :] / SHIFTED.sum(axis=1)[:, None, None],
+        "TrueDiv",
+    ),
     "shares": (pt.special.softmax(X, axis=1).sum(axis=1) + X[:, 0], "unknown"),
     "categories": ((EDGES[:, 1:] - EDGES[:, :-1]).sum(axis=1) + X[:, 0], "CumOp"),
     "difference of sigmoids": (pt.sigmoid(X[:, 2]) - pt.sigmoid(X[:, 0]), "Sub of Sigmoid"),
@@ -24,6 +30,7 @@ REWRITTEN = {
 }
 LEFT = {
     "softmax less something else": pt.special.softmax(X - X[:, 0][:, None], axis=1),
+    "shares of other rows": POWERS / POWERS.sum(axis=0)[None, :],
     "part of the shares": pt.special.softmax(X, axis=1)[:, 1:].sum(axis=1),
     "shares over another axis": pt.special.softmax(X, axis=1).sum(axis=0),
     "every second difference": (EDGES[:, 2:] - EDGES[:, :-2]).sum(axis=1),
