@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pymc as pm
 import pytensor.gradient
 import pytensor.tensor.subtensor
@@ -66,9 +67,11 @@ from pytensor.tensor.basic import (
     MakeVector,
     ScalarFromTensor,
     TensorFromScalar,
+    get_underlying_scalar_constant_value,
 )
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
+from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
@@ -166,6 +169,14 @@ def indices_of(node: Any) -> list[Any]:
     return list(
         indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
     )
+
+
+def constant_entry(v: Any) -> Any:
+    """The number that all entries of a variable are; None where it is not known."""
+    try:
+        return np.asarray(get_underlying_scalar_constant_value(v)).item()
+    except NotScalarConstantError:
+        return None
 
 
 def rebuilt(output: Variable, rule: Callable[[Any, list], list | None]) -> Variable:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity import AusterityMH
@@ -69,9 +70,22 @@ def test_a_sequential_test_where_bounds_take_long():
 def test_a_sequential_test_where_there_are_no_bounds():
     rng = np.random.default_rng(2)
     with pm.Model() as model:
+        mean = pt.arctan(pm.Normal("angle"))
+        pm.Normal("y", mean, 1.0, observed=rng.normal(size=2_000))
+    step = built(model)
+    assert not isinstance(step.target.sampling, PoissonSampling)
+    reason = (
+        "no exact decisions because its rows have no bound, because there is no rule for arctan"
+    )
+    assert reason in step.summary
+    assert reason in step.explain()
+
+
+def test_exact_decisions_on_a_mixture():
+    rng = np.random.default_rng(2)
+    with pm.Model() as model:
         mean = pm.Normal("mean")
         weights, centers = np.array([0.5, 0.5]), pm.math.stack([mean, mean + 0.5])
         pm.NormalMixture("y", weights, centers, 1.0, observed=rng.normal(size=2_000))
     step = built(model)
-    assert not isinstance(step.target.sampling, PoissonSampling)
-    assert "no exact decisions because" in step.summary
+    assert isinstance(step.target.sampling, PoissonSampling)

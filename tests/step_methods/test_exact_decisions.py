@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 import pytest
 from scipy import stats
 
@@ -153,14 +154,39 @@ def test_settings_without_use_are_refused(settings, words, model):
 
 
 def test_an_operation_without_a_bound_is_named():
-    y = np.random.default_rng(0).poisson(2.0, size=300)
-    y[:100] = 0
-    words = r"test='exact' is not possible because its rows have no bound, because .*maximum"
+    y = np.random.default_rng(0).normal(size=300)
+    words = "test='exact' is not possible because its rows have no bound, because .* arctan"
     with pm.Model():
-        psi, mu = pm.Beta("psi", 2.0, 2.0), pm.Gamma("mu", 2.0, 1.0)
-        pm.ZeroInflatedPoisson("y", psi, mu, observed=y)
+        pm.Normal("y", pt.arctan(pm.Normal("angle")), 1.0, observed=y)
         with pytest.raises(SettingError, match=words):
             AusterityMH(test="exact")
+
+
+def zero_inflated_counts(rng):
+    counts = np.where(rng.random(2_000) < 0.3, 0, rng.poisson(2.0, size=2_000))
+    psi, log_mean = pm.Beta("psi", 2.0, 2.0), pm.Normal("log_mean")
+    pm.ZeroInflatedPoisson("y", psi, pm.math.exp(log_mean), observed=counts)
+
+
+def categories(rng):
+    x, y = rng.normal(size=2_000), rng.integers(3, size=2_000)
+    slopes = pm.Normal("slopes", shape=2)
+    pm.Categorical(
+        "y", logit_p=pt.stack([0.0 * x, *(x * slopes[k] for k in (0, 1))], 1), observed=y
+    )
+
+
+@pytest.mark.parametrize("write", [zero_inflated_counts, categories])
+def test_sums_of_exponentials_are_bounded(write):
+    with pm.Model():
+        write(np.random.default_rng(0))
+        step = AusterityMH(test="exact")
+        idata = pm.sample(
+            100, tune=100, chains=1, step=step, random_seed=1, progressbar=False,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+    assert idata.sample_stats["n_rows_used"].mean() < 400
+    assert idata.sample_stats["decision_error"].max() == 0.0
 
 
 def test_models_without_control_variates_are_refused():

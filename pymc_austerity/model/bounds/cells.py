@@ -1,6 +1,6 @@
 """Where enclosures are evaluated: points, boxes about rows, and boxes that hold many rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -83,13 +83,17 @@ def about_groups(
     return Cells(center[first], lower, upper, intervals, examples)
 
 
-def groups_of_like_rows(columns: list[NDArray], size: int = _GROUP) -> list[NDArray[np.intp]]:
+def groups_of_like_rows(
+    columns: list[NDArray], same: Sequence[NDArray] = (), size: int = _GROUP
+) -> list[NDArray[np.intp]]:
     """Cut rows into groups of like rows, by halving along the widest column.
 
     Parameters
     ----------
     columns : list of float arrays, shape (N,)
         What rows are compared by. Columns with two values, such as conditions, are cut first.
+    same : sequence of arrays, shape (N,)
+        What the rows of a group have in common.
     size : int
         Largest size of a group.
 
@@ -101,7 +105,7 @@ def groups_of_like_rows(columns: list[NDArray], size: int = _GROUP) -> list[NDAr
     table = np.nan_to_num(np.column_stack(columns), posinf=_FAR, neginf=-_FAR)
     spread = table.std(axis=0)
     table = table / np.where(spread > 0.0, spread, 1.0)
-    pending, groups = [np.arange(len(table))], []
+    pending, groups = _with_the_same(same, len(table)), []
     for binary in table.T:
         if np.unique(binary[:1000]).size == 2:
             pending = [part for rows in pending for part in _by_value(rows, binary[rows])]
@@ -116,6 +120,14 @@ def groups_of_like_rows(columns: list[NDArray], size: int = _GROUP) -> list[NDAr
         halves = np.argpartition(part[:, widest], middle)
         pending += [rows[halves[middle:]], rows[halves[:middle]]]
     return groups
+
+
+def _with_the_same(columns: Sequence[NDArray], n_rows: int) -> list[NDArray[np.intp]]:
+    if not columns:
+        return [np.arange(n_rows)]
+    kind = np.unique(np.column_stack(columns), axis=0, return_inverse=True)[1].ravel()
+    order = np.argsort(kind, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
 
 
 def _by_value(rows: NDArray[np.intp], values: NDArray) -> list[NDArray[np.intp]]:

@@ -205,15 +205,15 @@ class _Chunk:
         return _norm(jet, q, self.lengths[rows], self.spread[rows])
 
     def like_rows(self) -> list[NDArray[np.intp]]:
-        """Groups of rows with like predictors and data; rows one by one where data are indices."""
+        """Groups of rows with like predictors and data, and with the same indices."""
         n_rows = len(self.center)
-        if self.function.has_indices:
-            return [np.array([i]) for i in range(n_rows)]
-        columns = list(self.center.T) + list(self.lengths.T)
-        for values in self.data.values():
+        columns, indices = list(self.center.T) + list(self.lengths.T), []
+        for v, values in self.data.items():
             if np.ndim(values) and len(values) == n_rows:
-                columns += list(np.asarray(values, dtype=np.float64).reshape(n_rows, -1).T)
-        return groups_of_like_rows(columns)
+                own = list(np.asarray(values, dtype=np.float64).reshape(n_rows, -1).T)
+                columns += own
+                indices += own if v in self.function.indices else []
+        return groups_of_like_rows(columns, indices)
 
 
 def _of_chunk(chunk: _Chunk, radii: Sequence[float], order: int) -> NDArray[np.float64]:

@@ -6,19 +6,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import CAReduce, CheckAndRaise, Elemwise, LogSoftmax, Softmax, Variable
+from pymc_austerity._pymc import (
+    Add,
+    CAReduce,
+    CheckAndRaise,
+    Elemwise,
+    LogSoftmax,
+    Softmax,
+    Switch,
+    Variable,
+)
 from pymc_austerity.model.bounds import jets
 from pymc_austerity.model.bounds.cells import Cells
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
 from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
-from pymc_austerity.model.bounds.reductions import log_softmax, reduce_axes
+from pymc_austerity.model.bounds.reductions import reduce_axes, with_certain_total
 from pymc_austerity.model.bounds.rules import RULES, Enclosed, NoRuleError, values_of
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
+from pymc_austerity.model.bounds.taylor_form import Steps
 
 __all__ = ["enclose", "first_unbounded"]
 
 Known = dict[Variable, Enclosed]
+Fixed = Mapping[Variable, NDArray]
+
+_BY_RANGE = {"GE", "GT", "LE", "Log", "Log1mexp", "LT", "Pow", "Reciprocal", "Sqrt", "TrueDiv"}
+"""Operations whose result depends above all on where their arguments may be."""
 
 
 def enclose(function: ScalarFunction, cells: Cells, order: int) -> Enclosed:
@@ -57,7 +72,7 @@ def first_unbounded(function: ScalarFunction, cells: Cells, order: int) -> str:
     """Name of the first operation whose result has no finite enclosure for some cell."""
     with np.errstate(all="ignore"):
         known = _walk(function, cells, order)
-    for node in function.nodes():
+    for node in function.nodes:
         result = known[node.outputs[0]].box
         if not all(np.isfinite(end).all() for x in result.values() for end in x):
             return _name(node.op)
@@ -74,30 +89,40 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
         x = jets.predictor(point(cells.center[:, j]), j, k)
         box = Interval(cells.lower[:, j], cells.upper[:, j])
         known[variable] = Enclosed(x, x if cells.are_points else jets.predictor(box, j, k))
-    for node in function.nodes():
-        known[node.outputs[0]] = _apply(node, known, cells.examples, order)
+    layout = function.layout_of(len(cells.center))
+    for v, values in layout.items():
+        x = jets.constant(np.asarray(values, dtype=np.float64), k)
+        known[v] = Enclosed(x, x)
+    fixed = {**cells.examples, **layout}
+    steps = _steps(function, cells, order)
+    for node in function.nodes:
+        try:
+            known[node.outputs[0]] = _apply(node, known, fixed, steps, order)
+        except NotImplementedError:
+            raise NoRuleError(_name(node.op)) from None
     return known
 
 
-def _apply(node: Any, known: Known, fixed: Mapping[Variable, NDArray], order: int) -> Enclosed:
+def _steps(function: ScalarFunction, cells: Cells, order: int) -> Steps | None:
+    """Steps from the centers, where these have the data of all rows of their cells."""
+    if cells.are_points or not function.has_rows_first:
+        return None
+    if not all(data.is_point for data in cells.data.values()):
+        return None
+    return Steps(cells.center, cells.lower, cells.upper, order)
+
+
+def _apply(node: Any, known: Known, fixed: Fixed, steps: Steps | None, order: int) -> Enclosed:
     op = node.op
     if isinstance(op, Elemwise):
-        kind, inputs = type(op.scalar_op).__name__, node.inputs
-        if kind == "Log1p" and _is_square(inputs[0]):
-            kind, inputs = "Log1pOfSquare", inputs[0].owner.inputs
-        if kind not in RULES:
-            raise NoRuleError(_name(op))
-        return _each(_broadcast, RULES[kind]([known[v] for v in inputs], order))
+        return _each(_broadcast, _elementwise(node, known, steps, order))
     if isinstance(op, CAReduce):
-        try:
-            return _each(lambda jet: reduce_axes(op, jet), known[node.inputs[0]])
-        except NotImplementedError:
-            raise NoRuleError(_name(op)) from None
+        numbers = _as_number(node, node.inputs[0], known)
+        total = _each(lambda jet: reduce_axes(op, jet), numbers)
+        is_sum = steps is not None and isinstance(op.scalar_op, Add)
+        return with_certain_total(node, [numbers], total) if is_sum else total
     if isinstance(op, LogSoftmax | Softmax):
-        try:
-            return _each(_broadcast, log_softmax(op, known[node.inputs[0]], order))
-        except NotImplementedError:
-            raise NoRuleError(_name(op)) from None
+        return _each(_broadcast, softmax(op, known[node.inputs[0]], order))
     if isinstance(op, CheckAndRaise):
         return known[node.inputs[0]]
     if is_rearrangement(op):
@@ -106,7 +131,39 @@ def _apply(node: Any, known: Known, fixed: Mapping[Variable, NDArray], order: in
         if all(x.center is x.box for x in inputs.values()):
             return Enclosed(center, center)
         return Enclosed(center, rearrange(node, {v: x.box for v, x in inputs.items()}, fixed))
-    raise NoRuleError(_name(op))
+    raise NotImplementedError
+
+
+def _elementwise(node: Any, known: Known, steps: Steps | None, order: int) -> Enclosed:
+    kind, inputs = type(node.op.scalar_op).__name__, operands(node)
+    if inputs != node.inputs:
+        return log_sum_exp(node, known[inputs[0]], order)
+    if kind == "Log1p" and _is_square(inputs[0]):
+        kind, inputs = "Log1pOfSquare", inputs[0].owner.inputs
+    if kind not in RULES:
+        raise NotImplementedError
+    enclosed = [_as_number(node, v, known) for v in inputs]
+    if steps is not None and kind in _BY_RANGE:
+        enclosed = [steps.tightened(x, 0) for x in enclosed]
+    result = RULES[kind](enclosed, order)
+    is_sum = steps is not None and kind == "Add"
+    return with_certain_total(node, enclosed, result) if is_sum else result
+
+
+def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:
+    """A condition in arithmetic is a step: nothing is known of it where it is not certain."""
+    x = known[v]
+    is_choice = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Switch)
+    if v.dtype != "bool" or node.outputs[0].dtype == "bool" or (is_choice and v is node.inputs[0]):
+        return x
+    return _each(_certain, x)
+
+
+def _certain(jet: Jet) -> Jet:
+    return {
+        m: Interval(*(np.where(x.lower == x.upper, end, np.nan) for end in x))
+        for m, x in jet.items()
+    }
 
 
 def _is_square(v: Variable) -> bool:

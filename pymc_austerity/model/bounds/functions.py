@@ -147,7 +147,8 @@ def log1p_of_square(x: Interval, order: int) -> list[Interval]:
 def log1mexp(x: Interval, order: int) -> list[Interval]:
     """log(1 - exp(x)), for x < 0: polynomials in v = 1 / (1 - exp(x))."""
     negative = np.where(x.upper < 0.0, x.upper, np.nan)
-    inside = point(negative) if x.is_point else Interval(negative * 0.0 + x.lower, negative)
+    lower = np.where(np.isnan(negative), np.nan, x.lower)
+    inside = point(negative) if x.is_point else Interval(lower, negative)
     return _log1mexp(inside, order)
 
 

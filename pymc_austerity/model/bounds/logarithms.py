@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_austerity._pymc import Constant, DimShuffle, Variable, ancestors, toposort
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    Constant,
+    DimShuffle,
+    Elemwise,
+    Join,
+    Softmax,
+    Subtensor,
+    Variable,
+    ancestors,
+    constant_entry,
+    join_arguments,
+    toposort,
+)
 
 __all__ = ["expand_logarithms"]
 
@@ -61,8 +74,7 @@ def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
     if not _varies(inner, predictors):
         return None
     if kind == "Log1p":
-        root = _square_root_of(inner, predictors)
-        return None if root is None or _kind(inner.owner) == "Sqr" else pt.log1p(pt.sqr(root))
+        return _log_of_one_more(inner, predictors)
     logarithm = _log_of(inner, predictors)
     if kind == "Log" or logarithm is None:
         return logarithm
@@ -74,6 +86,27 @@ def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
     return above[0] * pt.exp(-logarithm)
 
 
+def _log_of_one_more(v: Variable, predictors: set[Variable]) -> Variable | None:
+    """Logarithm of 1 + v where v is a square, or less than zero."""
+    less = _negative_of(v)
+    if less is not None:
+        logarithm = _log_of(less, predictors)
+        return None if logarithm is None else pt.log1mexp(logarithm)
+    root = _square_root_of(v, predictors)
+    return None if root is None or _kind(v.owner) == "Sqr" else pt.log1p(pt.sqr(root))
+
+
+def _negative_of(v: Variable) -> Variable | None:
+    """The variable that v is -1 times."""
+    if _kind(v.owner) == "Neg":
+        negative: Variable = v.owner.inputs[0]
+        return negative
+    if _kind(v.owner) == "Mul" and constant_entry(v.owner.inputs[0]) == -1:
+        rest = v.owner.inputs[1:]
+        return rest[0] if len(rest) == 1 else pt.mul(*rest)
+    return None
+
+
 def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     """Logarithm without exponentials inside; None for what is not known to be positive."""
     if not _varies(v, predictors):
@@ -83,7 +116,15 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
         return node.inputs[0]
     if kind == "Sigmoid":
         return -pt.softplus(-node.inputs[0])
-    if node is None or not (isinstance(node.op, DimShuffle) or kind in _PARTS_ARE_POSITIVE):
+    if node is None:
+        return None
+    if isinstance(node.op, _MOVES):
+        return _log_of_moved(node, predictors)
+    if isinstance(node.op, Softmax):
+        return pt.special.log_softmax(node.inputs[0], axis=node.op.axis)
+    if _is_complement(node):
+        return -pt.softplus(node.inputs[1].owner.inputs[0])
+    if kind not in _PARTS_ARE_POSITIVE or not isinstance(node.op, Elemwise):
         return None
     exponent: Any = None
     inputs = node.inputs
@@ -95,8 +136,6 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     if any(x is None for x in logarithms):
         return None
     first = logarithms[0]
-    if isinstance(node.op, DimShuffle):
-        return node.op(first)
     return {
         "Add": lambda: reduce(lambda a, b: a + pt.softplus(b - a), logarithms),
         "Cast": lambda: first,
@@ -110,6 +149,29 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     }[str(kind)]()
 
 
+def _log_of_moved(node: Any, predictors: set[Variable]) -> Variable | None:
+    """The same for operations that move entries about."""
+    if isinstance(node.op, Join):
+        axis, parts = join_arguments(node)
+        logarithms: list[Any] = [_log_of(x, predictors) for x in parts]
+        return None if any(x is None for x in logarithms) else pt.join(axis, *logarithms)
+    logarithm = _log_of(node.inputs[0], predictors)
+    if logarithm is None:
+        return None
+    made: Variable = node.op(logarithm, *node.inputs[1:])
+    return made
+
+
+def _is_complement(node: Any) -> bool:
+    """Whether this is 1 - sigmoid(x)."""
+    return (
+        _kind(node) == "Sub"
+        and constant_entry(node.inputs[0]) == 1
+        and _kind(node.inputs[1].owner) == "Sigmoid"
+    )
+
+
+_MOVES: tuple[type, ...] = (DimShuffle, Join, Subtensor, *ADVANCED_SUBTENSOR_OPS)
 _PARTS_ARE_POSITIVE = {
     "Add", "Cast", "Mul", "Pow", "Reciprocal", "Sign", "Sqr", "Sqrt", "TrueDiv",
 }  # fmt: skip
@@ -119,7 +181,8 @@ def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     """What v is the square of, for products of squares and of what is known to be positive."""
     node, kind = v.owner, _kind(v.owner)
     if not _varies(v, predictors):
-        return pt.sqrt(v)
+        entry = constant_entry(v)
+        return None if entry is not None and entry < 0 else pt.sqrt(v)
     if kind == "Sqr" or (kind == "Pow" and _is_two(node.inputs[1])):
         return node.inputs[0]
     if kind in ("Mul", "TrueDiv"):

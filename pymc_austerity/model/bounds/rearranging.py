@@ -1,15 +1,19 @@
-"""Operations that only move entries about: they act on every Taylor coefficient alike."""
+"""Operations that move entries about or add them up: they act on every coefficient alike."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    ADVANCED_INC_SUBTENSOR_OPS,
     ADVANCED_SUBTENSOR_OPS,
     Alloc,
+    Constant,
+    CumOp,
     DimShuffle,
+    IncSubtensor,
     Join,
     MakeVector,
     Reshape,
@@ -18,21 +22,24 @@ from pymc_austerity._pymc import (
     Subtensor,
     TensorFromScalar,
     Variable,
+    join_arguments,
 )
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
 
 __all__ = ["is_rearrangement", "rearrange"]
 
-_REARRANGEMENTS: tuple[type, ...] = (
-    Alloc, DimShuffle, Join, MakeVector, Reshape, ScalarFromTensor, SpecifyShape, Subtensor,
-    TensorFromScalar, *ADVANCED_SUBTENSOR_OPS,
+_OF_ONE: tuple[type, ...] = (
+    Alloc, DimShuffle, Reshape, ScalarFromTensor, SpecifyShape, Subtensor, TensorFromScalar,
+    *ADVANCED_SUBTENSOR_OPS,
 )  # fmt: skip
+_OF_TWO: tuple[type, ...] = (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS)
 
 
 def is_rearrangement(op: Any) -> bool:
-    """Tell whether every entry of the result is an entry of an input."""
-    return isinstance(op, _REARRANGEMENTS)
+    """Tell whether every entry of the result is an entry, or a sum of entries, of the inputs."""
+    is_sum = isinstance(op, CumOp) and op.mode == "add"
+    return is_sum or isinstance(op, (*_OF_ONE, *_OF_TWO, Join, MakeVector))
 
 
 def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable, NDArray]) -> Jet:
@@ -46,35 +53,47 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
         Jets of its inputs.
     fixed : dict of variable to array
         Values, in their own types, of inputs that do not depend on the predictors.
+
+    Raises
+    ------
+    NotImplementedError
+        Entries are chosen by what is not among the data.
     """
-    varying = [v for v in node.inputs if v in known and v not in fixed]
-    zero = (0,) * len(next(iter(known[varying[0]])))
-    shapes = {v: known[v][zero].lower.shape for v in varying}
-    indices = dict.fromkeys(m for v in varying for m in known[v])
+    entries = _entries(node)
+    zero = (0,) * len(next(iter(known[entries[0]])))
+    others = [v for v in node.inputs if v not in entries]
+    chosen = {v: _chosen(v, fixed) for v in others}
+    is_sure = all(known[v][zero].is_point for v in others if v in known)
     result = {}
-    for m in indices:
+    for m in dict.fromkeys(m for v in entries for m in known[v]):
+        coefficients = [known[v].get(m) for v in entries]
+        n_ends = 1 if all(c is None or c.is_point for c in coefficients) else 2
         ends = []
-        for end in (0, 1):
-            inputs = [
-                _coefficient(known[v], m, end, shapes[v]) if v in shapes else _of(v, fixed, m, zero)
-                for v in node.inputs
-            ]
-            if end == 1 and all(known[v][m].is_point for v in varying if m in known[v]):
-                break
+        for end in range(n_ends):
+            values = {
+                v: np.zeros(known[v][zero].lower.shape) if c is None else c[end]
+                for v, c in zip(entries, coefficients, strict=True)
+            }
             storage: list[list] = [[None]]
-            node.op.perform(node, inputs, storage)
-            ends.append(np.asarray(storage[0][0], dtype=np.float64))
-        result[m] = point(ends[0]) if len(ends) == 1 else Interval(*ends)
+            node.op.perform(node, [(values | chosen)[v] for v in node.inputs], storage)
+            found = np.asarray(storage[0][0], dtype=np.float64)
+            ends.append(found if is_sure else np.full_like(found, np.nan))
+        result[m] = point(ends[0]) if n_ends == 1 else Interval(*ends)
     return result
 
 
-def _coefficient(jet: Jet, m: tuple[int, ...], end: int, shape: tuple[int, ...]) -> NDArray:
-    return jet[m][end] if m in jet else np.zeros(shape)
+def _entries(node: Any) -> Sequence[Variable]:
+    """Inputs whose entries are moved; the others are indices and shapes."""
+    if isinstance(node.op, Join):
+        return join_arguments(node)[1]
+    if isinstance(node.op, MakeVector):
+        return list(node.inputs)
+    return list(node.inputs[: 2 if isinstance(node.op, _OF_TWO) else 1])
 
 
-def _of(v: Variable, fixed: Mapping[Variable, NDArray], m: tuple, zero: tuple) -> Any:
-    """Value of an input that does not vary: its derivatives are zero unless it is an index."""
-    value = np.asarray(fixed[v])
-    if m == zero or value.dtype.kind in "iub":
-        return value
-    return np.zeros_like(value)
+def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:
+    if isinstance(v, Constant):
+        return v.data
+    if v not in fixed:
+        raise NotImplementedError
+    return np.asarray(fixed[v])

@@ -1,18 +1,21 @@
 """Reductions over a short axis: sums of enclosures, and conditions that hold for all entries."""
 
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pymc_austerity._pymc import LogSoftmax
-from pymc_austerity.model.bounds import jets
-from pymc_austerity.model.bounds.functions import exp, log
-from pymc_austerity.model.bounds.intervals import Interval, add, point
-from pymc_austerity.model.bounds.jets import Jet, compose
-from pymc_austerity.model.bounds.rules import Enclosed, values_of
+from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.bounds.rules import Enclosed
 
-__all__ = ["log_softmax", "reduce_axes"]
+__all__ = ["reduce_axes", "with_certain_total"]
+
+_CANCELS = 1e-6
+"""Share of the terms below which their sum is zero but for rounding."""
+_TERMS = 1e-8
+"""Size of terms that are large enough to tell."""
 
 
 def reduce_axes(op: Any, jet: Jet) -> Jet:
@@ -37,38 +40,53 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     raise NotImplementedError(kind)
 
 
-def log_softmax(op: Any, x: Enclosed, order: int) -> Enclosed:
-    """Log of a softmax over an axis, or the softmax itself, shifted by a constant of each row."""
-    axis = (op.axis,) if isinstance(op.axis, int) else op.axis  # a tuple in PyTensor 3
-    values = values_of(x.center).lower
-    if axis is None or any(k % values.ndim == 0 for k in axis):
-        raise NotImplementedError(type(op).__name__)
-    shift = values.max(axis=axis, keepdims=True)
+def with_certain_total(node: Any, terms: Sequence[Enclosed], total: Enclosed) -> Enclosed:
+    """The enclosure of a sum, which is constant where the terms are all shares of one.
 
-    def apply(jet: Jet) -> Jet:
-        zero = (0,) * len(next(iter(jet)))
-        shifted = {m: _broadcast_to(c, values_of(jet)) for m, c in jet.items()}
-        shifted[zero] = add(jet[zero], point(-shift))
-        powers = compose(shifted, exp(shifted[zero], order))
-        total = {
-            m: _reduce(partial(np.sum, keepdims=True), _broadcast_to(c, shifted[zero]), axis)
-            for m, c in powers.items()
-        }
-        logs = jets.add(shifted, jets.negate(compose(total, log(total[zero], order))))
-        return logs if isinstance(op, LogSoftmax) else compose(logs, exp(logs[zero], order))
+    Probabilities of all categories add up to one, however they are written. They do where terms
+    between 0 and 1 add up to 1 at the center and their Taylor coefficients cancel to all orders. As
+    with choices between formulas, functions with the same coefficients are the same.
 
-    center = apply(x.center)
-    return Enclosed(center, center if x.box is x.center else apply(x.box))
+    Parameters
+    ----------
+    node : Apply
+        A sum over axes, or of several terms.
+    terms : sequence of Enclosed
+        What is added up: one array, or the terms.
+    total : Enclosed
+        Their sum.
+    """
+    zero = (0,) * len(next(iter(total.center)))
+    varying = [m for m in total.center if m != zero]
+    shares = [x.center for x in terms if len(x.center) > 1]
+    if not varying or not shares:
+        return total
+    axes = getattr(node.op, "axis", ())
+    values = [x[zero].lower for x in shares]
+    outside = _over(axes, [(x < 0.0) | (x > 1.0) for x in values])
+    is_one = (outside == 0) & (abs(_over(axes, values) - 1.0) < _CANCELS)
+    for order in sorted({sum(m) for m in varying}):
+        terms_of_order = 0.0
+        for m in (m for m in varying if sum(m) == order):
+            size = _over(axes, [abs(x[m].lower) for x in shares if m in x])
+            is_one = is_one & (abs(total.center[m].lower) <= _CANCELS * size)
+            terms_of_order = terms_of_order + size
+        is_one = is_one & (terms_of_order > _TERMS)
+        if not is_one.any():
+            return total
+    certain = {m: x.lower if m == zero else 0.0 for m, x in total.center.items()}
+    box = {
+        m: Interval(*(np.where(is_one & ~np.isnan(end), certain.get(m, 0.0), end) for end in x))
+        for m, x in total.box.items()
+    }
+    return Enclosed(total.center, box)
 
 
-def _full(x: Interval, like: Interval) -> tuple[Any, Any]:
-    shape = like.lower.shape
-    return np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape)
-
-
-def _broadcast_to(x: Interval, like: Interval) -> Interval:
-    lower, upper = _full(x, like)
-    return point(lower) if x.is_point else Interval(lower, upper)
+def _over(axes: Any, terms: Sequence[NDArray]) -> Any:
+    """Sum of one array over axes, or of several terms."""
+    if axes == ():
+        return sum(terms[1:], start=0.0 + terms[0])
+    return np.sum(terms[0], axis=None if axes is None else tuple(axes))
 
 
 def _reduce(function: Any, x: Interval, axes: Any) -> Interval:

@@ -2,23 +2,32 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any
 
 import pytensor
+import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
     CAReduce,
     CheckAndRaise,
+    DimShuffle,
+    Join,
     LogicalAnd,
     MakeVector,
+    Reshape,
     ScalarFromTensor,
+    Shape_i,
     Variable,
     clone_replace,
+    join_arguments,
     rewrite_graph,
     toposort,
 )
+from pymc_austerity.model.bounds.identities import simplified
+from pymc_austerity.model.bounds.log_sum_exp import operands
 from pymc_austerity.model.bounds.logarithms import expand_logarithms
 
 __all__ = ["ScalarFunction", "scalar_function"]
@@ -39,9 +48,11 @@ class ScalarFunction:
     conditions : tuple of variables
         What the checks ask for.
     constants : tuple of variables
-        Parts of the graphs that do not depend on the predictors but feed parts that do.
-    evaluate_constants : callable
-        Their values, from the data of rows.
+        Parts of the graphs that depend on data alone and feed parts that depend on predictors.
+    layout : tuple of variables
+        The same for parts that depend on the number of rows alone.
+    evaluate_constants, evaluate_layout : callable
+        Their values, from the data of rows and from a number of rows.
     """
 
     predictors: tuple[Variable, ...]
@@ -49,25 +60,39 @@ class ScalarFunction:
     value: Variable
     conditions: tuple[Variable, ...]
     constants: tuple[Variable, ...]
+    layout: tuple[Variable, ...]
     evaluate_constants: Callable[..., list[NDArray]]
+    evaluate_layout: Callable[..., list[NDArray]]
 
     @property
     def n_predictors(self) -> int:
         """Number of predictors, k."""
         return len(self.predictors)
 
+    @cached_property
     def nodes(self) -> list:
-        """Nodes that depend on the predictors, inputs first."""
-        return _dependent_nodes(self.predictors, [self.value, *self.conditions])
+        """Nodes to enclose, inputs first."""
+        given = {*self.predictors, *self.constants, *self.layout}
+        return _nodes_between(given, [self.value, *self.conditions])
 
     @cached_property
-    def has_indices(self) -> bool:
-        """Whether data of the rows choose among entries, as categories do."""
-        return any(isinstance(node.op, ADVANCED_SUBTENSOR_OPS) for node in self.nodes())
+    def indices(self) -> set[Variable]:
+        """Constants that choose among entries, as categories do."""
+        picking = [n for n in self.nodes if isinstance(n.op, ADVANCED_SUBTENSOR_OPS)]
+        return {v for node in picking for v in node.inputs[1:]} & set(self.constants)
+
+    @cached_property
+    def has_rows_first(self) -> bool:
+        """Whether rows are on axis 0 of all that depends on predictors."""
+        return all(_leaves_first_axis(node) for node in self.nodes)
 
     def constants_of(self, arrays: Sequence[NDArray]) -> Mapping[Variable, NDArray]:
         """Values of the constants for the given rows."""
         return dict(zip(self.constants, self.evaluate_constants(*arrays), strict=True))
+
+    def layout_of(self, n_rows: int) -> Mapping[Variable, NDArray]:
+        """Values of the layout for a number of rows."""
+        return dict(zip(self.layout, self.evaluate_layout(n_rows), strict=True))
 
 
 def scalar_function(
@@ -89,25 +114,70 @@ def scalar_function(
     >>> import pytensor.tensor as pt
     >>> eta, y = pt.dvector("eta"), pt.dvector("y")
     >>> prepared = scalar_function(y * eta - pt.log(1 + pt.exp(eta)), [eta], [y])
-    >>> sorted(str(node.op) for node in prepared.nodes())
+    >>> sorted(str(node.op) for node in prepared.nodes)
     ['Mul', 'Softplus', 'Sub']
     """
     plain, conditions = _without_checks(function)
-    graphs = rewrite_graph([plain, *conditions], include=("stabilize",))
-    graphs = rewrite_graph(graphs, include=("canonicalize", "stabilize"))
+    graphs = _rewritten([plain, *conditions], "merge", "stabilize")
+    graphs = simplified(_rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize"))
     graphs = expand_logarithms(graphs, predictors)
-    graphs = rewrite_graph(graphs, include=("canonicalize", "stabilize"))
-    nodes = _dependent_nodes(predictors, graphs)
-    dependent = {*predictors, *(out for node in nodes for out in node.outputs)}
-    inputs = [v for node in nodes for v in node.inputs] + list(graphs)
-    constants = list(dict.fromkeys(v for v in inputs if v not in dependent and _is_array(v)))
-    evaluate = pytensor.function(
-        list(placeholders), constants, mode="FAST_COMPILE", on_unused_input="ignore"
-    )
+    graphs = _rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize")
+    n_rows = pt.lscalar("n_rows")
+    graphs = _with_row_count(graphs, n_rows, [*predictors, *placeholders])
+    constants, layout = _given_parts(graphs, predictors, placeholders, n_rows)
+    compile_ = partial(pytensor.function, mode="FAST_COMPILE", on_unused_input="ignore")
     return ScalarFunction(
         tuple(predictors), tuple(placeholders), graphs[0], tuple(graphs[1:]),
-        tuple(constants), evaluate,
+        constants, layout, compile_(list(placeholders), constants), compile_([n_rows], layout),
     )  # fmt: skip
+
+
+def _rewritten(graphs: Sequence[Variable], *include: str) -> list[Variable]:
+    """Canonical and stable forms, but for log-sum-exp: its shift by the largest term has a kink."""
+    left = ("local_log_sum_exp", "local_log_add_exp")
+    return list(rewrite_graph(list(graphs), include=include, exclude=left))
+
+
+def _with_row_count(
+    graphs: Sequence[Variable], n_rows: Variable, vectors: Sequence[Variable]
+) -> list[Variable]:
+    """One variable in the place of the number of rows of every predictor and datum."""
+    counts = {
+        node.outputs[0]: n_rows
+        for node in toposort(list(graphs))
+        if isinstance(node.op, Shape_i) and node.op.i == 0 and node.inputs[0] in vectors
+    }
+    return list(clone_replace(list(graphs), counts, rebuild_strict=False))
+
+
+def _given_parts(
+    graphs: Sequence[Variable],
+    predictors: Sequence[Variable],
+    placeholders: Sequence[Variable],
+    n_rows: Variable,
+) -> tuple[tuple[Variable, ...], tuple[Variable, ...]]:
+    """What depends on data alone, and on the number of rows alone, as far down as possible."""
+    roots = dict.fromkeys(predictors, "predictor")
+    roots |= dict.fromkeys(placeholders, "data") | {n_rows: "count"}
+    known: dict[Variable, set[str]] = {v: {root} for v, root in roots.items()}
+    given: dict[str, dict[Variable, None]] = {"data": {}, "count": {}}
+    for node in toposort(list(graphs)):
+        found = set().union(*(known.get(v, set()) for v in node.inputs))
+        known.update((v, found) for v in node.outputs)
+    is_enclosed = {v: "predictor" in on or len(on) > 1 for v, on in known.items()}
+    nodes = [n for n in toposort(list(graphs)) if is_enclosed[n.outputs[0]]]
+    for v in [*(v for node in nodes for v in operands(node)), *graphs]:
+        if not is_enclosed.get(v, False) and _is_array(v):
+            given["count" if known.get(v) == {"count"} else "data"][v] = None
+    return tuple(given["data"]), tuple(given["count"])
+
+
+def _leaves_first_axis(node: Any) -> bool:
+    if isinstance(node.op, DimShuffle):
+        return 0 not in node.op.new_order or node.op.new_order[0] == 0
+    if isinstance(node.op, Join):
+        return join_arguments(node)[0] != 0
+    return not isinstance(node.op, Reshape)
 
 
 def _is_array(variable: Variable) -> bool:
@@ -142,10 +212,12 @@ def _parts_of(condition: Variable) -> list[Variable]:
     return [condition]
 
 
-def _dependent_nodes(predictors: Sequence[Variable], graphs: Sequence[Variable]) -> list:
-    dependent, nodes = set(predictors), []
-    for node in toposort(list(graphs)):
-        if any(v in dependent for v in node.inputs):
-            dependent.update(node.outputs)
+def _nodes_between(given: set[Variable], graphs: Sequence[Variable]) -> list:
+    """Nodes from what is given to the graphs, without the inside of log-sum-exp."""
+    needed = set(graphs)
+    nodes = []
+    for node in reversed(list(toposort(list(graphs)))):
+        if not needed.isdisjoint(node.outputs) and given.isdisjoint(node.outputs):
+            needed.update(operands(node))
             nodes.append(node)
-    return nodes
+    return nodes[::-1]

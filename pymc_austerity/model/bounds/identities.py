@@ -1,0 +1,242 @@
+"""Identities that make formulas of probabilities plain, before they are enclosed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import (
+    CAReduce,
+    DimShuffle,
+    Join,
+    LogSoftmax,
+    Softmax,
+    Subtensor,
+    Variable,
+    constant_entry,
+    indices_of,
+    join_arguments,
+    rebuilt,
+)
+
+__all__ = ["simplified"]
+
+
+def simplified(graphs: Sequence[Variable]) -> list[Variable]:
+    """Rewrite by identities that interval arithmetic cannot see.
+
+    A shift of log-sum-exp or softmax by a maximum does not change them; shares of a softmax, and
+    differences from 0 to 1, add up to one; a gamma distribution of shape 1 is exponential.
+
+    Examples
+    --------
+    >>> x = pt.dmatrix("x")
+    >>> (shifted,) = simplified([pt.special.softmax(x - x.max(axis=1, keepdims=True), axis=1)])
+    >>> shifted.owner.inputs[0] is x
+    True
+    """
+    return [rebuilt(graph, _rule) for graph in graphs]
+
+
+def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    op, kind = node.op, _kind(node)
+    found = None
+    if isinstance(op, Softmax | LogSoftmax):
+        found = _of_shifted(op, inputs[0])
+    elif isinstance(op, CAReduce) and kind == "Add":
+        found = _sum_of_shares(op, inputs[0])
+        found = _telescoped(op, node.inputs[0]) if found is None else found
+    elif kind == "Sub":
+        found = _difference_of_sigmoids(*inputs)
+    elif kind == "Log":
+        found = _log_of_shifted_sum(inputs[0])
+    elif kind == "TrueDiv":
+        found = _as_softmax(*inputs)
+    elif kind == "GammaIncC":
+        found = _exponential_tail(*inputs)
+    return None if found is None else [found.astype(node.outputs[0].dtype)]
+
+
+# ------------------------------------------------------------------ shifts
+
+
+def _of_shifted(op: Any, x: Variable) -> Variable | None:
+    axes = _axes(op, x.type.ndim)
+    parts = _shifted(x, axes)
+    return None if parts is None else op(parts[0])
+
+
+def _log_of_shifted_sum(total: Variable) -> Variable | None:
+    """log(sum(exp(x - s))) as log(sum(exp(x))) - s."""
+    kept = total.owner
+    reduction = kept.inputs[0].owner if kept and isinstance(kept.op, DimShuffle) else kept
+    if reduction is None or not isinstance(reduction.op, CAReduce) or _kind(reduction) != "Add":
+        return None
+    inner = _without_guard(reduction.inputs[0])
+    if _kind(inner.owner) != "Exp":
+        return None
+    axes = _axes(reduction.op, inner.type.ndim)
+    parts = _shifted(inner.owner.inputs[0], axes)
+    if parts is None:
+        return None
+    x, shift = parts
+    logarithm = pt.log(pt.exp(x).sum(axis=axes)) - shift.squeeze(axes)
+    return logarithm if kept is reduction else kept.op(logarithm)
+
+
+def _shifted(x: Variable, axes: tuple[int, ...]) -> tuple[Variable, Variable] | None:
+    """The parts of x - s, where s is a maximum and the same along the axes."""
+    if _kind(x.owner) != "Sub":
+        return None
+    whole, shift = x.owner.inputs
+    same = all(shift.type.broadcastable[k] for k in axes)
+    return (whole, shift) if same and _is_maximum(shift) else None
+
+
+def _is_maximum(v: Variable) -> bool:
+    while v.owner is not None and isinstance(v.owner.op, DimShuffle):
+        v = v.owner.inputs[0]
+    if _is_guarded(v):
+        return _is_maximum(v.owner.inputs[2])
+    return _kind(v.owner) in ("ScalarMaximum", "Maximum")
+
+
+def _without_guard(v: Variable) -> Variable:
+    """Inside of ``switch(isinf(s), exp(s), exp(x - s))``, which differs where s is infinite."""
+    return v.owner.inputs[2] if _is_guarded(v) else v
+
+
+def _is_guarded(v: Variable) -> bool:
+    """Whether this is one formula for an infinite shift and another for finite ones."""
+    return _kind(v.owner) == "Switch" and _kind(v.owner.inputs[0].owner) == "IsInf"
+
+
+# ------------------------------------------------------------------ shares
+
+
+def _as_softmax(above: Variable, below: Variable) -> Variable | None:
+    """exp(x) / sum(exp(x)) as a softmax, whether or not axes of length one are added."""
+    shuffle = above.owner.op if above.owner and isinstance(above.owner.op, DimShuffle) else None
+    powers = above if shuffle is None else above.owner.inputs[0]
+    if _kind(powers.owner) != "Exp" or not isinstance(getattr(below.owner, "op", None), DimShuffle):
+        return None
+    kept, reduction = below.owner.op.new_order, below.owner.inputs[0].owner
+    if reduction is None or not isinstance(reduction.op, CAReduce) or _kind(reduction) != "Add":
+        return None
+    axes = _axes(reduction.op, powers.type.ndim)
+    left = [k for k in range(powers.type.ndim) if k not in axes]
+    order = range(powers.type.ndim) if shuffle is None else shuffle.new_order
+    expected = tuple("x" if k == "x" or k in axes else left.index(k) for k in order)
+    if len(axes) != 1 or reduction.inputs[0] is not powers or tuple(kept) != expected:
+        return None
+    exponents = powers.owner.inputs[0]
+    parts = _shifted(exponents, axes)
+    shares = pt.special.softmax(exponents if parts is None else parts[0], axis=axes[0])
+    return shares if shuffle is None else shuffle(shares)
+
+
+def _sum_of_shares(op: Any, v: Variable) -> Variable | None:
+    """One, where what is added up are all shares of a softmax."""
+    axes, node = _axes(op, v.type.ndim), v.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        order = node.op.new_order
+        axes = tuple(order[k] for k in axes if order[k] != "x")
+        node = node.inputs[0].owner
+    if node is None or not isinstance(node.op, Softmax):
+        return None
+    own = _axes(node.op, node.inputs[0].type.ndim)
+    return pt.ones_like(op(v)) if set(axes) == set(own) else None
+
+
+def _telescoped(op: Any, v: Variable) -> Variable | None:
+    """Last less first entry, for the sum of all differences x[k + 1] - x[k] along an axis."""
+    axes = _axes(op, v.type.ndim)
+    if len(axes) != 1 or _kind(v.owner) != "Sub":
+        return None
+    ahead, behind = (part.owner for part in v.owner.inputs)
+    if not all(node and isinstance(node.op, Subtensor) for node in (ahead, behind)):
+        return None
+    x = ahead.inputs[0]
+    before = (slice(None),) * axes[0]
+    if x is not behind.inputs[0] or not (
+        _are_indices(ahead, (*before, slice(1, None)))
+        and _are_indices(behind, (*before, slice(-1)))
+    ):
+        return None
+    return x[(*before, -1)] - x[(*before, 0)]
+
+
+def _are_indices(node: Any, expected: tuple[slice, ...]) -> bool:
+    found = [_plain(index) for index in indices_of(node)]
+    while found and found[-1] == (None, None, None):
+        found.pop()
+    return found == [(s.start, s.stop, s.step) for s in expected]
+
+
+def _plain(index: Any) -> Any:
+    """Start, stop and step of a slice as numbers."""
+    if not isinstance(index, slice):
+        return None
+    parts = (index.start, index.stop, index.step)
+    return tuple(None if part is None else constant_entry(part) for part in parts)
+
+
+def _difference_of_sigmoids(above: Variable, below: Variable) -> Variable | None:
+    r"""Difference of logistic distribution functions, as an exponential.
+
+    .. math:: \sigma(a) - \sigma(b) = \sigma(a) \sigma(-b) (1 - e^{b - a}), \quad a > b
+
+    Elsewhere the logarithm is not defined, and nothing is known of it.
+    """
+    a, b = _logit_of(above), _logit_of(below)
+    if a is None or b is None or constant_entry(above) == 1:
+        return None
+    return pt.exp(pt.log1mexp(b - a) - pt.softplus(-a) - pt.softplus(b))
+
+
+def _logit_of(v: Variable) -> Variable | None:
+    """Logit of what is a sigmoid, 0 or 1; None for other variables."""
+    node = v.owner
+    if constant_entry(v) in (0, 1):
+        return pt.log(v) - pt.log1p(-v)
+    if node is None:
+        return None
+    if _kind(node) == "Sigmoid":
+        logit: Variable = node.inputs[0]
+        return logit
+    if isinstance(node.op, Subtensor):
+        whole = _logit_of(node.inputs[0])
+        return None if whole is None else node.op(whole, *node.inputs[1:])
+    if isinstance(node.op, Join):
+        axis, parts = join_arguments(node)
+        logits = [_logit_of(part) for part in parts]
+        return None if any(x is None for x in logits) else pt.join(axis, *logits)
+    return None
+
+
+# ------------------------------------------------------------------ gamma functions
+
+
+def _exponential_tail(shape: Variable, x: Variable) -> Variable | None:
+    """The tail of the gamma distribution of shape 1."""
+    return pt.exp(-x) if constant_entry(shape) == 1 and _is_nonnegative(x) else None
+
+
+def _is_nonnegative(v: Variable) -> bool:
+    node, kind = v.owner, _kind(v.owner)
+    if kind in ("Exp", "Sqr"):
+        return True
+    if kind != "Switch" or _kind(node.inputs[0].owner) != "LT":
+        return False
+    compared, least = node.inputs[0].owner.inputs
+    zeros = constant_entry(least) == 0 and constant_entry(node.inputs[1]) == 0
+    return zeros and compared is node.inputs[2]
+
+
+def _kind(node: Any) -> str:
+    return type(getattr(getattr(node, "op", None), "scalar_op", None)).__name__
+
+
+def _axes(op: Any, ndim: int) -> tuple[int, ...]:
+    axes = range(ndim) if op.axis is None else op.axis
+    return tuple(k % ndim for k in ((axes,) if isinstance(axes, int) else axes))
