@@ -26,17 +26,18 @@ MAY_IMPORT = {
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
     "compiled": {"proposals", "exact", "strata"},
+    "levels": {"proposals", "exact"},
     "deciding": {
         "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
     },
     "setup": {
         "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
         "exact", "control_variates", "design", "orthonormal", "variable_selection", "compiled",
-        "deciding",
+        "levels", "deciding",
     },
     "step_methods": {
-        "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "model",
-        "control_variates", "design", "compiled", "deciding", "setup", "diagnostics",
+        "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "exact", "model",
+        "control_variates", "design", "compiled", "levels", "deciding", "setup", "diagnostics",
     },
     "gibbs": {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",
