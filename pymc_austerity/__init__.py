@@ -17,6 +17,7 @@ from pymc_austerity.proposals import (
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
+    SurrogateHamiltonianProposal,
 )
 from pymc_austerity.sequential import (
     BarkerTest,
@@ -48,6 +49,7 @@ __all__ = [
     "StaleDataError",
     "StiefelProposal",
     "StorageError",
+    "SurrogateHamiltonianProposal",
     "StudentTTest",
     "WangTsiatisTest",
     "__version__",

@@ -27,6 +27,7 @@ from pymc_austerity.model.predictors import (
 )
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
+from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.taylor import (
     Derivatives,
     compile_exact_derivatives,
@@ -46,6 +47,7 @@ __all__ = [
     "DensityKernel",
     "Derivatives",
     "Design",
+    "ExactGradient",
     "Factor",
     "Gathered",
     "GatheredRows",
@@ -64,6 +66,7 @@ __all__ = [
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
+    "compile_exact_gradient",
     "density_kernel_of",
     "design_function",
     "explain",
