@@ -24,6 +24,9 @@ __all__ = ["HamiltonianState", "Surrogate", "SurrogateHamiltonianProposal"]
 _FIRST_WINDOW = 200
 """Steps until the metric, which is known from before the run, is estimated anew."""
 
+_LEAST_SHARE = 0.1
+"""Of the step size before the run, with which a window begins at least: chains may come from far."""
+
 
 class Surrogate(Protocol):
     """A log-density near that of the posterior, in coordinates of its own."""
@@ -202,7 +205,15 @@ class SurrogateHamiltonianProposal:
         averaging = state.averaging.after(state.acceptance, self.target_acceptance)
         path = state.path.append(self.surrogate.coordinates(outcome.following))
         state = state._replace(averaging=averaging, path=path)
-        return state if averaging.n_steps < state.window else _next_window(state)
+        return state if averaging.n_steps < state.window else self._next_window(state)
+
+    def _next_window(self, state: HamiltonianState) -> HamiltonianState:
+        covariance = covariance_estimate(state.path.to_array(), full=True)
+        root = state.root if covariance is None else root_of(covariance)
+        size = max(state.averaging.end().size, _LEAST_SHARE * self.surrogate.step_size)
+        return HamiltonianState(
+            root, DualAveraging.begin(size), state.acceptance, 2 * state.window
+        )
 
     def freeze(self, state: HamiltonianState) -> HamiltonianState:
         """The average step size of the last window, and no more learning."""
@@ -211,10 +222,3 @@ class SurrogateHamiltonianProposal:
     def current_scaling(self, state: HamiltonianState) -> float:
         """Step size."""
         return state.averaging.size
-
-
-def _next_window(state: HamiltonianState) -> HamiltonianState:
-    covariance = covariance_estimate(state.path.to_array(), full=True)
-    root = state.root if covariance is None else root_of(covariance)
-    averaging = DualAveraging.begin(state.averaging.end().size)
-    return HamiltonianState(root, averaging, state.acceptance, 2 * state.window)

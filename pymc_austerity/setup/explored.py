@@ -67,5 +67,7 @@ def explored(
     enough = n_accepted > _FEWEST_ACCEPTED * _TRAJECTORIES * len(places)
     if covariance is None or not enough or not np.isfinite(covariance).all():
         raise NoAnchorError("trajectories on the surrogate are not accepted")
-    tuned = replace(surrogate, root=root, step_size=averaging.end().size)
+    tuned = replace(
+        surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size
+    )
     return Explored(tuned, points.mean(axis=0), root_of(covariance), points[-1])

@@ -59,8 +59,8 @@ class SurrogatePosterior:
         Of the rows.
     scaled : int array
         Entries in units of their conditional standard deviation.
-    root : float array, shape (d, d)
-        Root of a covariance in these coordinates, lower triangular.
+    mean, root : float arrays, shapes (d,) and (d, d)
+        Mean in these coordinates, and root of the covariance, lower triangular.
     step_size : float
         That suits them.
     """
@@ -69,6 +69,7 @@ class SurrogatePosterior:
     exact_difference: Callable[..., Any]
     expansion: Expansion
     scaled: NDArray[np.intp]
+    mean: NDArray[np.float64]
     root: NDArray[np.float64]
     step_size: float = 0.5
 
@@ -91,6 +92,10 @@ class SurrogatePosterior:
             center, scale = self._center_and_scale(coordinates)
             found[self.scaled] = center + scale * coordinates[self.scaled]
         return found
+
+    def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A point drawn in these coordinates, with so many times the standard deviation."""
+        return self.point(self.mean + width * self.root.dot(rng.standard_normal(self.mean.size)))
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Of the log-density of two points, nats."""

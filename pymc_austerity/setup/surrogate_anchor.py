@@ -113,7 +113,8 @@ def _surrogate(
     exact, rng = problem.exact_gradient, problem.prepared.rng
     start = problem.start.astype(np.float64)
     scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
-    return SurrogatePosterior(exact, exact_difference, expansion, scaled, np.eye(start.size))
+    root = np.eye(start.size)
+    return SurrogatePosterior(exact, exact_difference, expansion, scaled, start, root)
 
 
 def is_nearly_normal(
