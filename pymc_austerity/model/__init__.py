@@ -5,8 +5,10 @@ from pymc_austerity.model.compile import compile_exact_difference, compile_row_d
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.kernel import (
+    DensityGradient,
     DensityKernel,
     Kernel,
+    density_gradient_of,
     density_kernel_of,
     kernel_of,
 )
@@ -44,6 +46,7 @@ __all__ = [
     "Blocks",
     "Dense",
     "DenseRows",
+    "DensityGradient",
     "DensityKernel",
     "Derivatives",
     "Design",
@@ -67,6 +70,7 @@ __all__ = [
     "compile_row_derivatives",
     "compile_row_differences",
     "compile_exact_gradient",
+    "density_gradient_of",
     "density_kernel_of",
     "design_function",
     "explain",

@@ -20,11 +20,9 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model import (
     Blocks,
     Derivatives,
-    ExactGradient,
     RowLikelihood,
     RowStructure,
     compile_exact_derivatives,
-    compile_exact_gradient,
     find_blocks,
     find_predictors,
     variables_that_move_the_support,
@@ -107,11 +105,6 @@ class Problem:
             An operation of the model has no derivative.
         """
         return compile_exact_derivatives(*self.parts, compile_kwargs=self.compile_kwargs)
-
-    @cached_property
-    def exact_gradient(self) -> ExactGradient:
-        """The exact part and its gradient, for many calls; raises as `exact_derivatives`."""
-        return compile_exact_gradient(*self.parts, compile_kwargs=self.compile_kwargs)
 
     @cached_property
     def blocks(self) -> Blocks | None:

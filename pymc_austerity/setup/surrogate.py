@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity import compiled
-from pymc_austerity.model import ExactGradient
 from pymc_austerity.proposals import conditional_scaling, trajectories
+from pymc_austerity.setup.exact_gradient import AnyGradient
 
 __all__ = ["Expansion", "SurrogatePosterior"]
 
@@ -51,7 +51,7 @@ class SurrogatePosterior:
 
     Attributes
     ----------
-    exact : ExactGradient
+    exact : DensityGradient or ExactGradient
         The exact part.
     exact_difference : callable
         ``f(proposed, current)``: difference of the exact part, nats.
@@ -65,7 +65,7 @@ class SurrogatePosterior:
         That suits them.
     """
 
-    exact: ExactGradient
+    exact: AnyGradient
     exact_difference: Callable[..., Any]
     expansion: Expansion
     scaled: NDArray[np.intp]
@@ -115,7 +115,8 @@ class SurrogatePosterior:
         where = (coordinates, root, size, time, n_trajectories, rng)
         known = (*self.expansion, self.scaled)
         if self.exact.address is None:
-            return trajectories.walk(self.exact, known, *where)
+            with np.errstate(all="ignore"):  # what is not finite is rejected
+                return trajectories.walk(self.exact, known, *where)
         found: tuple[NDArray[np.float64], float, int]
         found = compiled.walk(self.exact.address, known, *where)
         return found

@@ -7,15 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, find_anchor
+from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.explored import Explored, explored
+from pymc_austerity.setup.exact_gradient import exact_gradient
+from pymc_austerity.setup.explored import explored
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 from pymc_austerity.setup.row_functions import ExpandedRows
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
-from pymc_austerity.errors import SettingError
 
 __all__ = ["anchor_by_surrogate", "is_nearly_normal", "with_surrogate"]
 
@@ -110,7 +111,7 @@ def _surrogate(
     problem: Problem, exact_difference: Callable[..., Any], expansion: Expansion
 ) -> SurrogatePosterior:
     """Not tuned yet."""
-    exact, rng = problem.exact_gradient, problem.prepared.rng
+    exact, rng = exact_gradient(problem), problem.prepared.rng
     start = problem.start.astype(np.float64)
     scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
     root = np.eye(start.size)

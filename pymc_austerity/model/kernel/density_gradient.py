@@ -60,17 +60,14 @@ class DensityGradient:
 
     def __call__(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """At a point, shape (d,): log-density, nats, and gradient, shape (d,)."""
-        gradient = np.empty(point.size)
-        return float(self._function(np.ascontiguousarray(point), gradient)), gradient
+        where, gradient = np.ascontiguousarray(point, dtype=np.float64), np.empty(point.size)
+        value = self._by_address.ctypes(where.ctypes.data, gradient.ctypes.data)
+        return float(value), gradient
 
     @property
     def address(self) -> int:
         """Of a function from the addresses of a point and of a gradient, which it writes."""
         return int(self._by_address.address)
-
-    @cached_property
-    def _function(self) -> Any:
-        return module_of(self.source).log_density
 
     @cached_property
     def _by_address(self) -> Any:
