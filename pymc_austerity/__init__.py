@@ -49,8 +49,8 @@ __all__ = [
     "StaleDataError",
     "StiefelProposal",
     "StorageError",
-    "SurrogateHamiltonianProposal",
     "StudentTTest",
+    "SurrogateHamiltonianProposal",
     "WangTsiatisTest",
     "__version__",
 ]

@@ -2,6 +2,7 @@
 
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
+from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.kernel import (
@@ -29,7 +30,6 @@ from pymc_austerity.model.predictors import (
 )
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
-from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.taylor import (
     Derivatives,
     compile_exact_derivatives,
@@ -65,11 +65,11 @@ __all__ = [
     "Verified",
     "compile_exact_derivatives",
     "compile_exact_difference",
+    "compile_exact_gradient",
     "compile_gradient",
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
-    "compile_exact_gradient",
     "density_gradient_of",
     "density_kernel_of",
     "design_function",

@@ -97,8 +97,6 @@ def compile_exact_gradient(
     gradient = grad(value, theta, disconnected_inputs="ignore")
     size = sum(np.size(point[variable.name]) for variable in variables)
     x = pt.tensor("x", dtype="float64", shape=(size,))
-    outputs = clone_replace(
-        [value, gradient], {theta: x.astype(theta.dtype)}, rebuild_strict=False
-    )
+    outputs = clone_replace([value, gradient], {theta: x.astype(theta.dtype)}, rebuild_strict=False)
     outputs = [output.astype("float64") for output in outputs]
     return ExactGradient(compiled(likelihood.model, [x], outputs, compile_kwargs), size)

@@ -1,7 +1,7 @@
 r"""Coordinates in which the funnels of hierarchies are straight, and a log-density in them.
 
-Some entries :math:`\theta_i` have a prior that is normal given the others, :math:`\psi`, such as the
-levels of a hierarchy given their mean and scale. They are measured from a conditional mean, in
+Some entries :math:`\theta_i` have a prior that is normal given the others, :math:`\psi`, such as
+the levels of a hierarchy given their mean and scale. They are measured from a conditional mean, in
 conditional standard deviations:
 
 .. math::
@@ -131,7 +131,7 @@ def log_density(
     value, total = _of_surrogate(exact, point, anchor, gradient, hessian)
     own = total[scaled]
     by_slope = own / precision
-    by_curvature = (by_slope * (slope / precision + 0.5 * z * scale) + 0.5 / precision)
+    by_curvature = by_slope * (slope / precision + 0.5 * z * scale) + 0.5 / precision
     total = total + _through_slope(exact, x, anchor, scaled, by_slope, scale)
     total += _through_curvature(exact, x, anchor, scaled, by_curvature, scale)
     total[scaled] = own * scale

@@ -25,7 +25,7 @@ _FIRST_WINDOW = 200
 """Steps until the metric, which is known from before the run, is estimated anew."""
 
 _LEAST_SHARE = 0.1
-"""Of the step size before the run, with which a window begins at least: chains may come from far."""
+"""Of the step size before the run, with which a window begins at least: chains come from far."""
 
 
 class Surrogate(Protocol):
@@ -75,7 +75,7 @@ class HamiltonianState(NamedTuple):
     averaging: DualAveraging
     acceptance: float = math.nan
     window: int = _FIRST_WINDOW
-    path: Path = Path()  # noqa: RUF012 (it never changes)
+    path: Path = Path()
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +211,7 @@ class SurrogateHamiltonianProposal:
         covariance = covariance_estimate(state.path.to_array(), full=True)
         root = state.root if covariance is None else root_of(covariance)
         size = max(state.averaging.end().size, _LEAST_SHARE * self.surrogate.step_size)
-        return HamiltonianState(
-            root, DualAveraging.begin(size), state.acceptance, 2 * state.window
-        )
+        return HamiltonianState(root, DualAveraging.begin(size), state.acceptance, 2 * state.window)
 
     def freeze(self, state: HamiltonianState) -> HamiltonianState:
         """The average step size of the last window, and no more learning."""

@@ -42,9 +42,9 @@ from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, wor
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
@@ -204,14 +204,14 @@ def _found(
     except NoAnchorError as error:
         try:
             return by_surrogate()
-        except (NoAnchorError, underivable):
+        except (NoAnchorError, *underivable):
             raise error from None
     is_usual = modes.others or is_nearly_normal(exact_difference, modes.anchor)
     if is_usual or not by_default:
         return modes, None
     try:
         return by_surrogate()
-    except (NoAnchorError, underivable):
+    except (NoAnchorError, *underivable):
         return modes, None
 
 

@@ -39,7 +39,9 @@ def _agrees(written: DensityGradient, problem: Problem) -> bool:
     """Whether gradients at a few points are those of the model's graph."""
     rng, start = np.random.default_rng(0), problem.start.astype(np.float64)
     points = [start, *(start + rng.normal(size=(_POINTS - 1, start.size)))]
-    pairs = [(written(p)[1], problem.exact_derivatives.gradient(_like(p, problem))[1]) for p in points]
+    pairs = [
+        (written(p)[1], problem.exact_derivatives.gradient(_like(p, problem))[1]) for p in points
+    ]
     return all(np.allclose(a, b, _TOLERANCE, _TOLERANCE, equal_nan=True) for a, b in pairs)
 
 

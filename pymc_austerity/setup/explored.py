@@ -19,6 +19,8 @@ _WINDOWS = (50, 50, 100, 200, 400)
 
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
+_GROWING = 4.0
+"""By how much a standard deviation grows from one window to the next where a density has no end."""
 
 
 class Explored(NamedTuple):
@@ -40,17 +42,16 @@ class Explored(NamedTuple):
     last: NDArray[np.float64]
 
 
-def explored(
-    surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator
-) -> Explored:
+def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator) -> Explored:
     """Tune the moves on the surrogate as the No-U-Turn sampler is tuned.
 
     Raises
     ------
     NoAnchorError
-        Trajectories are not accepted, or the chain does not move.
+        Trajectories are not accepted, the chain does not move, or it does not stay anywhere.
     """
     x, root = surrogate.coordinates(start), surrogate.root
+    before = root
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:
         places, n_accepted = np.empty((length, x.size)), 0
@@ -61,13 +62,13 @@ def explored(
             places[i], n_accepted = x, n_accepted + n
         covariance = covariance_estimate(places, full=True)
         if covariance is not None and np.isfinite(covariance).all():
-            root = root_of(covariance)
+            before, root = root, root_of(covariance)
     points = np.array([surrogate.point(place) for place in places])
     covariance = covariance_estimate(points, full=True)
     enough = n_accepted > _FEWEST_ACCEPTED * _TRAJECTORIES * len(places)
     if covariance is None or not enough or not np.isfinite(covariance).all():
         raise NoAnchorError("trajectories on the surrogate are not accepted")
-    tuned = replace(
-        surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size
-    )
+    if np.linalg.norm(np.linalg.solve(before, root), ord=2) > _GROWING:
+        raise NoAnchorError("the surrogate has no end in some direction")
+    tuned = replace(surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size)
     return Explored(tuned, points.mean(axis=0), root_of(covariance), points[-1])

@@ -27,8 +27,10 @@ _ROUNDS = 4
 _CLOSE = 1.0
 """Squared distance of the anchor from the mean, in standard deviations of what rows tell."""
 
+_ROUNDING = 1e-8
+
 _DRAWS, _FEWEST = 200, 0.02
-"""Draws of the normal approximation, and the share of them that importance weights have to leave."""
+"""Draws of the normal approximation, and the share that importance weights have to leave."""
 
 
 class _WidePrior(NamedTuple):
@@ -36,10 +38,10 @@ class _WidePrior(NamedTuple):
 
     center: NDArray[np.float64]
 
-    def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
+    def gradient(self, point: NDArray) -> list[NDArray[np.float64]]:
         """Log-density, nats, and gradient."""
         away = (point - self.center) / _WIDE
-        return -0.5 * float(away.dot(away)), -away / _WIDE
+        return [np.asarray(-0.5 * away.dot(away)), -away / _WIDE]
 
     def hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Of the log-density."""
@@ -82,21 +84,29 @@ def anchor_by_surrogate(
     search = (problem.start, expanded.derivatives, wide, expanded.differences, rows)
     point = find_anchor(*search, rng=rng, order=order).point if at is None else at
     density = RowDensity(expanded.derivatives, wide, [(rows, 1.0)], problem.start.dtype)
-    surrogate, touched = None, _touched(problem)
-    for _ in range(_ROUNDS):
-        gradient, hessian = density.row_gradient(point), density.row_hessian(point)
-        if surrogate is None:
-            surrogate = _surrogate(problem, exact_difference, Expansion(point, gradient, hessian))
-            start[touched] = point[touched]
-        surrogate = surrogate.about(Expansion.concave(point, gradient, hessian))
+    gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+    if at is not None and not _bends_down(hessian):
+        raise NoAnchorError("the rows are not concave at the anchor")
+    touched = _touched(problem)
+    start[touched] = point[touched]
+    surrogate = _surrogate(problem, exact_difference, Expansion.concave(point, gradient, hessian))
+    for number in range(_ROUNDS):
+        if number:
+            gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+            surrogate = surrogate.about(Expansion.concave(point, gradient, hessian))
         found = explored(surrogate, start, rng)
-        surrogate, start = found.surrogate, found.last
-        way = found.mean - point
+        surrogate, start, way = found.surrogate, found.last, found.mean - point
         if at is not None or -way @ surrogate.expansion.hessian @ way < _CLOSE:
             break
         point = found.mean
     anchor = Anchor(surrogate.expansion.point, gradient, hessian, found.root, order)
     return anchor, surrogate
+
+
+def _bends_down(hessian: NDArray[np.float64]) -> bool:
+    """Whether it is negative semidefinite, but for rounding error."""
+    values = np.linalg.eigvalsh(hessian)
+    return bool(values[-1] <= _ROUNDING * abs(values[0]))
 
 
 def _touched(problem: Problem) -> NDArray[np.intp]:
@@ -118,9 +128,7 @@ def _surrogate(
     return SurrogatePosterior(exact, exact_difference, expansion, scaled, start, root)
 
 
-def is_nearly_normal(
-    exact_difference: Callable[..., Any], anchor: Anchor
-) -> bool:
+def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bool:
     """Whether draws of the normal approximation are some of the surrogate; reads no rows.
 
     Their importance weights must not leave only a few of them.
@@ -142,7 +150,9 @@ def is_nearly_normal(
     return bool(weights.sum() ** 2 > _FEWEST * _DRAWS * (weights**2).sum())
 
 
-def with_surrogate(proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio) -> Proposal[Any]:
+def with_surrogate(
+    proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio
+) -> Proposal[Any]:
     """Give a proposal the surrogate that it asks for, if it does.
 
     Raises

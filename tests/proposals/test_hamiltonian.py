@@ -44,7 +44,9 @@ class TestLogRatio:
         """The way back has the opposite one, whatever the trajectories were."""
         surrogate = skewed()
         there, here = rng.normal(size=(2, 2))
-        assert surrogate.difference(there, here) == pytest.approx(-surrogate.difference(here, there))
+        assert surrogate.difference(there, here) == pytest.approx(
+            -surrogate.difference(here, there)
+        )
 
     def test_where_nothing_was_accepted_the_proposal_is_rejected(self, rng):
         proposal, state = bound()
