@@ -19,7 +19,7 @@ _WINDOWS = (50, 50, 100, 200, 400)
 
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
-_GROWING = 4.0
+_GROWING = 8.0
 """By how much a standard deviation grows from one window to the next where a density has no end."""
 
 

@@ -89,6 +89,8 @@ def anchor_by_surrogate(
         raise NoAnchorError("the rows are not concave at the anchor")
     touched = _touched(problem)
     start[touched] = point[touched]
+    if _is_flat(hessian + problem.exact_derivatives.hessian(start.astype(problem.start.dtype))):
+        raise NoAnchorError("the posterior is flat in some direction")
     surrogate = _surrogate(problem, exact_difference, Expansion.concave(point, gradient, hessian))
     for number in range(_ROUNDS):
         if number:
@@ -107,6 +109,15 @@ def _bends_down(hessian: NDArray[np.float64]) -> bool:
     """Whether it is negative semidefinite, but for rounding error."""
     values = np.linalg.eigvalsh(hessian)
     return bool(values[-1] <= _ROUNDING * abs(values[0]))
+
+
+def _is_flat(hessian: NDArray[np.float64]) -> bool:
+    """Whether it is singular, whatever the units of the parameters."""
+    curvatures = np.abs(np.diag(hessian))
+    if not (np.isfinite(hessian).all() and (curvatures > 0.0).all()):
+        return True
+    scaled = hessian / np.sqrt(np.outer(curvatures, curvatures))
+    return bool(np.abs(np.linalg.eigvalsh(scaled)).min() < _ROUNDING)
 
 
 def _touched(problem: Problem) -> NDArray[np.intp]:

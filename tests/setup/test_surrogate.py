@@ -181,6 +181,13 @@ def test_a_state_goes_on_where_it_was_taken(of_funnel):
     np.testing.assert_array_equal(*again)
 
 
+def test_a_posterior_that_is_flat_in_some_direction_has_no_anchor():
+    with pm.Model() as model:
+        a, b = pm.Flat("a"), pm.Flat("b")
+        pm.Normal("y", a + b, 1.0, observed=np.random.default_rng(1).normal(size=N_ROWS))
+    assert built(model).anchor is None
+
+
 def test_without_control_variates_there_is_no_surrogate():
     with pytest.raises(SettingError, match="expansion of the rows"):
         built(logistic(), proposal=SurrogateHamiltonianProposal(), epsilon=0.0)
