@@ -17,6 +17,7 @@ from pymc_austerity.proposals import (
     LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
+    SurrogateHamiltonianProposal,
 )
 from pymc_austerity.sequential import (
     BarkerTest,
@@ -50,6 +51,7 @@ __all__ = [
     "StiefelProposal",
     "StorageError",
     "StudentTTest",
+    "SurrogateHamiltonianProposal",
     "WangTsiatisTest",
     "__version__",
 ]

@@ -163,6 +163,17 @@ def join_arguments(node: Any) -> tuple[int, list[Variable]]:
     return int(axis.data), joined
 
 
+def jit_function(function: Any) -> Callable[..., Any] | None:
+    """What numba made of a compiled function, for other code that numba compiles.
+
+    None where something else compiled it, or where it reads shared variables, which are no
+    arguments of it.
+    """
+    if any(given.implicit for given in function.maker.inputs):
+        return None
+    return getattr(function.vm, "jit_fn", None)
+
+
 def indices_of(node: Any) -> list[Any]:
     """Indices of a subtensor, or of setting or adding to one: slices, variables or None."""
     n_operands = 2 if hasattr(node.op, "set_instead_of_inc") else 1

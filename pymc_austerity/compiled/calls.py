@@ -17,6 +17,7 @@ __all__ = [
     "call_of_one",
     "call_of_two",
     "call_on_rows",
+    "call_with_gradient",
     "integers",
     "prefetch",
     "reals",
@@ -84,6 +85,12 @@ def call_on_rows(  # type: ignore[no-untyped-def]
 def call_of_one(typing_context, address, vector):  # type: ignore[no-untyped-def]
     """Call a function of the address of a vector that returns a real number."""
     return types.float64(types.intp, types.intp), _call(1, types.float64)
+
+
+@intrinsic
+def call_with_gradient(typing_context, address, vector, gradient):  # type: ignore[no-untyped-def]
+    """Call a function that returns a real number and writes a gradient to an address."""
+    return types.float64(*[types.intp] * 3), _call(2, types.float64)
 
 
 @intrinsic

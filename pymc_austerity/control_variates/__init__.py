@@ -5,7 +5,7 @@ from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_a
 from pymc_austerity.control_variates.influence import differences_of_all, influence_scores
 from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
 from pymc_austerity.control_variates.residuals import ResidualFunction
-from pymc_austerity.control_variates.row_density import Differentiable
+from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
 
 __all__ = [
     "Anchor",
@@ -14,6 +14,7 @@ __all__ = [
     "Modes",
     "NoAnchorError",
     "ResidualFunction",
+    "RowDensity",
     "differences_of_all",
     "find_anchor",
     "find_modes",

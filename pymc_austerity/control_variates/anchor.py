@@ -10,7 +10,12 @@ from scipy.linalg import solve_triangular
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.influence import influence_scores
-from pymc_austerity.control_variates.mode import NoModeError, approach_mode, trust_region
+from pymc_austerity.control_variates.mode import (
+    KinkError,
+    NoModeError,
+    approach_mode,
+    trust_region,
+)
 from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
 from pymc_austerity.rows import ArrayRows, RowSource
 
@@ -159,6 +164,8 @@ def _mode(
         try:
             near, some = _mode_on_some_rows(point, density, row_function, source, rng)
             return approach_mode(near, some, density)
+        except KinkError:
+            raise
         except NoModeError:
             pass
     return approach_mode(trust_region(point, density), density, density)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-__all__ = ["LogDensity", "NoModeError", "approach_mode", "trust_region"]
+__all__ = ["KinkError", "LogDensity", "NoModeError", "approach_mode", "trust_region"]
 
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
@@ -22,6 +22,10 @@ fallen by 0.003 % of it there."""
 
 class NoModeError(ValueError):
     """No point was found at which the log-density is concave and its gradient vanishes."""
+
+
+class KinkError(NoModeError):
+    """The log-density has a kink near its mode, which it has with any of the rows."""
 
 
 class LogDensity(Protocol):
@@ -114,7 +118,7 @@ def approach_mode(
         except NoModeError:
             break
     if _has_kink(full, point, cho_solve(factor, gradient)):
-        raise NoModeError("the log-density has a kink near its mode, as of a Laplace distribution")
+        raise KinkError("the log-density has a kink near its mode, as of a Laplace distribution")
     raise NoModeError("the search for the mode did not converge")
 
 

@@ -2,11 +2,14 @@
 
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
+from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
 from pymc_austerity.model.kernel import (
+    DensityGradient,
     DensityKernel,
     Kernel,
+    density_gradient_of,
     density_kernel_of,
     kernel_of,
 )
@@ -51,9 +54,11 @@ __all__ = [
     "Blocks",
     "Dense",
     "DenseRows",
+    "DensityGradient",
     "DensityKernel",
     "Derivatives",
     "Design",
+    "ExactGradient",
     "Factor",
     "Gathered",
     "GatheredRows",
@@ -71,11 +76,13 @@ __all__ = [
     "Verified",
     "compile_exact_derivatives",
     "compile_exact_difference",
+    "compile_exact_gradient",
     "compile_gradient",
     "compile_residuals",
     "compile_row_derivatives",
     "compile_row_differences",
     "data_reader",
+    "density_gradient_of",
     "density_kernel_of",
     "design_function",
     "explain",

@@ -8,7 +8,13 @@ from pymc_austerity.proposals.conditional import (
     conditional,
 )
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
+from pymc_austerity.proposals.dual_averaging import DualAveraging
 from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.hamiltonian import (
+    HamiltonianState,
+    Surrogate,
+    SurrogateHamiltonianProposal,
+)
 from pymc_austerity.proposals.langevin import LangevinProposal, LangevinState
 from pymc_austerity.proposals.layout import Block, Layout
 from pymc_austerity.proposals.mixture import MixtureState, ProposalMixture
@@ -33,9 +39,11 @@ __all__ = [
     "ConditionalProposal",
     "ConditionalState",
     "CrankNicolsonProposal",
+    "DualAveraging",
     "GaussianApproximation",
     "GradientProposal",
     "Gradients",
+    "HamiltonianState",
     "LangevinProposal",
     "LangevinState",
     "Layout",
@@ -48,6 +56,8 @@ __all__ = [
     "RandomWalkState",
     "RealOrDiscreteProposal",
     "RealOrDiscreteState",
+    "Surrogate",
+    "SurrogateHamiltonianProposal",
     "UserProposal",
     "as_proposal",
     "conditional",

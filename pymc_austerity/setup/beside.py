@@ -116,6 +116,7 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
         and not any(v.dtype in discrete_types for v in problem.touched)
         and not any(v in problem.likelihood.local_variables for v in moved)
         and not hasattr(proposal, "with_gradients")
+        and not hasattr(proposal, "with_surrogate")
         and is_unconstrained(variables, model, proposal)
     )
     return pose(problem.prepared, variables, problem.compile_kwargs) if is_possible else problem

@@ -1,7 +1,7 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
+from pymc_austerity.setup.surrogate import SurrogatePosterior
+from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
@@ -62,6 +64,7 @@ class Plan(NamedTuple):
     summary: str
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
+    surrogate: SurrogatePosterior | None = None
 
 
 class NoPlan(NamedTuple):
@@ -74,11 +77,22 @@ class NoPlan(NamedTuple):
 def control_variate_plan(
     problem: Problem,
     settings: Settings,
+    exact_difference: Callable[..., Any],
     *,
+    by_default: bool,
     anchor: NDArray | None,
     say: Say,
 ) -> Plan | NoPlan:
     """Find the anchor, measure the influence of the rows, store them by it.
+
+    Parameters
+    ----------
+    problem, settings, anchor, say
+        As in `pymc_austerity.setup.target.build`.
+    exact_difference : callable
+        Difference of the exact part, nats.
+    by_default : bool
+        Whether the proposal is for the package to choose.
 
     Warns
     -----
@@ -90,7 +104,9 @@ def control_variate_plan(
         return NoPlan(reason)
     try:
         expanded = expanded_rows(problem, settings.order)
-        modes = _modes(expanded, problem, settings, anchor, say)
+        modes, surrogate = _found(
+            expanded, problem, settings, exact_difference, by_default, anchor, say
+        )
         warn_of_modes(modes, problem)
         if modes.others:
             n_modes = 1 + len(modes.others)
@@ -101,7 +117,9 @@ def control_variate_plan(
     except underivable:
         return NoPlan("an operation of the likelihood has no second derivative")
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
-    about = _About(residuals, modes.anchor, where, problem, settings, say)
+    if surrogate is not None and anchor is None:
+        where = "the mean of a surrogate, as the posterior is far from normal"
+    about = _About(residuals, modes.anchor, surrogate, where, problem, settings, say)
     if settings.decides_exactly:
         return _exact(about)
     return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
@@ -112,6 +130,7 @@ class _About(NamedTuple):
 
     residuals: Residuals
     anchor: Anchor
+    surrogate: SurrogatePosterior | None
     where: str
     problem: Problem
     settings: Settings
@@ -128,7 +147,9 @@ class _About(NamedTuple):
         summary = f"control variates of order {self.anchor.order} about {self.where}; {summary}"
         modes = normal_approximations(Modes(self.anchor))
         as_what = self.residuals.compiled_as
-        return Plan(function, source, sampling, self.anchor, summary, as_what, modes)
+        return Plan(
+            function, source, sampling, self.anchor, summary, as_what, modes, self.surrogate
+        )
 
 
 def _cheaper(about: _About) -> Plan:
@@ -159,6 +180,39 @@ def _sequential(about: _About) -> Plan:
         return _stratified(about)
     _refuse_too_few_for_strata(settings)
     return _uniform(about)
+
+
+def _found(
+    expanded: ExpandedRows,
+    problem: Problem,
+    settings: Settings,
+    exact_difference: Callable[..., Any],
+    by_default: bool,
+    at: NDArray | None,
+    say: Say,
+) -> tuple[Modes, SurrogatePosterior | None]:
+    """The anchor at a mode, or at the mean of the surrogate where none is of use."""
+
+    def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
+        anchor, surrogate = anchor_by_surrogate(
+            problem, expanded, exact_difference, order=settings.order, at=at
+        )
+        return Modes(anchor), surrogate
+
+    try:
+        modes = _modes(expanded, problem, settings, at, say)
+    except NoAnchorError as error:
+        try:
+            return by_surrogate()
+        except (NoAnchorError, *underivable):
+            raise error from None
+    is_usual = modes.others or is_nearly_normal(exact_difference, modes.anchor)
+    if is_usual or not by_default:
+        return modes, None
+    try:
+        return by_surrogate()
+    except (NoAnchorError, *underivable):
+        return modes, None
 
 
 def _modes(

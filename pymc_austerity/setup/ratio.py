@@ -12,6 +12,7 @@ from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
+from pymc_austerity.setup.surrogate import SurrogatePosterior
 
 __all__ = ["PosteriorRatio"]
 
@@ -38,6 +39,8 @@ class PosteriorRatio:
         What evaluates rows and why, as the end of a sentence.
     modes : tuple of GaussianApproximation
         The posterior about each of its modes, the best first; empty where none is known.
+    surrogate : SurrogatePosterior or None
+        The exact part and the expansion, tuned for moves on it, where the posterior is not normal.
     """
 
     exact_difference: Callable[..., Any]
@@ -48,6 +51,7 @@ class PosteriorRatio:
     summary: str
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
+    surrogate: SurrogatePosterior | None
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""

@@ -24,6 +24,8 @@ def start_of_chain(target: Target, rng: np.random.Generator, *, proposal: Propos
     if len(target.modes) > 1:
         mode = target.modes[rng.integers(len(target.modes))]
         return disperse_about(mode, point, is_possible, rng)
+    if target.surrogate is not None:
+        return _disperse(target.surrogate.dispersed, point, is_possible, rng)
     if target.approximation is not None:
         return disperse_about(target.approximation, point, is_possible, rng)
     return disperse(point, target.layout, is_possible, rng, proposal=proposal)
@@ -97,10 +99,22 @@ def disperse_about(
     rng : numpy.random.Generator
         Source of randomness.
     """
+
+    def dispersed(width: float, rng: np.random.Generator) -> NDArray:
+        return approximation.mean + width * approximation.root.dot(rng.standard_normal(point.size))
+
+    return _disperse(dispersed, point, is_possible, rng)
+
+
+def _disperse(
+    dispersed: Callable[[float, np.random.Generator], NDArray],
+    point: NDArray,
+    is_possible: Callable[[NDArray], bool],
+    rng: np.random.Generator,
+) -> NDArray:
     width = 2.0
     for _ in range(_RETRIES):
-        moves = width * approximation.root.dot(rng.standard_normal(point.size))
-        candidate = (approximation.mean + moves).astype(point.dtype)
+        candidate = dispersed(width, rng).astype(point.dtype)
         if is_possible(candidate):
             return candidate
         width /= 2.0

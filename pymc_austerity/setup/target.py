@@ -15,6 +15,7 @@ from pymc_austerity.proposals import (
     Proposal,
     ProposalMixture,
     RandomWalkProposal,
+    SurrogateHamiltonianProposal,
     try_proposal,
 )
 from pymc_austerity.proposals.untouched import UntouchedMoves
@@ -28,6 +29,7 @@ from pymc_austerity.setup.ratio import PosteriorRatio
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
+from pymc_austerity.setup.surrogate_anchor import with_surrogate
 
 __all__ = ["Target", "build"]
 
@@ -101,10 +103,13 @@ def build(
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
     untouched = None
+    if proposal is None and ratio.surrogate is not None:
+        proposal = SurrogateHamiltonianProposal()
     if proposal is None:
         untouched = _untouched_moves(problem, ratio)
         proposal = _default_proposal(ratio, untouched)
     proposal = with_gradients(proposal, problem, ratio, settings)
+    proposal = with_surrogate(proposal, problem, ratio)
     try_proposal(proposal, problem.layout, approximation, problem.start)
     if ratio.anchor and earlier is None and isinstance(proposal, ProposalMixture):
         say("finding the posterior mean")
@@ -157,7 +162,9 @@ def _posterior_ratio(
     if settings.order and wants_expansion:
         plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
-            plan = control_variate_plan(problem, settings, anchor=anchor, say=say)
+            plan = control_variate_plan(
+                problem, settings, exact, by_default=proposal is None, anchor=anchor, say=say
+            )
         if isinstance(plan, Plan):
             return PosteriorRatio(exact, *plan)
         without = plan
@@ -172,7 +179,7 @@ def _posterior_ratio(
         summary += ", the default without control variates"
     summary += f"; no control variates because {without.reason}" if without.reason else ""
     return PosteriorRatio(
-        exact, differences, source, sampling, None, summary, compiled_as, without.modes
+        exact, differences, source, sampling, None, summary, compiled_as, without.modes, None
     )
 
 

@@ -21,6 +21,7 @@ from pymc_austerity import (
     RandomWalkProposal,
     ReversibleJumpProposal,
     StiefelProposal,
+    SurrogateHamiltonianProposal,
 )
 from pymc_austerity.orthonormal import UniformStiefel
 from pymc_austerity.variable_selection import InclusionIndicators, SpikeAndSlab
@@ -275,6 +276,10 @@ SUBJECTS = {
     "a user's function, Poisson rows": Subject(rates, _poisson(stretched)),
     "Crank-Nicolson, Poisson rows": Subject(rates, _poisson(CrankNicolsonProposal(0.7))),
     "mixture, Poisson rows": Subject(rates, _poisson(ProposalMixture())),
+    "Hamiltonian moves": Subject(
+        rates, lambda: AusterityMH(proposal=SurrogateHamiltonianProposal(2), **_ALMOST_EXACT)
+    ),
+    "Hamiltonian moves, Poisson rows": Subject(rates, _poisson(SurrogateHamiltonianProposal(2))),
     "fireflies, Crank-Nicolson": Subject(
         rates, lambda: FireflyMH(proposal=CrankNicolsonProposal(0.7))
     ),

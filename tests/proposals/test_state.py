@@ -16,9 +16,11 @@ from pymc_austerity.proposals import (
     Outcome,
     ProposalMixture,
     RandomWalkProposal,
+    SurrogateHamiltonianProposal,
     as_proposal,
 )
 from pymc_austerity.variable_selection import ReversibleJumpProposal
+from tests.proposals.surrogates import skewed
 
 N_STEPS = 130  # the windows of random walk and mixture end after 50 and 150 steps
 
@@ -43,6 +45,7 @@ CASES = [
     (ConditionalProposal(held=np.array([1, 3]), b=0.5), REAL, np.zeros(4)),
     (ProposalMixture(), REAL, np.zeros(4)),
     (LangevinProposal(batch_size=10).with_gradients(Gradients()), REAL, np.zeros(4)),
+    (SurrogateHamiltonianProposal(2).with_surrogate(skewed(4)), REAL, np.zeros(4)),
     (StiefelProposal(reflect=0.5), MATRIX, np.eye(2).ravel()),
     (ReversibleJumpProposal("b", "g"), SELECTION, np.array([0.5, 0.0, 1.0, 0.0])),
     (as_proposal(lambda point, rng: (point + rng.normal(size=4), 0.0)), REAL, np.zeros(4)),

@@ -1,6 +1,14 @@
 """Rows as one small compiled loop, written from the formula above the linear predictors."""
 
 from pymc_austerity.model.kernel.density import DensityKernel, density_kernel_of
+from pymc_austerity.model.kernel.density_gradient import DensityGradient, density_gradient_of
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 
-__all__ = ["DensityKernel", "Kernel", "density_kernel_of", "kernel_of"]
+__all__ = [
+    "DensityGradient",
+    "DensityKernel",
+    "Kernel",
+    "density_gradient_of",
+    "density_kernel_of",
+    "kernel_of",
+]

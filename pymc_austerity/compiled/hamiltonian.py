@@ -1,0 +1,33 @@
+"""Hamiltonian trajectories in compiled code, the same for all models."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit, types
+from numba.extending import overload
+
+from pymc_austerity.compiled.calls import call_with_gradient
+from pymc_austerity.proposals import conditional_scaling, trajectories
+
+__all__ = ["center_and_scale", "walk"]
+
+
+@overload(conditional_scaling.evaluate, jit_options={"error_model": "numpy"})
+def _evaluate(exact: Any, point: Any) -> Any:
+    """The exact part is known by the address of a function of two addresses."""
+    if not isinstance(exact, types.Integer):
+        return None
+
+    def by_address(exact: Any, point: Any) -> Any:
+        gradient = np.empty(point.size)
+        value = call_with_gradient(exact, point.ctypes.data, gradient.ctypes.data)
+        return value, gradient
+
+    return by_address
+
+
+center_and_scale = njit(cache=True, error_model="numpy")(conditional_scaling.center_and_scale)
+"""See `pymc_austerity.proposals.conditional_scaling`."""
+
+walk = njit(cache=True, error_model="numpy")(trajectories.walk)
+"""See `pymc_austerity.proposals.trajectories`."""

@@ -1,0 +1,49 @@
+"""The exact part and its gradient for many calls: written for the model, or by PyTensor."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.model import (
+    DensityGradient,
+    ExactGradient,
+    compile_exact_gradient,
+    density_gradient_of,
+)
+from pymc_austerity.setup.problem import Problem
+
+__all__ = ["AnyGradient", "exact_gradient"]
+
+AnyGradient = DensityGradient | ExactGradient
+
+_POINTS, _TOLERANCE = 3, 1e-8
+
+
+def exact_gradient(problem: Problem) -> AnyGradient:
+    """Compile the exact part with its gradient.
+
+    Raises
+    ------
+    NotImplementedError, NullTypeGradError
+        An operation of the model has no derivative.
+    """
+    likelihood, variables, shared, point = problem.parts
+    written = density_gradient_of(
+        likelihood.exact, variables, shared, point, check_bounds=problem.model.check_bounds
+    )
+    if isinstance(written, DensityGradient) and _agrees(written, problem):
+        return written
+    return compile_exact_gradient(*problem.parts, compile_kwargs=problem.compile_kwargs)
+
+
+def _agrees(written: DensityGradient, problem: Problem) -> bool:
+    """Whether gradients at a few points are those of the model's graph."""
+    rng, start = np.random.default_rng(0), problem.start.astype(np.float64)
+    points = [start, *(start + rng.normal(size=(_POINTS - 1, start.size)))]
+    pairs = [
+        (written(p)[1], problem.exact_derivatives.gradient(_like(p, problem))[1]) for p in points
+    ]
+    return all(np.allclose(a, b, _TOLERANCE, _TOLERANCE, equal_nan=True) for a, b in pairs)
+
+
+def _like(point: NDArray[np.float64], problem: Problem) -> NDArray:
+    return point.astype(problem.start.dtype)

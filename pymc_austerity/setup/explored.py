@@ -1,0 +1,74 @@
+"""A short chain on the surrogate before the chains, which reads no rows."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import NoAnchorError
+from pymc_austerity.proposals import DualAveraging
+from pymc_austerity.proposals.adaptation import covariance_estimate
+from pymc_austerity.proposals.covariance import root_of
+from pymc_austerity.setup.surrogate import SurrogatePosterior
+
+__all__ = ["Explored", "explored"]
+
+_WINDOWS = (50, 50, 100, 200, 400)
+"""Steps between two estimates of the metric."""
+
+_TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
+_FEWEST_ACCEPTED = 0.3
+_GROWING = 8.0
+"""By how much a standard deviation grows from one window to the next where a density has no end."""
+
+
+class Explored(NamedTuple):
+    """What a chain on the surrogate found.
+
+    Attributes
+    ----------
+    surrogate : SurrogatePosterior
+        With its metric and step size.
+    mean, root : float arrays, shapes (d,) and (d, d)
+        Moments of the points of the surrogate, with a lower triangular root of the covariance.
+    last : float array, shape (d,)
+        Where the chain ended.
+    """
+
+    surrogate: SurrogatePosterior
+    mean: NDArray[np.float64]
+    root: NDArray[np.float64]
+    last: NDArray[np.float64]
+
+
+def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator) -> Explored:
+    """Tune the moves on the surrogate as the No-U-Turn sampler is tuned.
+
+    Raises
+    ------
+    NoAnchorError
+        Trajectories are not accepted, the chain does not move, or it does not stay anywhere.
+    """
+    x, root = surrogate.coordinates(start), surrogate.root
+    before = root
+    averaging = DualAveraging.begin(surrogate.step_size)
+    for length in _WINDOWS:
+        places, n_accepted = np.empty((length, x.size)), 0
+        averaging = DualAveraging.begin(averaging.end().size)
+        for i in range(length):
+            x, acceptance, n = surrogate.walk(x, root, averaging.size, _TIME, _TRAJECTORIES, rng)
+            averaging = averaging.after(acceptance, _TARGET)
+            places[i], n_accepted = x, n_accepted + n
+        covariance = covariance_estimate(places, full=True)
+        if covariance is not None and np.isfinite(covariance).all():
+            before, root = root, root_of(covariance)
+    points = np.array([surrogate.point(place) for place in places])
+    covariance = covariance_estimate(points, full=True)
+    enough = n_accepted > _FEWEST_ACCEPTED * _TRAJECTORIES * len(places)
+    if covariance is None or not enough or not np.isfinite(covariance).all():
+        raise NoAnchorError("trajectories on the surrogate are not accepted")
+    if np.linalg.norm(np.linalg.solve(before, root), ord=2) > _GROWING:
+        raise NoAnchorError("the surrogate has no end in some direction")
+    tuned = replace(surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size)
+    return Explored(tuned, points.mean(axis=0), root_of(covariance), points[-1])

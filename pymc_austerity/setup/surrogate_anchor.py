@@ -1,0 +1,189 @@
+"""An anchor where the posterior has no mode, or none that tells where its mass is."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, find_anchor
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import Proposal
+from pymc_austerity.rows import ArrayRows
+from pymc_austerity.setup.conditionally_normal import conditionally_normal
+from pymc_austerity.setup.exact_gradient import exact_gradient
+from pymc_austerity.setup.explored import explored
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.ratio import PosteriorRatio
+from pymc_austerity.setup.row_functions import ExpandedRows
+from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
+
+__all__ = ["anchor_by_surrogate", "is_nearly_normal", "with_surrogate"]
+
+_WIDE = 10.0
+"""Standard deviation of a prior that keeps the mode of the rows finite, in unconstrained space."""
+
+_ROUNDS = 4
+_CLOSE = 1.0
+"""Squared distance of the anchor from the mean, in standard deviations of what rows tell."""
+
+_ROUNDING = 1e-8
+
+_DRAWS, _FEWEST = 200, 0.02
+"""Draws of the normal approximation, and the share that importance weights have to leave."""
+
+
+class _WidePrior(NamedTuple):
+    """A normal prior on all entries, with its derivatives."""
+
+    center: NDArray[np.float64]
+
+    def gradient(self, point: NDArray) -> list[NDArray[np.float64]]:
+        """Log-density, nats, and gradient."""
+        away = (point - self.center) / _WIDE
+        return [np.asarray(-0.5 * away.dot(away)), -away / _WIDE]
+
+    def hessian(self, point: NDArray) -> NDArray[np.float64]:
+        """Of the log-density."""
+        return -np.eye(point.size) / _WIDE**2
+
+
+def anchor_by_surrogate(
+    problem: Problem,
+    expanded: ExpandedRows,
+    exact_difference: Callable[..., Any],
+    *,
+    order: int,
+    at: NDArray | None,
+) -> tuple[Anchor, SurrogatePosterior]:
+    """The mean of the surrogate about it, found by turns with the surrogate.
+
+    It begins at the mode of the rows, with a wide normal prior. The covariance of the surrogate
+    stands for that of the posterior.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to sample.
+    expanded : ExpandedRows
+        Derivatives of the rows.
+    exact_difference : callable
+        Difference of the exact part, nats.
+    order : {1, 2}
+        Of the expansion for decisions.
+    at : float array, shape (d,), optional
+        Where the anchor should be.
+
+    Raises
+    ------
+    NoAnchorError
+        There is no such mode, or the surrogate cannot be sampled.
+    """
+    rng, start = problem.prepared.rng, problem.start.astype(np.float64)
+    rows, wide = ArrayRows(problem.likelihood.arrays), _WidePrior(start)
+    search = (problem.start, expanded.derivatives, wide, expanded.differences, rows)
+    point = find_anchor(*search, rng=rng, order=order).point if at is None else at
+    density = RowDensity(expanded.derivatives, wide, [(rows, 1.0)], problem.start.dtype)
+    gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+    if at is not None and not _bends_down(hessian):
+        raise NoAnchorError("the rows are not concave at the anchor")
+    touched = _touched(problem)
+    start[touched] = point[touched]
+    if _is_flat(hessian + problem.exact_derivatives.hessian(start.astype(problem.start.dtype))):
+        raise NoAnchorError("the posterior is flat in some direction")
+    surrogate = _surrogate(problem, exact_difference, Expansion.concave(point, gradient, hessian))
+    for number in range(_ROUNDS):
+        if number:
+            gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+            surrogate = surrogate.about(Expansion.concave(point, gradient, hessian))
+        found = explored(surrogate, start, rng)
+        surrogate, start, way = found.surrogate, found.last, found.mean - point
+        if at is not None or -way @ surrogate.expansion.hessian @ way < _CLOSE:
+            break
+        point = found.mean
+    anchor = Anchor(surrogate.expansion.point, gradient, hessian, found.root, order)
+    return anchor, surrogate
+
+
+def _bends_down(hessian: NDArray[np.float64]) -> bool:
+    """Whether it is negative semidefinite, but for rounding error."""
+    values = np.linalg.eigvalsh(hessian)
+    return bool(values[-1] <= _ROUNDING * abs(values[0]))
+
+
+def _is_flat(hessian: NDArray[np.float64]) -> bool:
+    """Whether it is singular, whatever the units of the parameters."""
+    curvatures = np.abs(np.diag(hessian))
+    if not (np.isfinite(hessian).all() and (curvatures > 0.0).all()):
+        return True
+    scaled = hessian / np.sqrt(np.outer(curvatures, curvatures))
+    return bool(np.abs(np.linalg.eigvalsh(scaled)).min() < _ROUNDING)
+
+
+def _touched(problem: Problem) -> NDArray[np.intp]:
+    """Entries of the variables that rows depend on."""
+    blocks = zip(problem.layout.blocks, problem.variables, strict=True)
+    every = np.arange(problem.start.size)
+    parts = [every[block.entries] for block, v in blocks if v in problem.touched]
+    return np.concatenate([every[:0], *parts])
+
+
+def _surrogate(
+    problem: Problem, exact_difference: Callable[..., Any], expansion: Expansion
+) -> SurrogatePosterior:
+    """Not tuned yet."""
+    exact, rng = exact_gradient(problem), problem.prepared.rng
+    start = problem.start.astype(np.float64)
+    scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
+    root = np.eye(start.size)
+    return SurrogatePosterior(exact, exact_difference, expansion, scaled, start, root)
+
+
+def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bool:
+    """Whether draws of the normal approximation are some of the surrogate; reads no rows.
+
+    Their importance weights must not leave only a few of them.
+    """
+    center = anchor.point
+    noise = np.random.default_rng(0).standard_normal((_DRAWS, center.size))
+    log_weights = np.array(
+        [
+            float(exact_difference(point, center))
+            + anchor.expansion(point, center)
+            + 0.5 * float(z.dot(z))
+            for z, point in zip(noise, center + noise @ anchor.root.T, strict=True)
+        ]
+    )
+    finite = log_weights[np.isfinite(log_weights)]
+    if not finite.size:
+        return False
+    weights = np.exp(finite - finite.max())
+    return bool(weights.sum() ** 2 > _FEWEST * _DRAWS * (weights**2).sum())
+
+
+def with_surrogate(
+    proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio
+) -> Proposal[Any]:
+    """Give a proposal the surrogate that it asks for, if it does.
+
+    Raises
+    ------
+    SettingError
+        There are no control variates.
+    """
+    if not hasattr(proposal, "with_surrogate"):
+        return proposal
+    name, surrogate, anchor = type(proposal).__name__, ratio.surrogate, ratio.anchor
+    if anchor is None:
+        raise SettingError(
+            f"{name} needs the expansion of the rows that comes with control variates, and there "
+            "are none here: use RandomWalkProposal(), or let AusterityMH have control variates."
+        )
+    if surrogate is None:
+        expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
+        surrogate = _surrogate(problem, ratio.exact_difference, expansion)
+        try:
+            surrogate = explored(surrogate, anchor.point, problem.prepared.rng).surrogate
+        except NoAnchorError as error:
+            raise SettingError(f"{name} cannot be used because {error}.") from error
+    return proposal.with_surrogate(surrogate)

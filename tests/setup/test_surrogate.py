@@ -1,0 +1,193 @@
+"""Surrogates of posteriors: where they are made, about what, and that the draws are right."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import (
+    AusterityMH,
+    ProposalMixture,
+    SettingError,
+    SurrogateHamiltonianProposal,
+)
+from pymc_austerity.proposals import trajectories
+from pymc_austerity.setup.surrogate import Expansion
+from tests.running import QUIET
+
+N_ROWS = 3_000
+
+
+def laplace():
+    """Normal rows, so that the surrogate is the posterior: its moments by quadrature."""
+    rng = np.random.default_rng(6)
+    x = np.column_stack([np.ones(N_ROWS), np.tile([1.0, -1.0], N_ROWS // 2)])
+    y = x @ np.array([0.03, 0.0]) + rng.normal(size=N_ROWS)
+    with pm.Model() as model:
+        beta = pm.Laplace("beta", 0.0, 0.01, shape=2)
+        pm.Normal("y", x @ beta, 1.0, observed=y)
+    return model, x.T @ y
+
+
+def funnel(link="normal"):
+    """Few groups that hardly differ: the spread may be anything below their standard errors."""
+    rng, group = np.random.default_rng(7), np.arange(N_ROWS) % 6
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu"), pm.HalfCauchy("tau", 0.5)
+        a = pm.Normal("a", mu, tau, shape=6)
+        if link == "normal":
+            pm.Normal("y", a[group], 1.0, observed=rng.normal(0.3, 1.0, size=N_ROWS))
+        else:
+            pm.Bernoulli("y", logit_p=a[group], observed=rng.integers(0, 2, size=N_ROWS))
+    return model
+
+
+def logistic():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(N_ROWS, 3))
+    with pm.Model() as model:
+        beta = pm.Normal("beta", shape=3)
+        pm.Bernoulli("y", logit_p=x @ beta, observed=rng.integers(0, 2, size=N_ROWS))
+    return model
+
+
+def built(model, **settings):
+    with model:
+        return AusterityMH(**settings)
+
+
+@pytest.fixture(scope="module")
+def of_funnel():
+    return built(funnel("logit"))
+
+
+def sampled(step, model, **settings):
+    settings = {"draws": 2_000, "tune": 500, "chains": 2, "cores": 1, "random_seed": 4} | settings
+    with model:
+        return pm.sample(step=step, **settings, **QUIET)
+
+
+class TestDefault:
+    def test_a_posterior_that_is_nearly_normal_has_the_mixture(self):
+        step = built(logistic())
+        assert isinstance(step.proposal, ProposalMixture)
+        assert step.target.surrogate is None
+
+    def test_a_kink_where_the_posterior_lies_has_hamiltonian_moves(self):
+        step = built(laplace()[0])
+        assert isinstance(step.proposal, SurrogateHamiltonianProposal)
+        assert "the mean of a surrogate" in step.summary
+        assert step.target.surrogate.scaled.size == 0
+
+    def test_a_funnel_has_them_in_units_of_its_scale(self, of_funnel):
+        step = of_funnel
+        assert isinstance(step.proposal, SurrogateHamiltonianProposal)
+        assert step.target.surrogate.scaled.tolist() == list(range(2, 8))
+        assert step.untouched is None
+
+    def test_other_proposals_have_the_anchor_too(self):
+        step = built(laplace()[0], proposal=ProposalMixture())
+        assert step.anchor is not None
+        assert isinstance(step.proposal, ProposalMixture)
+
+
+class TestSurrogate:
+    def test_difference_is_what_decisions_add(self, of_funnel, rng):
+        target, surrogate = of_funnel.target, of_funnel.target.surrogate
+        new, old = (surrogate.dispersed(1.0, rng) for _ in range(2))
+        known = target.exact_part(new, old) + target.expansion(new, old)
+        assert surrogate.difference(new, old) == pytest.approx(known, abs=1e-9)
+
+    def test_coordinates_lead_back(self, of_funnel, rng):
+        surrogate = of_funnel.target.surrogate
+        point = surrogate.dispersed(1.0, rng)
+        back = surrogate.point(surrogate.coordinates(point))
+        np.testing.assert_allclose(back, point, atol=1e-12)
+
+    def test_compiled_walk_is_that_of_python(self, of_funnel, rng):
+        surrogate = of_funnel.target.surrogate
+        x = surrogate.coordinates(surrogate.dispersed(1.0, rng))
+        where = (x, surrogate.root, surrogate.step_size, 1.0, 3)
+        found = surrogate.walk(*where, np.random.default_rng(9))
+        known = (*surrogate.expansion, surrogate.scaled)
+        expected = trajectories.walk(surrogate.exact, known, *where, np.random.default_rng(9))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
+        assert found[1] == pytest.approx(expected[1], rel=1e-6)
+        assert found[2] == expected[2]
+
+    def test_is_pickled(self, of_funnel, rng):
+        surrogate = of_funnel.target.surrogate
+        copy = pickle.loads(pickle.dumps(surrogate))
+        x = surrogate.coordinates(surrogate.dispersed(1.0, rng))
+        where = (x, surrogate.root, surrogate.step_size, 1.0, 2)
+        first, second = (s.walk(*where, np.random.default_rng(9)) for s in (surrogate, copy))
+        np.testing.assert_array_equal(first[0], second[0])
+
+    def test_an_expansion_that_bends_upward_is_flattened_there(self):
+        expansion = Expansion.concave(np.zeros(2), np.zeros(2), np.diag([-2.0, 3.0]))
+        np.testing.assert_allclose(expansion.hessian, np.diag([-2.0, 0.0]), atol=1e-12)
+        assert expansion.difference(np.array([1.0, 5.0]), np.zeros(2)) == pytest.approx(-1.0)
+
+
+class TestDraws:
+    def test_of_a_laplace_prior_have_the_moments_of_quadrature(self):
+        model, slopes = laplace()
+        draws = sampled(built(model), model).posterior["beta"].values
+        grid = np.linspace(-0.1, 0.15, 20_001)
+        for i in range(2):
+            log_density = slopes[i] * grid - 0.5 * N_ROWS * grid**2 - np.abs(grid) / 0.01
+            weights = np.exp(log_density - log_density.max())
+            mean = (weights @ grid) / weights.sum()
+            sd = np.sqrt((weights @ (grid - mean) ** 2) / weights.sum())
+            assert abs(draws[..., i].mean() - mean) < 5 * sd / np.sqrt(1_000)
+            assert draws[..., i].std() == pytest.approx(sd, rel=0.1)
+
+    def test_of_the_spread_of_a_funnel_have_its_distribution(self):
+        """With the groups integrated out, log tau is on a grid, and mu normal given it."""
+        model = funnel()
+        draws = np.log(sampled(built(model), model).posterior["tau"].values)
+        y = model["y"].owner.inputs and model.rvs_to_values[model["y"]].data
+        averages = np.bincount(np.arange(N_ROWS) % 6, y) / (N_ROWS / 6)
+        grid = np.linspace(-12.0, 3.0, 3_001)
+        spread = np.exp(2.0 * grid) + 6.0 / N_ROWS
+        precision = 1.0 + 6.0 / spread
+        total = averages.sum() / spread
+        log_density = grid - np.log1p(4.0 * np.exp(2.0 * grid)) - 3.0 * np.log(spread)
+        log_density -= 0.5 * (averages**2).sum() / spread - 0.5 * total**2 / precision
+        log_density -= 0.5 * np.log(precision)
+        weights = np.exp(log_density - log_density.max())
+        weights /= weights.sum()
+        mean = weights @ grid
+        sd = np.sqrt(weights @ (grid - mean) ** 2)
+        assert abs(draws.mean() - mean) < 5 * sd / np.sqrt(1_000)
+        assert draws.std() == pytest.approx(sd, rel=0.12)
+        below = float(weights[grid < mean - 2 * sd].sum())
+        assert np.mean(draws < mean - 2 * sd) == pytest.approx(below, abs=0.02)
+
+
+def test_a_state_goes_on_where_it_was_taken(of_funnel):
+    step = of_funnel
+    step.set_rng(np.random.default_rng(1))
+    point = step._model.initial_point()
+    for _ in range(5):
+        point, _ = step.step(point)
+    state, again = step.sampling_state, []
+    for _ in range(2):
+        step.sampling_state, here = pickle.loads(pickle.dumps(state)), point
+        for _ in range(10):
+            here, _ = step.step(here)
+        again.append(np.concatenate([np.ravel(value) for value in here.values()]))
+    np.testing.assert_array_equal(*again)
+
+
+def test_a_posterior_that_is_flat_in_some_direction_has_no_anchor():
+    with pm.Model() as model:
+        a, b = pm.Flat("a"), pm.Flat("b")
+        pm.Normal("y", a + b, 1.0, observed=np.random.default_rng(1).normal(size=N_ROWS))
+    assert built(model).anchor is None
+
+
+def test_without_control_variates_there_is_no_surrogate():
+    with pytest.raises(SettingError, match="expansion of the rows"):
+        built(logistic(), proposal=SurrogateHamiltonianProposal(), epsilon=0.0)
