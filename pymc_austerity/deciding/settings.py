@@ -279,6 +279,8 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         raise SettingError(
             f"{' and '.join(names)} each say how strict the test is: give one of them."
         )
+    if given.get("tuned") is not None and given.get("tune", True) is False:
+        raise SettingError("tuned has no effect with tune=False: leave one of them out.")
     if given.get("control_variates", "auto") is None and given.get("anchor") is not None:
         raise SettingError(
             "anchor has no effect with control_variates=None, as nothing is expanded about it: "

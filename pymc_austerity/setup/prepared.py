@@ -1,5 +1,6 @@
 """A model that was split into an exact part and rows, and verified."""
 
+import time
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import checked_generator, checked_point
 from pymc_austerity.setup.setup_progress import Say
 
-__all__ = ["PreparedModel", "prepare"]
+__all__ = ["PreparedModel", "chosen", "prepare"]
 
 _ORDER_OF_ROWS = 20_140_621
 """Seed of the order in which rows are stored where no ``rng`` is given: the results of
@@ -45,6 +46,8 @@ class PreparedModel:
         What was built from it, by the names of the variables, for step methods with equal settings.
     problems : dict
         The problems that were posed, by the names of the variables.
+    seconds : float
+        What preparing took.
     """
 
     def __init__(
@@ -53,11 +56,13 @@ class PreparedModel:
         point: Mapping[str, NDArray],
         verified: Verified,
         rng: np.random.Generator,
+        seconds: float = 0.0,
     ) -> None:
         self.likelihood = likelihood
         self.point = point
         self.verified = verified
         self.rng = rng
+        self.seconds = seconds
         self.targets: dict[tuple[str, ...], Any] = {}
         self.problems: dict[tuple[str, ...], Any] = {}
         self._shuffled: SharedRows | None = None
@@ -68,6 +73,12 @@ class PreparedModel:
             order = self.rng.permutation(self.likelihood.n_rows)
             self._shuffled = SharedRows(self.likelihood.arrays, order)
         return self._shuffled
+
+
+def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the settings of a step method that `prepare` takes."""
+    names = ("likelihood", "axis", "rng", "initial_point")
+    return {name: settings[name] for name in names if name in settings}
 
 
 @collection_paused()
@@ -81,7 +92,7 @@ def prepare(
     say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
-    point = checked_point(initial_point, model)
+    started, point = time.perf_counter(), checked_point(initial_point, model)
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
@@ -95,4 +106,4 @@ def prepare(
             AusterityWarning,
             stacklevel=4,
         )
-    return PreparedModel(split, point, verified, generator)
+    return PreparedModel(split, point, verified, generator, time.perf_counter() - started)

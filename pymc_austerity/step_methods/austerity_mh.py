@@ -1,6 +1,5 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
-import inspect
 import time
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -10,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_choice, refuse_positional
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
-from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.beside import build_among_others
@@ -19,7 +17,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_model,
     checked_variables,
 )
-from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.prepared import PreparedModel, chosen, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
@@ -36,16 +34,15 @@ class AusterityMH(MetropolisStep):
     r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
 
     Takes the place of other step methods in ``pm.sample(step=AusterityMH())`` for models whose
-    likelihood is a product over rows; the model stays as it is. A proposal :math:`\theta'` is
-    accepted iff the mean of the log-likelihood differences
+    likelihood is a product over rows; with many groups it is a `GroupedMH`. A proposal
+    :math:`\theta'` is accepted iff the mean of the log-likelihood differences
     :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds a threshold; a t-test on a
-    growing sample of rows finds out on which side it lies, and with all rows seen it is exact.
+    growing sample of rows tells on which side it lies, and with all rows seen it is exact.
 
     Parameters
     ----------
     vars : sequence of variables or names, optional
-        Free variables to sample; all by default. What is left over PyMC gives to NUTS or other
-        step methods, on all the data.
+        Free variables to sample; all by default. PyMC gives others to NUTS, on all the data.
     epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
         look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
@@ -170,14 +167,12 @@ class AusterityMH(MetropolisStep):
         checked_choice("blocked", kwargs.get("blocked", True), (True, False))
         model = checked_model(kwargs.get("model"))
         variables = checked_variables(vars, model)
-        if cls is AusterityMH and set(kwargs) <= set(DEFAULTS):
-            grouped = grouped_if_possible(variables, kwargs, DEFAULTS)
+        if cls is AusterityMH:
+            grouped = grouped_if_possible(cls, variables, kwargs)
             if grouped is not None:
                 return grouped
         if kwargs.get("blocked") is False and len(variables) > 1:
-            names = ("likelihood", "axis", "rng", "initial_point")
-            settings = {name: kwargs[name] for name in names if name in kwargs}
-            kwargs["_prepared"] = prepare(model, **settings)
+            kwargs["_prepared"] = prepare(model, **chosen(kwargs))
         return super().__new__(cls, variables, **kwargs)
 
     @clean_interrupt
@@ -218,15 +213,13 @@ class AusterityMH(MetropolisStep):
         )
         own_proposal = None if proposal is None else as_proposal(proposal)
         checked_choice("tune", tune, (True, False))
-        if tuned is not None and not tune:
-            raise SettingError("tuned has no effect with tune=False: leave one of them out.")
         self.adapts = tune and settings.test is not None  # else nothing is learnt
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_variables(vars, model)
         refuse_unsuitable(variables, model, own_proposal)
         refuse_uncorrected(settings, own_proposal)
-        started = time.perf_counter()
+        started = time.perf_counter() - (_prepared.seconds if _prepared else 0.0)
         with setup_progress(type(self).__name__) as say:
             prepared = _prepared or prepare(
                 model,
@@ -255,10 +248,3 @@ class AusterityMH(MetropolisStep):
             compiled_as=self.target.compiled_as,
             blocks=built.about.blocks,
         )
-
-
-DEFAULTS = {
-    name: argument.default
-    for name, argument in inspect.signature(AusterityMH.__init__).parameters.items()
-    if argument.default is not argument.empty
-}

@@ -3,7 +3,7 @@
 import inspect
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_model,
     checked_variables,
 )
-from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.prepared import PreparedModel, chosen, prepare
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
@@ -89,7 +89,7 @@ def build_groups(
         The message says why there are none.
     """
     started = time.perf_counter()
-    with setup_progress("GroupedMH") as say:
+    with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
         prepared = prepare(model, **where, say=say)
         keep(prepared)
         problem = pose(prepared, variables, compile_kwargs)
@@ -199,7 +199,7 @@ class GroupedMH(SubsamplingStep):
         variables = checked_variables(vars, model)
         if _built is None:
             where = {"likelihood": likelihood, "axis": axis, "rng": rng}
-            where["initial_point"] = initial_point
+            where |= {"initial_point": initial_point}
             try:
                 _built = build_groups(model, variables, compile_kwargs, where)
             except NoGroupsError as error:
@@ -323,36 +323,34 @@ def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict
     }
 
 
-def grouped_if_possible(
-    vars: Sequence, settings: dict[str, Any], defaults: Mapping[str, Any]
-) -> GroupedMH | None:
+def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> GroupedMH | None:
     """The step method for settings of `AusterityMH`, where these and the model allow for it.
 
     Parameters
     ----------
+    cls : type
+        Whose settings these are.
     vars : sequence of variables
         Value variables.
     settings : dict
         Keyword arguments; what was prepared without success is left in ``settings["_prepared"]``.
-    defaults : dict
-        Their defaults.
     """
-    asked = {name: value for name, value in settings.items() if value is not defaults[name]}
+    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    if not set(settings) <= set(known):
+        return None
+    asked = {name: value for name, value in settings.items() if value is not known[name].default}
     if asked.get("test") == "exact":
         del asked["test"]
-    own = set(inspect.signature(GroupedMH.__init__).parameters)
-    if not set(asked) <= own:
+    if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
         return None
-    model, compile_kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
-    names = ("likelihood", "axis", "rng", "initial_point")
-    where = {name: asked[name] for name in names if name in asked}
 
     def keep(prepared: PreparedModel) -> None:
         settings["_prepared"] = prepared
 
+    model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
+    kwargs = checked_compile_kwargs(kwargs)
     try:
-        kwargs = checked_compile_kwargs(compile_kwargs)
-        built = build_groups(model, vars, kwargs, where, keep, only_where_best=True)
+        built = build_groups(model, vars, kwargs, chosen(asked), keep, only_where_best=True)
     except NoGroupsError:
         return None
     return GroupedMH(vars, **asked, _built=built)
