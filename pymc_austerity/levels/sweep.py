@@ -26,7 +26,7 @@ from normal."""
 
 
 class SweepState(NamedTuple):
-    """What is learnt while tuning: random walks of the entries that no row reads.
+    """What is learnt while tuning: random walks of entries that no row reads, and of mean levels.
 
     Attributes
     ----------
@@ -34,10 +34,13 @@ class SweepState(NamedTuple):
         Given the levels; None where there are no such entries.
     along : tuple of RandomWalkState
         With the levels of each factor along.
+    shifts : tuple of RandomWalkState
+        Of the mean level of each factor but the first, with the levels of the first one along.
     """
 
     alone: RandomWalkState | None
     along: tuple[RandomWalkState, ...]
+    shifts: tuple[RandomWalkState, ...]
 
 
 @dataclass(frozen=True)
@@ -90,18 +93,23 @@ class Sweep:
 
     def init(self) -> SweepState:
         """State of a chain that begins."""
+        shifts = tuple(
+            self.walk.init(Layout.continuous(levels.entries.shape[1]))
+            for levels in self.posterior.factors[1:]
+        )
         if self.untouched is None:
-            return SweepState(None, ())
+            return SweepState(None, (), shifts)
         layout = Layout.continuous(self.posterior.untouched.size)
         state = self.walk.init(layout, self.untouched)
-        return SweepState(state, (state,) * len(self.posterior.factors))
+        return SweepState(state, (state,) * len(self.posterior.factors), shifts)
 
     def freeze(self, state: SweepState) -> SweepState:
         """State in which the tuning phase ends."""
-        if state.alone is None:
-            return state
+        freeze = self.walk.freeze
         return SweepState(
-            self.walk.freeze(state.alone), tuple(self.walk.freeze(walk) for walk in state.along)
+            None if state.alone is None else freeze(state.alone),
+            tuple(freeze(walk) for walk in state.along),
+            tuple(freeze(walk) for walk in state.shifts),
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -136,7 +144,12 @@ class Sweep:
         for factor in range(len(self.posterior.factors)):
             moved = move_levels(self.posterior, factor, theta, _size(rng), rng)
             theta = moved.point
-            uses.append(BlockUse.of([moved]))
+            done = [moved]
+            if factor > 0:
+                moved, state = self._shifted(factor, theta, state, rng, tuning=tuning)
+                theta = moved.point
+                done.append(moved)
+            uses.append(BlockUse.of(done))
         if self.posterior.common is not None:
             theta, use = self._common(theta, rng)
             uses.append(use)
@@ -161,7 +174,33 @@ class Sweep:
             moved, along[factor] = self._walked(factor, theta, along[factor], rng, tuning=tuning)
             theta = moved.point
             done.append(moved)
-        return theta, SweepState(alone, tuple(along)), BlockUse.of(done)
+        return theta, state._replace(alone=alone, along=tuple(along)), BlockUse.of(done)
+
+    def _shifted(
+        self,
+        factor: int,
+        theta: NDArray[np.float64],
+        state: SweepState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, SweepState]:
+        """All levels of a factor by the same amount, with the levels of the first one along.
+
+        Rows that read one level of each depend on their sum, so that one mean level can rise and
+        the other fall, which moves of single levels do slowly.
+        """
+        its, walk = self.posterior, state.shifts[factor - 1]
+        entries = its.factors[factor].entries
+        before = theta[entries].mean(axis=0)
+        there, log_ratio, walk = self.walk.propose(walk, before, rng)
+        values = theta[entries] + (there - before)
+        moved = move_with_levels(its, 0, theta, entries, values, log_ratio, rng)
+        if tuning:
+            after = moved.point[entries].mean(axis=0)
+            walk = self.walk.tune(walk, Outcome(before, after, moved.accepted > 0, moved.n_rows))
+        shifts = (*state.shifts[: factor - 1], walk, *state.shifts[factor:])
+        return moved, state._replace(shifts=shifts)
 
     def _walked(
         self,

@@ -124,12 +124,13 @@ def student_t(n_rows: int) -> Problem:
     return Problem("student_t", {"x": x, "y": y}, student_t_model, ("sigma", "nu"))
 
 
-def hierarchical(n_rows: int, n_groups: int = 50) -> Problem:
-    """Logistic regression with groups and five columns."""
+def hierarchical(n_rows: int, n_groups: int = 50, n_columns: int = 5) -> Problem:
+    """Logistic regression with groups; the columns together have the same spread for any number."""
     rng = np.random.default_rng(4)
     group = rng.integers(n_groups, size=n_rows)
-    x = rng.standard_normal((n_rows, 5))
-    logit = rng.normal(0.3, 0.7, size=n_groups)[group] + x @ rng.normal(scale=0.4, size=5)
+    x = rng.standard_normal((n_rows, n_columns))
+    slopes = rng.normal(scale=0.4 * np.sqrt(5 / n_columns), size=n_columns)
+    logit = rng.normal(0.3, 0.7, size=n_groups)[group] + x @ slopes
     rows = {"group": group, "x": x, "y": coin(rng, logit)}
     return Problem("hierarchical", rows, hierarchical_model, ("spread",))
 
