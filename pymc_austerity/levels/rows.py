@@ -140,14 +140,14 @@ class LevelRows:
             Names the row, by its position in storage.
         """
         sizes, is_read = self.sizes, np.isinf(bounds)
-        totals = (sizes * np.where(is_read, 0.0, bounds)).cumsum()
+        totals = np.where(is_read, 0.0, sizes * np.minimum(bounds, 1.0)).cumsum()
         uniform = rng.random((2, rng.poisson(totals[-1])))
         # rounding must not lead beyond the last level that has candidates
         last = totals.searchsorted(totals[-1])
         candidates = totals.searchsorted(uniform[0] * totals[-1], side="right")
         np.minimum(candidates, last, out=candidates)
         places = self.starts[candidates] + (uniform[1] * sizes[candidates]).astype(np.int64)
-        read, of_read = self._all_of(is_read)
+        read, of_read = self._all_of(np.flatnonzero(is_read))
         if not read.size + places.size:
             return Weights(np.zeros(sizes.size), 0)
         places = np.concatenate([read, places])
@@ -165,9 +165,10 @@ class LevelRows:
         weights = np.bincount(levels, weights=added, minlength=sizes.size)
         return Weights(np.asarray(weights, dtype=np.float64), rows.size)
 
-    def _all_of(self, chosen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _all_of(self, levels: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Places of all rows of some levels, and the levels of these rows."""
-        (levels,) = np.nonzero(chosen)
+        if not levels.size:
+            return np.empty(0, dtype=np.int64), levels
         sizes, ends = self.sizes[levels], self.starts[1:][levels]
         shifts = np.repeat(ends - np.cumsum(sizes), sizes)
         return np.arange(shifts.size) + shifts, np.repeat(levels, sizes)

@@ -71,10 +71,9 @@ class AusterityMH(MetropolisStep):
     axis : int
         Axis of the rows in their log-likelihood.
     sampling : {"auto", "strata", "windows", "fresh"}
-        How rows are sampled. "strata": by their influence, measured on pilot pairs of points;
-        needs control variates. "windows": uniformly, short runs of consecutive rows of a random
-        order, which is fast. "fresh": uniformly, every row drawn anew as in the paper.
-        "auto": strata with control variates, else windows.
+        How rows are sampled. "strata", the default with control variates: by their influence,
+        measured on pilot pairs of points. "windows", the default without: short runs of
+        consecutive rows of a random order. "fresh": every row drawn anew as in the paper.
     control_variates : {"auto", 1, 2, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
         mode, whose sum over all rows is known. "auto" is the second order where the model allows
@@ -102,8 +101,8 @@ class AusterityMH(MetropolisStep):
     model : pymc.Model, optional
         By default the model on the context stack.
     rng : int or numpy.random.Generator, optional
-        Source of the order in which the rows are stored, and of draws outside of ``pm.sample``,
-        which brings its own. By default a fixed order.
+        Source of the order of the stored rows, by default a fixed one, and of draws outside of
+        ``pm.sample``, which brings its own.
     initial_point : dict, optional
         Point at which shapes are read and the model is verified.
     blocked : bool

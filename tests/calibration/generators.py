@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 
+from pymc_austerity import GroupedMH
 from tests.calibration.simulation import Generator
 
 __all__ = ["GENERATORS"]
@@ -97,5 +98,5 @@ GENERATORS = {
     "normal regression with unknown scale": Generator(_draw_normal, _write_normal),
     "Student-t regression with unknown scale": Generator(_draw_student_t, _write_student_t),
     "hierarchical model": Generator(_draw_hierarchical, _write_hierarchical),
-    "many levels": Generator(_draw_levels, _write_levels),
+    "many levels": Generator(_draw_levels, _write_levels, sampler=GroupedMH, transitions=1),
 }

@@ -42,12 +42,18 @@ class Generator:
         ``pm.Model()`` context. With shared data its graph is the same every time, so that
         compiled functions come from the cache.
     settings : dict
-        Of `AusterityMH`.
+        Of the step method.
+    sampler : type
+        `AusterityMH`, or another one.
+    transitions : int
+        Of a draw.
     """
 
     draw: Callable[[np.random.Generator], tuple[dict[str, Any], dict[str, NDArray]]]
     write: Callable[[Mapping[str, Any]], None]
     settings: dict[str, Any] = field(default_factory=dict)
+    sampler: type = AusterityMH
+    transitions: int = _TRANSITIONS
 
 
 def ranks_of(generator: Generator, seeds: Iterable[int]) -> dict[str, NDArray[np.int64]]:
@@ -67,8 +73,8 @@ def ranks_of(generator: Generator, seeds: Iterable[int]) -> dict[str, NDArray[np
 
     Notes
     -----
-    The draws that a parameter is ranked among are 250 transitions apart, so that they are
-    independent for what the test can see.
+    The draws that a parameter is ranked among are 250 transitions apart, or 50 sweeps, so that
+    they are independent for what the test can see.
     """
     ranks: dict[str, list[int]] = {}
     for seed in seeds:
@@ -89,7 +95,7 @@ def _posterior(generator: Generator, data: Mapping[str, NDArray], seed: int) -> 
     with pm.Model():
         generator.write({name: pm.Data(name, values) for name, values in data.items()})
         idata = pm.sample(
-            step=AusterityMH(steps_per_draw=_TRANSITIONS, **generator.settings),
+            step=generator.sampler(steps_per_draw=generator.transitions, **generator.settings),
             draws=(N_RANKS - 1) * _DRAWS_APART,
             tune=300,
             chains=1,

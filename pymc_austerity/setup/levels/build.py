@@ -5,18 +5,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.sparse.linalg import splu
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.levels import (
     CommonNormal,
     GroupedPosterior,
-    KeptAtAnchor,
+    LevelRows,
     LevelsOfFactor,
     Prior,
     Reach,
+    Span,
     SparseExpansion,
     Sweep,
     normals_of,
@@ -24,28 +23,26 @@ from pymc_austerity.levels import (
 from pymc_austerity.model import (
     Blocks,
     NotByLevelError,
-    PartialDerivatives,
     PredictorDerivatives,
     level_terms,
     partial_exact,
 )
-from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, ReorderedRows, RowSource, SharedRows
 from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
     NoLevelAnchorError,
-    drawn_levels,
     find_level_anchor,
     level_blocks,
 )
+from pymc_austerity.setup.levels.normals import common_normal, untouched_normal
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.spans import (
+    RADII,
+    LevelLimits,
     have_cheap_bounds,
-    level_rows,
-    row_norms,
-    third_derivatives,
+    level_limits,
 )
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import expanded_rows
@@ -60,8 +57,6 @@ _FEWEST_ENTRIES = 200
 """Of all levels: with fewer, moves of everything at once take less time."""
 _MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 """Dimensions up to which such moves are possible; rows that should not be read at every step."""
-_PAIRS = 2
-"""Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
 
 
 class NoGroupsError(ValueError):
@@ -145,10 +140,10 @@ def build_grouped(
     say("finding the mode of the levels")
     try:
         anchor = find_level_anchor(parts, problem.start)
+        common = common_normal(parts, anchor)
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
     say("bounding the rows")
-    common = _common_normal(parts, anchor)
     factors, reach, reads_all = _factors(parts, anchor, levels, common)
     say("storing the rows")
     residuals = expanded.residuals(anchor.point)
@@ -162,7 +157,7 @@ def build_grouped(
         common,
         blocks.untouched,
     )
-    sweep = Sweep(posterior, _untouched_normal(parts, anchor))
+    sweep = Sweep(posterior, untouched_normal(parts, anchor))
     order = parts.rows.order
     numbers = SharedRows([order], np.arange(order.size))
     return GroupedTarget(sweep, source, numbers, problem.start, reads_all, residuals.compiled_as)
@@ -239,20 +234,12 @@ def _factors(
     ]
     common_root = np.zeros((0, 0)) if common is None else common.root
     roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
-    norms = row_norms(parts, anchor.point, roots, common_root, levels)
-    radii, constants, reads_all = third_derivatives(parts, norms.center)
+    limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
     found, spans = [], []
-    for number, factor in enumerate(parts.factors):
-        rows, span = level_rows(
-            levels[number],
-            len(factor.entries),
-            radii,
-            constants,
-            norms.own[number],
-            norms.common,
-            factor,
-            normals[number].root.swapaxes(1, 2),
-        )
+    for number, (factor, limit) in enumerate(zip(parts.factors, limits, strict=True)):
+        rows = _rows_of(levels[number], limit)
+        inverse_roots = normals[number].root.swapaxes(1, 2)
+        span = Span(factor.entries, inverse_roots, limit.own, limit.common)
         spans.append(span)
         terms = parts.terms[number]
         found.append(
@@ -271,88 +258,18 @@ def _factors(
     return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
 
 
+def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
+    """Rows by level: as they are stored, or by their positions."""
+    is_sorted = bool((np.diff(levels) >= 0).all())
+    order = None if is_sorted else np.argsort(levels, kind="stable")
+    counts = np.bincount(levels, minlength=limit.own.size)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return LevelRows(starts, order, np.array(RADII), limit.constants)
+
+
 def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:
     """Rows of the Hessian of a factor, without columns of the factor itself."""
     rows = sparse.coo_array(hessian[entries.ravel()])
     is_own = np.isin(rows.coords[1], entries)
     kept = tuple(where[~is_own] for where in rows.coords)
     return sparse.csr_array((rows.data[~is_own], kept), shape=rows.shape)
-
-
-# ------------------------------------------------------------------ the common entries
-
-
-def _common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
-    own = parts.blocks.common
-    if not own.size:
-        return None
-    precision = sparse.csr_array(-(anchor.hessian + anchor.exact_hessian))
-    given = precision[own][:, own].toarray()
-    entries = parts.touched[: -own.size]
-    between = precision[entries][:, own].toarray()
-    factor = splu(
-        sparse.csc_array(precision[entries][:, entries]),
-        permc_spec="MMD_AT_PLUS_A",
-        options={"SymmetricMode": True},
-    )
-    marginal = given - between.T @ factor.solve(between)
-    try:
-        root, inverse_root = _roots(given)
-        marginal_root, marginal_inverse_root = _roots(marginal)
-    except LinAlgError:
-        raise NoGroupsError("the log-density is not concave at the anchor") from None
-    shift = _shift(parts, anchor)
-    return CommonNormal(
-        own,
-        root,
-        inverse_root,
-        shift,
-        KeptAtAnchor(parts.common_exact.gradient, parts.common_exact.given, own, anchor.point),
-        marginal_root @ (marginal_root.T @ shift),
-        marginal_root,
-        marginal_inverse_root,
-    )
-
-
-def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower root of the covariance, and its inverse."""
-    upper = cholesky(precision[::-1, ::-1], lower=True)[::-1, ::-1]  # precision = upper upper'
-    root = solve_triangular(upper, np.eye(len(upper))).T
-    return np.ascontiguousarray(root), np.ascontiguousarray(upper.T)
-
-
-def _shift(parts: Parts, anchor: LevelAnchor) -> NDArray[np.float64]:
-    """What the uncertainty of the levels adds to the gradient of the common entries."""
-    own, rng = parts.blocks.common, np.random.default_rng(1)
-    total = np.zeros(own.size)
-    for _ in range(_PAIRS):
-        noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
-        for sign in (1.0, -1.0):
-            signed = [sign * xi for xi in noise]
-            point = drawn_levels(parts, anchor.point, anchor.hessian, signed)
-            expected = anchor.gradient + anchor.hessian @ (point - anchor.point)
-            total += (parts.row_sums(point).gradient - expected)[own]
-    return total / (2 * _PAIRS)
-
-
-# ------------------------------------------------------------------ what no row reads
-
-
-def _untouched_normal(parts: Parts, anchor: LevelAnchor) -> GaussianApproximation | None:
-    """Of the entries that no row reads, given a draw of the levels."""
-    own, rng = parts.blocks.untouched, np.random.default_rng(2)
-    if not own.size:
-        return None
-    noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
-    point = drawn_levels(parts, anchor.point, anchor.hessian, noise)
-    return GaussianApproximation(anchor.point[own], _root_near(parts.untouched_exact, point, own))
-
-
-def _root_near(
-    exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Root of the covariance at a point, with curvatures of the wrong sign turned round."""
-    precision = -exact.hessian(point)[:, own]
-    values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
-    raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))
-    return np.linalg.cholesky((vectors / raised) @ vectors.T)

@@ -1,11 +1,11 @@
 """What rows multiply parameters with, and bounds of their third derivatives, by level."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels import LevelRows, Span
 from pymc_austerity.model import DenseRows, Design, Factor, design_function
 from pymc_austerity.model.bounds import (
     NoBoundError,
@@ -14,75 +14,120 @@ from pymc_austerity.model.bounds import (
     scalar_function,
     third_derivative_constants,
 )
-from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup.levels.parts import Parts
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["RowNorms", "have_cheap_bounds", "level_rows", "row_norms", "third_derivatives"]
+__all__ = ["RADII", "LevelLimits", "have_cheap_bounds", "level_limits"]
 
-_RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor, in their own units, up to which rows are bounded."""
+
+_ROWS = 65_536
+"""Rows that are bounded at once."""
 
 
 @dataclass(frozen=True, eq=False)
-class RowNorms:
-    """Of every row, in storage order.
+class LevelLimits:
+    """The largest of what is known of the rows of each level of a factor.
 
     Attributes
     ----------
-    center : float array, shape (N, k)
-        Predictors at the anchor.
-    own : tuple of float array, shape (N,)
-        Norms of what it multiplies the entries of its level with, for each factor.
-    common : float array, shape (N,)
+    own : float array, shape (G,)
+        Norms of what rows multiply the entries of their level with.
+    common : float array, shape (G,)
         The same for the common entries.
+    constants : float array, shape (R, G)
+        Third derivatives for displacements of the predictors of at most so much; infinite for none.
     """
 
-    center: NDArray[np.float64]
-    own: tuple[NDArray[np.float64], ...]
+    own: NDArray[np.float64]
     common: NDArray[np.float64]
+    constants: NDArray[np.float64]
+
+    @classmethod
+    def begin(cls, n_levels: int) -> "LevelLimits":
+        """Of no rows."""
+        return cls(np.zeros(n_levels), np.zeros(n_levels), np.zeros((len(RADII), n_levels)))
+
+    def include(
+        self,
+        levels: NDArray[np.int32],
+        own: NDArray[np.float64],
+        common: NDArray[np.float64],
+        constants: NDArray[np.float64],
+    ) -> None:
+        """Include rows of these levels, with constants of shape (R, m)."""
+        np.maximum.at(self.own, levels, own)
+        np.maximum.at(self.common, levels, common)
+        for largest, values in zip(self.constants, constants, strict=True):
+            np.maximum.at(largest, levels, values)
 
 
-def row_norms(
+def level_limits(
     parts: Parts,
     anchor: NDArray[np.float64],
     roots: list[NDArray[np.float64]],
     common_root: NDArray[np.float64],
     levels: list[NDArray[np.int32]],
-) -> RowNorms:
-    """Norms of the rows' multipliers, in units of standard deviations given the rest.
+) -> tuple[list[LevelLimits], str]:
+    """One pass over the rows for what bounds those of each level.
 
     Parameters
     ----------
     parts : Parts
     anchor : float array, shape (d,)
     roots : list of float array, shape (G, q, q)
-        Of the covariance of the entries of each level, one for each factor.
+        Of the covariance of the entries of each level given the rest, one for each factor.
     common_root : float array, shape (p, p)
-        Of the covariance of the common entries.
+        Of the covariance of the common entries given the levels.
     levels : list of int array, shape (N,)
         Level of each row in storage order, one for each factor.
+
+    Returns
+    -------
+    limits : list of LevelLimits
+        One for each factor.
+    reason : str
+        Why there are no bounds, as half a sentence; empty if there are.
     """
     structure = parts.problem.structure
     assert not isinstance(structure, str)
-    designs = design_function(structure, parts.problem.model)
-    place = _places(parts)
-    center, common = [], []
-    own: list[list[NDArray[np.float64]]] = [[] for _ in parts.factors]
-    done = 0
-    for block in blocks_of(parts.rows):
+    designs, place = design_function(structure, parts.problem.model), _places(parts)
+    bounds = _Bounds(parts.problem)
+    limits = [LevelLimits.begin(len(factor.entries)) for factor in parts.factors]
+    for start in range(0, parts.rows.n_rows, _ROWS):
+        rows = slice(start, start + _ROWS)
+        block = parts.rows.window(start, start + _ROWS)
         on_rows = designs(block)
-        n = on_rows[0].n_rows
-        center.append(np.stack([design.eta(anchor) for design in on_rows], axis=1))
-        common.append(_norm([_common(d, place, len(common_root)) @ common_root for d in on_rows]))
-        for number, (factor, root) in enumerate(zip(parts.factors, roots, strict=True)):
-            here = root[levels[number][done : done + n]]
-            spread = [_own(d, factor, place) for d in on_rows]
-            own[number].append(_norm([np.einsum("mq,mqr->mr", w, here) for w in spread]))
-        done += n
-    return RowNorms(
-        np.concatenate(center), tuple(np.concatenate(o) for o in own), np.concatenate(common)
-    )
+        center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
+        constants = bounds.of_rows(block, center)
+        common = _norm([_common(d, place, len(common_root)) @ common_root for d in on_rows])
+        for own, limit, factor, root in zip(levels, limits, parts.factors, roots, strict=True):
+            multipliers = [_own(design, factor, place) for design in on_rows]
+            spread = [np.einsum("mq,mqr->mr", w, root[own[rows]]) for w in multipliers]
+            limit.include(own[rows], _norm(spread), common, constants)
+    return limits, bounds.missing
+
+
+class _Bounds:
+    """Bounds of the third derivatives of rows, and why there are none."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.function = _function(problem)
+        self.missing = "" if have_cheap_bounds(problem) else "the bounds of their rows take long"
+
+    def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each radius and row, shape (R, m); infinite where there is none."""
+        n_rows, k = center.shape
+        nothing = np.full((len(RADII), n_rows), np.inf)
+        if self.missing:
+            return nothing
+        unit = np.broadcast_to(np.eye(k), (n_rows, k, k))
+        try:
+            return third_derivative_constants(self.function, block, center, unit, RADII)
+        except NoBoundError as error:
+            self.missing = f"their rows have {error}"
+            return nothing
 
 
 def have_cheap_bounds(problem: Problem) -> bool:
@@ -95,64 +140,6 @@ def _function(problem: Problem) -> ScalarFunction:
     assert not isinstance(structure, str)
     placeholders = [leaf.placeholder for leaf in structure.leaves]
     return scalar_function(structure.function, structure.etas, placeholders)
-
-
-def third_derivatives(
-    parts: Parts, center: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], str]:
-    """Bounds of all rows in storage order for some radii, and why there are none.
-
-    Returns
-    -------
-    radii : float array, shape (R,)
-    constants : float array, shape (R, N)
-    reason : str
-        Half a sentence; empty if there are bounds.
-    """
-    function, arrays = _function(parts.problem), parts.problem.likelihood.arrays
-    n_rows, k = center.shape
-    if not have_cheap_bounds(parts.problem):
-        return np.ones(1), np.full((1, n_rows), np.inf), "the bounds of their rows take long"
-    unit = np.broadcast_to(np.eye(k), (n_rows, k, k))
-    stored = [array[parts.rows.order] for array in arrays]
-    try:
-        constants = third_derivative_constants(function, stored, center, unit, _RADII)
-    except NoBoundError as error:
-        return np.ones(1), np.full((1, n_rows), np.inf), f"their rows have {error}"
-    return np.array(_RADII), constants, ""
-
-
-def level_rows(
-    levels: NDArray[np.int32],
-    n_levels: int,
-    radii: NDArray[np.float64],
-    constants: NDArray[np.float64],
-    own: NDArray[np.float64],
-    common: NDArray[np.float64],
-    factor: Factor,
-    inverse_roots: NDArray[np.float64],
-) -> tuple[LevelRows, Span]:
-    """Rows by level, and the largest of what is known of the rows of each."""
-    is_sorted = bool((np.diff(levels) >= 0).all())
-    order = None if is_sorted else np.argsort(levels, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(levels, minlength=n_levels))])
-    largest = np.stack([_largest(c, levels, n_levels) for c in constants])
-    rows = LevelRows(starts.astype(np.int64), order, radii, largest)
-    span = Span(
-        factor.entries,
-        inverse_roots,
-        _largest(own, levels, n_levels),
-        _largest(common, levels, n_levels),
-    )
-    return rows, span
-
-
-def _largest(
-    values: NDArray[np.float64], levels: NDArray[np.int32], n_levels: int
-) -> NDArray[np.float64]:
-    largest = np.zeros(n_levels)
-    np.maximum.at(largest, levels, values)
-    return largest
 
 
 def _norm(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:

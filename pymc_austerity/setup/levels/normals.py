@@ -1,0 +1,98 @@
+"""Normal approximations of what all rows read and of what none reads."""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.sparse.linalg import splu
+
+from pymc_austerity.levels import CommonNormal, KeptAtAnchor
+from pymc_austerity.model import PartialDerivatives
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.setup.levels.anchor import LevelAnchor, NoLevelAnchorError, drawn_levels
+from pymc_austerity.setup.levels.parts import Parts
+
+__all__ = ["common_normal", "untouched_normal"]
+
+_PAIRS = 2
+"""Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
+
+
+def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
+    """Of the common entries given the levels, and without knowing them; None if there are none.
+
+    Raises
+    ------
+    NoLevelAnchorError
+        The log-density is not concave.
+    """
+    own = parts.blocks.common
+    if not own.size:
+        return None
+    precision = sparse.csr_array(-(anchor.hessian + anchor.exact_hessian))
+    given = precision[own][:, own].toarray()
+    entries = parts.touched[: -own.size]
+    between = precision[entries][:, own].toarray()
+    factor = splu(
+        sparse.csc_array(precision[entries][:, entries]),
+        permc_spec="MMD_AT_PLUS_A",
+        options={"SymmetricMode": True},
+    )
+    marginal = given - between.T @ factor.solve(between)
+    try:
+        root, inverse_root = _roots(given)
+        marginal_root, marginal_inverse_root = _roots(marginal)
+    except LinAlgError:
+        raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
+    shift = _shift(parts, anchor)
+    return CommonNormal(
+        own,
+        root,
+        inverse_root,
+        shift,
+        KeptAtAnchor(parts.common_exact.gradient, parts.common_exact.given, own, anchor.point),
+        marginal_root @ (marginal_root.T @ shift),
+        marginal_root,
+        marginal_inverse_root,
+    )
+
+
+def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower root of the covariance, and its inverse."""
+    upper = cholesky(precision[::-1, ::-1], lower=True)[::-1, ::-1]  # precision = upper upper'
+    root = solve_triangular(upper, np.eye(len(upper))).T
+    return np.ascontiguousarray(root), np.ascontiguousarray(upper.T)
+
+
+def _shift(parts: Parts, anchor: LevelAnchor) -> NDArray[np.float64]:
+    """What the uncertainty of the levels adds to the gradient of the common entries."""
+    own, rng = parts.blocks.common, np.random.default_rng(1)
+    total = np.zeros(own.size)
+    for _ in range(_PAIRS):
+        noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+        for sign in (1.0, -1.0):
+            signed = [sign * xi for xi in noise]
+            point = drawn_levels(parts, anchor.point, anchor.hessian, signed)
+            expected = anchor.gradient + anchor.hessian @ (point - anchor.point)
+            total += (parts.row_sums(point).gradient - expected)[own]
+    return total / (2 * _PAIRS)
+
+
+def untouched_normal(parts: Parts, anchor: LevelAnchor) -> GaussianApproximation | None:
+    """Of the entries that no row reads, given a draw of the levels."""
+    own, rng = parts.blocks.untouched, np.random.default_rng(2)
+    if not own.size:
+        return None
+    noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+    point = drawn_levels(parts, anchor.point, anchor.hessian, noise)
+    return GaussianApproximation(anchor.point[own], _root_near(parts.untouched_exact, point, own))
+
+
+def _root_near(
+    exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Root of the covariance at a point, with curvatures of the wrong sign turned round."""
+    precision = -exact.hessian(point)[:, own]
+    values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
+    raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))
+    return np.linalg.cholesky((vectors / raised) @ vectors.T)
