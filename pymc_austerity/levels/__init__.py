@@ -8,6 +8,7 @@ from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
 from pymc_austerity.levels.rows import LevelRows
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
+from pymc_austerity.levels.untouched import UntouchedEntries
 
 __all__ = [
     "BlockUse",
@@ -23,5 +24,6 @@ __all__ = [
     "SparseExpansion",
     "Sweep",
     "SweepState",
+    "UntouchedEntries",
     "normals_of",
 ]

@@ -8,18 +8,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.moves import Moved, move_common, move_levels, move_with_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
-from pymc_austerity.proposals import (
-    GaussianApproximation,
-    Layout,
-    Outcome,
-    RandomWalkProposal,
-    RandomWalkState,
-)
+from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
+from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
-_ALONE, _ALONE_PER_ENTRY = 3, 2
-"""Moves of what no row reads at every sweep, and for each such entry; they cost little."""
 _USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
@@ -30,7 +23,7 @@ class SweepState(NamedTuple):
 
     Attributes
     ----------
-    alone : RandomWalkState or None
+    alone : RandomWalkState, HamiltonianState or None
         Given the levels; None where there are no such entries.
     along : tuple of RandomWalkState
         With the levels of each factor along.
@@ -38,7 +31,7 @@ class SweepState(NamedTuple):
         Of the mean level of each factor but the first, with the levels of the first one along.
     """
 
-    alone: RandomWalkState | None
+    alone: UntouchedState | None
     along: tuple[RandomWalkState, ...]
     shifts: tuple[RandomWalkState, ...]
 
@@ -72,14 +65,14 @@ class Sweep:
     Attributes
     ----------
     posterior : GroupedPosterior
-    untouched : GaussianApproximation or None
-        Of the entries that no row reads, given the others.
+    untouched : UntouchedEntries or None
+        Entries that no row reads.
     walk : RandomWalkProposal
-        Moves them.
+        Moves that take levels along.
     """
 
     posterior: GroupedPosterior
-    untouched: GaussianApproximation | None
+    untouched: UntouchedEntries | None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     @property
@@ -99,15 +92,16 @@ class Sweep:
         )
         if self.untouched is None:
             return SweepState(None, (), shifts)
-        layout = Layout.continuous(self.posterior.untouched.size)
-        state = self.walk.init(layout, self.untouched)
-        return SweepState(state, (state,) * len(self.posterior.factors), shifts)
+        layout = Layout.continuous(self.untouched.entries.size)
+        along = self.walk.init(layout, self.untouched.about)
+        n_factors = len(self.posterior.factors)
+        return SweepState(self.untouched.init(), (along,) * n_factors, shifts)
 
     def freeze(self, state: SweepState) -> SweepState:
         """State in which the tuning phase ends."""
-        freeze = self.walk.freeze
+        freeze, untouched = self.walk.freeze, self.untouched
         return SweepState(
-            None if state.alone is None else freeze(state.alone),
+            None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
             tuple(freeze(walk) for walk in state.shifts),
         )
@@ -117,8 +111,8 @@ class Sweep:
         its = self.posterior
         point = its.anchor.copy()
         if self.untouched is not None:
-            noise = rng.standard_normal(its.untouched.size)
-            point[its.untouched] = self.untouched.mean + self.untouched.root @ noise
+            own, about = self.untouched.entries, self.untouched.about
+            point[own] = about.mean + about.root @ rng.standard_normal(own.size)
         if its.common is not None:
             noise = rng.standard_normal(its.common.entries.size)
             point[its.common.entries] += its.common.root @ noise
@@ -138,7 +132,7 @@ class Sweep:
     ) -> tuple[NDArray[np.float64], SweepState, dict[str, BlockUse]]:
         """Move every block; random walks learn while the chain is tuning."""
         uses: list[BlockUse] = []
-        if state.alone is not None:
+        if self.untouched is not None:
             theta, state, use = self._untouched(theta, state, rng, tuning=tuning)
             uses.append(use)
         for factor in range(len(self.posterior.factors)):
@@ -163,13 +157,9 @@ class Sweep:
         *,
         tuning: bool,
     ) -> tuple[NDArray[np.float64], SweepState, BlockUse]:
-        alone, along = state.alone, list(state.along)
-        assert alone is not None
-        done = []
-        for _ in range(max(_ALONE, _ALONE_PER_ENTRY * self.posterior.untouched.size)):
-            moved, alone = self._walked(None, theta, alone, rng, tuning=tuning)
-            theta = moved.point
-            done.append(moved)
+        assert self.untouched is not None and state.alone is not None
+        moved, alone = self.untouched.move(theta, state.alone, rng, tuning=tuning)
+        theta, done, along = moved.point, [moved], list(state.along)
         for factor in range(len(along)):
             moved, along[factor] = self._walked(factor, theta, along[factor], rng, tuning=tuning)
             theta = moved.point
@@ -204,24 +194,18 @@ class Sweep:
 
     def _walked(
         self,
-        factor: int | None,
+        factor: int,
         theta: NDArray[np.float64],
         walk: RandomWalkState,
         rng: np.random.Generator,
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        """One random walk of the untouched entries, with or without levels along."""
+        """One random walk of the untouched entries, with the levels of a factor along."""
         its, entries = self.posterior, self.posterior.untouched
         before = theta[entries]
         there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        if factor is not None:
-            moved = move_with_levels(its, factor, theta, entries, there, log_ratio, rng)
-        else:
-            proposed = theta.copy()
-            proposed[entries] = there
-            accept = -rng.standard_exponential() < float(its.exact_part(proposed, theta))
-            moved = Moved(proposed if accept else theta, float(accept), 0)
+        moved = move_with_levels(its, factor, theta, entries, there, log_ratio, rng)
         if tuning:
             outcome = Outcome(before, moved.point[entries], moved.accepted > 0.0, moved.n_rows)
             walk = self.walk.tune(walk, outcome)

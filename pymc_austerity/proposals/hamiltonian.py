@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -31,11 +30,15 @@ _LEAST_SHARE = 0.1
 class Surrogate(Protocol):
     """A log-density near that of the posterior, in coordinates of its own."""
 
-    root: NDArray[np.float64]
-    """Root of a covariance in these coordinates, lower triangular, shape (d, d)."""
+    @property
+    def root(self) -> NDArray[np.float64]:
+        """Root of a covariance in these coordinates, lower triangular, shape (d, d)."""
+        ...
 
-    step_size: float
-    """A step size that suits it."""
+    @property
+    def step_size(self) -> float:
+        """A step size that suits it."""
+        ...
 
     def coordinates(self, point: NDArray) -> NDArray[np.float64]:
         """Of a point, shape (d,)."""
@@ -49,9 +52,17 @@ class Surrogate(Protocol):
         """Of the log-density at two points, nats."""
         ...
 
-    walk: Callable[..., tuple[NDArray[np.float64], float, int]]
-    """``walk(coordinates, root, size, time, n_trajectories, rng)``: see
-    `pymc_austerity.proposals.trajectories.walk`."""
+    def walk(
+        self,
+        coordinates: NDArray[np.float64],
+        root: NDArray[np.float64],
+        size: float,
+        time: float,
+        n_trajectories: int,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.float64], float, int]:
+        """See `pymc_austerity.proposals.trajectories.walk`."""
+        ...
 
 
 class HamiltonianState(NamedTuple):

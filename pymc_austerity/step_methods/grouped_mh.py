@@ -316,7 +316,7 @@ def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict
         "audit_agrees": True,
         "n_audited": 0,
         "n_wrong": 0,
-        "scaling": math.nan if state.alone is None else state.alone.search.scale,
+        "scaling": state.along[0].search.scale if state.along else math.nan,
         "test_epsilon": math.nan,
         **{f"accepted_{block}": use.accepted for block, use in uses.items()},
         **{f"n_rows_{block}": use.n_rows for block, use in uses.items()},

@@ -36,7 +36,7 @@ from pymc_austerity.setup.levels.anchor import (
     find_level_anchor,
     level_blocks,
 )
-from pymc_austerity.setup.levels.normals import common_normal, untouched_normal
+from pymc_austerity.setup.levels.normals import common_normal, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.spans import (
     RADII,
@@ -148,8 +148,9 @@ def build_grouped(
     say("storing the rows")
     residuals = expanded.residuals(anchor.point)
     source = SharedRows(residuals.arrays, parts.rows.order)
+    exact_part = exact_difference(problem)
     posterior = GroupedPosterior(
-        exact_difference(problem),
+        exact_part,
         StoredResiduals(residuals.function, source),
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
         factors,
@@ -157,7 +158,7 @@ def build_grouped(
         common,
         blocks.untouched,
     )
-    sweep = Sweep(posterior, untouched_normal(parts, anchor))
+    sweep = Sweep(posterior, untouched_entries(parts, anchor, exact_part))
     order = parts.rows.order
     numbers = SharedRows([order], np.arange(order.size))
     return GroupedTarget(sweep, source, numbers, problem.start, reads_all, residuals.compiled_as)

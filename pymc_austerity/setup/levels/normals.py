@@ -1,18 +1,21 @@
 """Normal approximations of what all rows read and of what none reads."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import splu
 
-from pymc_austerity.levels import CommonNormal, KeptAtAnchor
+from pymc_austerity.levels import CommonNormal, KeptAtAnchor, UntouchedEntries
 from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.levels.anchor import LevelAnchor, NoLevelAnchorError, drawn_levels
 from pymc_austerity.setup.levels.parts import Parts
 
-__all__ = ["common_normal", "untouched_normal"]
+__all__ = ["common_normal", "untouched_entries"]
 
 _PAIRS = 2
 """Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
@@ -78,14 +81,33 @@ def _shift(parts: Parts, anchor: LevelAnchor) -> NDArray[np.float64]:
     return total / (2 * _PAIRS)
 
 
-def untouched_normal(parts: Parts, anchor: LevelAnchor) -> GaussianApproximation | None:
-    """Of the entries that no row reads, given a draw of the levels."""
+def untouched_entries(
+    parts: Parts, anchor: LevelAnchor, exact_part: Callable[[NDArray, NDArray], float]
+) -> UntouchedEntries | None:
+    """What moves the entries that no row reads, given a draw of the levels; None without any."""
     own, rng = parts.blocks.untouched, np.random.default_rng(2)
     if not own.size:
         return None
     noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
     point = drawn_levels(parts, anchor.point, anchor.hessian, noise)
-    return GaussianApproximation(anchor.point[own], _root_near(parts.untouched_exact, point, own))
+    about = GaussianApproximation(point[own], _root_near(parts.untouched_exact, point, own))
+    gradient = parts.problem.exact_derivatives.gradient
+
+    def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        there = point.copy()
+        there[own] = values
+        return np.asarray(gradient(there)[1][own])
+
+    scaled = conditionally_normal(slope, parts.problem.start[own], _of_arrays(parts), rng)
+    return UntouchedEntries(own, about, exact_part, gradient, scaled)
+
+
+def _of_arrays(parts: Parts) -> NDArray[np.intp]:
+    """Untouched entries, counted among themselves, of variables with several entries."""
+    every = np.arange(parts.problem.start.size)
+    blocks = [every[block.entries] for block in parts.problem.layout.blocks]
+    arrays = np.concatenate([every[:0], *(block for block in blocks if block.size > 1)])
+    return np.flatnonzero(np.isin(parts.blocks.untouched, arrays))
 
 
 def _root_near(

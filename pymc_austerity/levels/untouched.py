@@ -1,0 +1,194 @@
+"""Moves of the entries that no row reads, given all others."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.moves import Moved
+from pymc_austerity.proposals import (
+    GaussianApproximation,
+    HamiltonianState,
+    Layout,
+    Outcome,
+    RandomWalkProposal,
+    RandomWalkState,
+    SurrogateHamiltonianProposal,
+)
+from pymc_austerity.proposals.conditional_scaling import center_and_scale
+from pymc_austerity.proposals.trajectories import walk
+
+__all__ = ["UntouchedEntries", "UntouchedState"]
+
+UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
+
+_MOST_BY_RANDOM_WALK = 4
+"""Entries up to which a few steps of a random walk do."""
+_STEPS, _TRAJECTORIES = 4, 2
+"""Of a random walk, and of Hamiltonian Monte Carlo, at every sweep."""
+
+
+@dataclass(frozen=True, eq=False)
+class UntouchedEntries:
+    """Metropolis-Hastings on the exact part alone: it reads no rows, and decisions are exact.
+
+    A few entries take a few steps of a random walk; more of them, Hamiltonian trajectories, in
+    coordinates in which entries that are normal given the others are standard normal.
+
+    Attributes
+    ----------
+    entries : int array, shape (u,)
+        Positions in the raveled vector.
+    about : GaussianApproximation
+        Of these entries given the others.
+    exact_part : callable
+        ``f(proposed, current)``: difference of the exact part, nats.
+    exact_gradient : callable
+        From a raveled point to the exact part, nats, and its gradient, shape (d,).
+    scaled : int array
+        Which of these entries are normal given the others.
+    """
+
+    entries: NDArray[np.int64]
+    about: GaussianApproximation
+    exact_part: Callable[[NDArray, NDArray], float]
+    exact_gradient: Callable[[NDArray], Sequence[NDArray]]
+    scaled: NDArray[np.intp]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether a random walk moves them."""
+        return self.entries.size <= _MOST_BY_RANDOM_WALK
+
+    def init(self) -> UntouchedState:
+        """State of a chain that begins."""
+        if self.are_few:
+            return RandomWalkProposal().init(Layout.continuous(self.entries.size), self.about)
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0)))
+        return proposal.init(Layout.continuous(self.entries.size))
+
+    def move(
+        self,
+        theta: NDArray[np.float64],
+        state: UntouchedState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, UntouchedState]:
+        """A few moves from a point; what moves them learns while the chain is tuning."""
+        if isinstance(state, HamiltonianState):
+            return self._along_trajectories(theta, state, rng, tuning=tuning)
+        return self._by_random_walk(theta, state, rng, tuning=tuning)
+
+    def _along_trajectories(
+        self,
+        theta: NDArray[np.float64],
+        state: HamiltonianState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, HamiltonianState]:
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, theta))
+        before = theta[self.entries]
+        there, _, state = proposal.propose(state, before, rng)
+        following = theta.copy()
+        following[self.entries] = there
+        if tuning:
+            state = proposal.tune(state, Outcome(before, there, True, 0))
+        return Moved(following, state.acceptance, 0), state
+
+    def _by_random_walk(
+        self,
+        theta: NDArray[np.float64],
+        state: RandomWalkState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, RandomWalkState]:
+        n_accepted, proposal = 0, RandomWalkProposal()
+        for _ in range(_STEPS):
+            before = theta[self.entries]
+            there, _, state = proposal.propose(state, before, rng)
+            proposed = theta.copy()
+            proposed[self.entries] = there
+            accepted = -rng.standard_exponential() < float(self.exact_part(proposed, theta))
+            if accepted:
+                theta = proposed
+            n_accepted += accepted
+            if tuning:
+                outcome = Outcome(before, theta[self.entries], accepted, 0)
+                state = proposal.tune(state, outcome)
+        return Moved(theta, n_accepted / _STEPS, 0), state
+
+    def freeze(self, state: UntouchedState) -> UntouchedState:
+        """State in which the tuning phase ends."""
+        if isinstance(state, HamiltonianState):
+            return _HAMILTONIAN.freeze(state)
+        return RandomWalkProposal().freeze(state)
+
+
+_HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The exact part as a function of the entries, as Hamiltonian moves ask for it."""
+
+    untouched: UntouchedEntries
+    theta: NDArray[np.float64]
+    step_size: float = 0.5
+
+    @property
+    def root(self) -> NDArray[np.float64]:
+        """Of the covariance in these coordinates."""
+        its, scaled = self.untouched.about, self.untouched.scaled
+        covariance = its.root @ its.root.T
+        covariance[scaled], covariance[:, scaled] = 0.0, 0.0
+        covariance[scaled, scaled] = 1.0
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+    def coordinates(self, point: NDArray) -> NDArray[np.float64]:
+        scaled, found = self.untouched.scaled, point.astype(np.float64)
+        if scaled.size:
+            center, scale = self._center_and_scale(found)
+            found[scaled] = (found[scaled] - center) / scale
+        return found
+
+    def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled, found = self.untouched.scaled, coordinates.copy()
+        if scaled.size:
+            center, scale = self._center_and_scale(coordinates)
+            found[scaled] = center + scale * coordinates[scaled]
+        return found
+
+    def difference(self, proposed: NDArray, current: NDArray) -> float:
+        """Trajectories were accepted or rejected on the exact part: nothing is left to decide."""
+        return 0.0
+
+    def walk(
+        self,
+        coordinates: NDArray[np.float64],
+        root: NDArray[np.float64],
+        size: float,
+        time: float,
+        n_trajectories: int,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.float64], float, int]:
+        nothing = np.zeros(coordinates.size)
+        no_rows = np.zeros((nothing.size, nothing.size))
+        known = (nothing, nothing, no_rows, self.untouched.scaled)
+        with np.errstate(all="ignore"):  # what is not finite is rejected
+            return walk(self._exact, known, coordinates, root, size, time, n_trajectories, rng)
+
+    def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        nothing = np.zeros(x.size)
+        no_rows = np.zeros((x.size, x.size))
+        return center_and_scale(self._exact, x, nothing, no_rows, self.untouched.scaled)
+
+    def _exact(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        there = self.theta.copy()
+        there[self.untouched.entries] = values
+        value, gradient = self.untouched.exact_gradient(there)
+        return float(value), gradient[self.untouched.entries]
