@@ -13,6 +13,8 @@ from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, Random
 
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
+_ENTRIES_OF_A_WALK = 4
+"""One more move with levels along for so many entries that no row reads."""
 _USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
@@ -161,9 +163,10 @@ class Sweep:
         moved, alone = self.untouched.move(theta, state.alone, rng, tuning=tuning)
         theta, done, along = moved.point, [moved], list(state.along)
         for factor in range(len(along)):
-            moved, along[factor] = self._walked(factor, theta, along[factor], rng, tuning=tuning)
-            theta = moved.point
-            done.append(moved)
+            for _ in range(1 + self.untouched.entries.size // _ENTRIES_OF_A_WALK):
+                moved, walk = self._walked(factor, theta, along[factor], rng, tuning=tuning)
+                theta, along[factor] = moved.point, walk
+                done.append(moved)
         return theta, state._replace(alone=alone, along=tuple(along)), BlockUse.of(done)
 
     def _shifted(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +54,7 @@ class UntouchedEntries:
     entries: NDArray[np.int64]
     about: GaussianApproximation
     exact_part: Callable[[NDArray, NDArray], float]
-    exact_gradient: Callable[[NDArray], Sequence[NDArray]]
+    exact_gradient: Callable[[NDArray], Sequence[Any]]
     scaled: NDArray[np.intp]
 
     @property

@@ -60,7 +60,6 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
     return function
 
 
-@node_rewriter([Elemwise])
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
     """Sums and products of two, casts as sums, and stable functions that NumPy does not have."""
     kind, (first, *others) = node.op.scalar_op, node.inputs
@@ -83,7 +82,9 @@ def _numpy_mode() -> Any:
         include=["merge", "ShapeOpt", "canonicalize", "stabilize", "py_only"],
         exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],
     )
-    rewriter = out2in(_in_terms_of_numpy, name="in_terms_of_numpy")
+    # not as a decorator: pickling looks the function up by its name
+    by_node = node_rewriter([Elemwise])(_in_terms_of_numpy)
+    rewriter = out2in(by_node, name="in_terms_of_numpy")
     return Mode(linker="py", optimizer=query).register((rewriter, _LAST))
 
 

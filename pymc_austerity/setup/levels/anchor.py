@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import splu
 
 from pymc_austerity.levels import normals_of
+from pymc_austerity.proposals.conditional_scaling import center_and_scale, log_density
 from pymc_austerity.setup.levels.parts import Parts
 
 __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
@@ -72,12 +73,13 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     """
     rng = np.random.default_rng(0)
     noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+    z = rng.standard_normal(parts.scaled.size)
     point, touched = start.astype(np.float64), parts.touched
     value, gradient, rows = _at(parts, point)
     for number in range(_MOST_PASSES):
         hessian = parts.row_hessian(point)
         if number < _ROUNDS and parts.blocks.untouched.size:
-            point = _with_untouched(parts, point, hessian, noise)
+            point = _with_untouched(parts, point, hessian, noise, z)
             value, gradient, rows = _at(parts, point)
         exact = parts.exact_hessian(point)
         precision = sparse.csc_array(-(hessian + exact)[touched][:, touched])
@@ -148,29 +150,50 @@ def _with_untouched(
     point: NDArray[np.float64],
     hessian: sparse.csr_array,
     noise: list[NDArray[np.float64]],
+    z: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The same point with entries that no row reads at their mode given draws of the levels."""
-    own, drawn = parts.blocks.untouched, drawn_levels(parts, point, hessian, noise)
+    """The same point with entries that no row reads at their mode given draws of the levels.
 
-    def negative(values: NDArray) -> tuple[float, NDArray[np.float64]]:
+    Entries that are normal given the others are drawn, too, like means of nested groups: they
+    stay at `z`, in standard deviations, while the others are searched for.
+    """
+    own, scaled = parts.blocks.untouched, parts.scaled
+    free = np.setdiff1d(np.arange(own.size), scaled)
+    drawn, nothing = drawn_levels(parts, point, hessian, noise), np.zeros(own.size)
+    no_rows = np.zeros((own.size, own.size))
+
+    def exact(values: NDArray) -> tuple[float, NDArray[np.float64]]:
         there = drawn.copy()
         there[own] = values
         value, gradient = parts.problem.exact_derivatives.gradient(there)
+        return float(value), gradient[own]
+
+    def coordinates(values: NDArray) -> NDArray[np.float64]:
+        x = np.empty(own.size)
+        x[free], x[scaled] = values, z
+        return x
+
+    def negative(values: NDArray) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = log_density(exact, coordinates(values), nothing, nothing, no_rows, scaled)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return 1e300, np.zeros(own.size)
-        return -float(value), -gradient[own]
+            return 1e300, np.zeros(free.size)
+        return -float(value), -gradient[free]
 
     with np.errstate(all="ignore"):
         result = minimize(
             negative,
-            drawn[own],
+            drawn[own][free],
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": _STEPS_OF_A_ROUND},
         )
+        found = coordinates(result.x)
+        if scaled.size:
+            center, scale = center_and_scale(exact, found, nothing, no_rows, scaled)
+            found[scaled] = center + scale * z
     there = point.copy()
-    if np.isfinite(result.x).all():
-        there[own] = result.x
+    if np.isfinite(found).all():
+        there[own] = found
     return there
 
 

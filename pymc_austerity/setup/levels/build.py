@@ -28,6 +28,7 @@ from pymc_austerity.model import (
     partial_exact,
 )
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, ReorderedRows, RowSource, SharedRows
+from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
@@ -215,8 +216,26 @@ def _parts(
     levels = levels_of_rows(blocks.factors, structure, problem)
     order = np.argsort(levels[0], kind="stable")
     rows = ReorderedRows(ArrayRows(likelihood.arrays), order)
-    parts = Parts(problem, blocks, derivatives, rows, terms, common, untouched)
+    scaled = _normal_given_others(problem, blocks)
+    parts = Parts(problem, blocks, derivatives, rows, terms, common, untouched, scaled)
     return parts, [own[order] for own in levels]
+
+
+def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
+    """Which untouched entries of arrays are normal given the others, counted among themselves."""
+    own, every = blocks.untouched, np.arange(problem.start.size)
+    arrays = [every[block.entries] for block in problem.layout.blocks]
+    several = np.concatenate([every[:0], *(array for array in arrays if array.size > 1)])
+    gradient = problem.exact_derivatives.gradient
+
+    def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        there = problem.start.copy()
+        there[own] = values
+        return np.asarray(gradient(there)[1][own])
+
+    candidates = np.flatnonzero(np.isin(own, several))
+    rng = np.random.default_rng(3)
+    return conditionally_normal(slope, problem.start[own], candidates, rng)
 
 
 # ------------------------------------------------------------------ the factors

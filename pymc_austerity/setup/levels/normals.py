@@ -1,6 +1,7 @@
 """Normal approximations of what all rows read and of what none reads."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from scipy.sparse.linalg import splu
 from pymc_austerity.levels import CommonNormal, KeptAtAnchor, UntouchedEntries
 from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.setup.conditionally_normal import conditionally_normal
+from pymc_austerity.setup.exact_gradient import exact_gradient
 from pymc_austerity.setup.levels.anchor import LevelAnchor, NoLevelAnchorError, drawn_levels
 from pymc_austerity.setup.levels.parts import Parts
 
@@ -91,23 +92,12 @@ def untouched_entries(
     noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
     point = drawn_levels(parts, anchor.point, anchor.hessian, noise)
     about = GaussianApproximation(point[own], _root_near(parts.untouched_exact, point, own))
-    gradient = parts.problem.exact_derivatives.gradient
-
-    def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        there = point.copy()
-        there[own] = values
-        return np.asarray(gradient(there)[1][own])
-
-    scaled = conditionally_normal(slope, parts.problem.start[own], _of_arrays(parts), rng)
-    return UntouchedEntries(own, about, exact_part, gradient, scaled)
-
-
-def _of_arrays(parts: Parts) -> NDArray[np.intp]:
-    """Untouched entries, counted among themselves, of variables with several entries."""
-    every = np.arange(parts.problem.start.size)
-    blocks = [every[block.entries] for block in parts.problem.layout.blocks]
-    arrays = np.concatenate([every[:0], *(block for block in blocks if block.size > 1)])
-    return np.flatnonzero(np.isin(parts.blocks.untouched, arrays))
+    untouched = UntouchedEntries(
+        own, about, exact_part, parts.problem.exact_derivatives.gradient, parts.scaled
+    )
+    if untouched.are_few:
+        return untouched
+    return replace(untouched, exact_gradient=exact_gradient(parts.problem))
 
 
 def _root_near(

@@ -54,6 +54,8 @@ class Parts:
         What the exact part says of the levels of each factor.
     common_exact, untouched_exact : PartialDerivatives
         Of the exact part, with respect to the common entries and to those that no row reads.
+    scaled : int array
+        Which of the latter are normal given the others, counted among themselves.
     """
 
     problem: Problem
@@ -63,6 +65,7 @@ class Parts:
     terms: tuple[LevelTerms, ...]
     common_exact: PartialDerivatives
     untouched_exact: PartialDerivatives
+    scaled: NDArray[np.intp]
 
     @property
     def factors(self) -> tuple[Factor, ...]:
