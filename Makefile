@@ -35,15 +35,16 @@ help:
 demo: $(READY)
 	$(RUN) examples/quickstart.py $(ARGS)
 
-# Two workers with all the threads of a linear algebra library get in each other's way.
-test: export OMP_NUM_THREADS ?= 1
-test: export OPENBLAS_NUM_THREADS ?= 1
-test: export MPLBACKEND ?= agg
+# Two workers with all the threads of a linear algebra library get in each other's way. A worker that
+# has nothing left takes tests from the other: those of a folder are given to one, long or short.
+test test-all: export OMP_NUM_THREADS ?= 1
+test test-all: export OPENBLAS_NUM_THREADS ?= 1
+test test-all: export MPLBACKEND ?= agg
 test: $(READY)
-	$(RUN) -m pytest -n 2 $(ARGS)
+	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-all: $(READY)
-	$(RUN) -m pytest -n 2 -m "exhaustive or not exhaustive" $(ARGS)
+	$(RUN) -m pytest -n 2 --dist worksteal -m "exhaustive or not exhaustive" $(ARGS)
 
 lint: $(READY)
 	$(RUN) -m ruff check .
@@ -57,7 +58,6 @@ format: $(READY)
 docs: $(DOCS_READY)
 	$(RUN) -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
-
 bench: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
 

@@ -1,7 +1,8 @@
-"""Models with many groups: GroupedMH and nutpie; ``python -m examples.many_groups``.
+"""Models with groups: AusterityMH and nutpie; ``python -m examples.many_groups [name ...]``.
 
-One chain each, on one core. Effective draws are counted for every parameter; "s to 400" is the time
-to 400 effective draws of the least well sampled one, with set-up or compilation and tuning.
+One core, chains one after the other. Effective draws are counted for every parameter; "s to 400" is
+the time to 400 effective draws of the least well sampled one, with set-up or compilation and the
+tuning of one chain.
 """
 
 import argparse
@@ -19,11 +20,10 @@ import arviz as az  # noqa: E402
 import numpy as np  # noqa: E402
 import pymc as pm  # noqa: E402
 
-from examples.benchmarks.peers.problems import hierarchical  # noqa: E402
-from pymc_austerity import GroupedMH  # noqa: E402
+from examples.benchmarks.grouped_models import GROUPED_MODELS  # noqa: E402
+from pymc_austerity import AusterityMH  # noqa: E402
 
-N_COLUMNS = 20
-CELLS = {"1,000 groups": (200_000, 1_000), "10,000 groups": (1_000_000, 10_000)}
+DEFAULT = ("1,000 groups", "10,000 groups")
 QUIET = {"progressbar": False, "compute_convergence_checks": False}
 
 
@@ -50,34 +50,47 @@ class Result:
     def line(self, name: str) -> str:
         """Of a table."""
         data = self.posterior.dataset if hasattr(self.posterior, "dataset") else self.posterior
-        bulk = az.ess(data)
+        bulk, n_chains = az.ess(data), data.sizes["chain"]
         sizes = np.concatenate([np.ravel(bulk[v].values) for v in bulk.data_vars])
-        rates = sizes / self.sampled
-        needed = self.ready + self.tuned + 400.0 / rates.min()
-        means = ", ".join(f"{v} {float(data[v].mean()):.3f}" for v in ("center", "spread"))
+        rates = sizes[np.isfinite(sizes)] / self.sampled
+        needed = self.ready + self.tuned / n_chains + 400.0 / rates.min()
+        numbers = [v for v in data.data_vars if data[v].ndim == 2]
+        means = ", ".join(f"{v} {float(data[v].mean()):.3f}" for v in numbers)
+        worst = f"{_largest(az.rhat(data)):.3f}" if n_chains > 1 else "-"
         return (
             f"| {name} | {self.ready:.1f} | {self.tuned:.1f} | {rates.min():.3g} "
-            f"| {np.median(rates):.3g} | {needed:.0f} | {means} | {self.note} |"
+            f"| {np.median(rates):.3g} | {worst} | {needed:.0f} | {means} | {self.note} |"
         )
 
 
-def grouped(model: pm.Model, n_draws: int) -> Result:
-    """GroupedMH as it comes."""
+def _largest(dataset: Any) -> float:
+    return max(float(np.nanmax(dataset[v].values)) for v in dataset.data_vars)
+
+
+def austerity(model: pm.Model, n_draws: int, n_chains: int) -> Result:
+    """AusterityMH as it comes."""
     started = time.perf_counter()
     with model:
-        step = GroupedMH()
+        step = AusterityMH()
         ready = time.perf_counter() - started
         started = time.perf_counter()
         idata = pm.sample(
-            draws=n_draws, tune=n_draws, step=step, chains=1, cores=1, random_seed=1, **QUIET
+            draws=n_draws,
+            tune=n_draws,
+            step=step,
+            chains=n_chains,
+            cores=1,
+            random_seed=1,
+            **QUIET,
         )
     half = (time.perf_counter() - started) / 2.0
     statistics = idata.sample_stats
     read = float(statistics["n_rows_used"].mean())
-    return Result(ready, half, half, idata.posterior, f"{read:,.0f} rows a sweep")
+    note = f"{type(step).__name__}, {read:,.0f} rows a draw"
+    return Result(ready, half, half, idata.posterior, note)
 
 
-def nutpie(model: pm.Model, n_draws: int) -> Result:
+def nutpie(model: pm.Model, n_draws: int, n_chains: int) -> Result:
     """No-U-turn sampler on all rows."""
     import nutpie as package
 
@@ -86,7 +99,7 @@ def nutpie(model: pm.Model, n_draws: int) -> Result:
     ready = time.perf_counter() - started
     started = time.perf_counter()
     idata = package.sample(
-        compiled, draws=n_draws, tune=n_draws, chains=1, cores=1, seed=1, progress_bar=False
+        compiled, draws=n_draws, tune=n_draws, chains=n_chains, cores=1, seed=1, progress_bar=False
     )
     half = (time.perf_counter() - started) / 2.0
     return Result(ready, half, half, idata.posterior)
@@ -95,20 +108,21 @@ def nutpie(model: pm.Model, n_draws: int) -> Result:
 def main() -> None:
     """Run and print a table."""
     parser = argparse.ArgumentParser(prog="python -m examples.many_groups", description=__doc__)
-    parser.add_argument("cells", nargs="*", help=f"some of {', '.join(CELLS)}; default all")
-    parser.add_argument("--draws", type=int, default=1_000, help="of GroupedMH")
+    parser.add_argument("names", nargs="*", help=f"some of {', '.join(GROUPED_MODELS)}")
+    parser.add_argument("--draws", type=int, default=1_000, help="of AusterityMH")
     parser.add_argument("--nuts", type=int, default=200, help="draws of nutpie; 0 for none")
+    parser.add_argument("--chains", type=int, default=1)
     options = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.WARNING)
-    print("| | ready, s | tuned, s | least ESS/s | median | s to 400 | means | |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | --- | --- |")
-    for name in options.cells or CELLS:
-        n_rows, n_groups = CELLS[name]
-        problem = hierarchical(n_rows, n_groups, N_COLUMNS)
-        model = problem.model(problem.rows)
-        print(grouped(model, options.draws).line(f"GroupedMH, {name}"), flush=True)
+    print("| | ready, s | tuned, s | least ESS/s | median | r_hat | s to 400 | means | |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |")
+    for name in options.names or DEFAULT:
+        model = GROUPED_MODELS[name]()
+        found = austerity(model, options.draws, options.chains)
+        print(found.line(f"AusterityMH, {name}"), flush=True)
         if options.nuts:
-            print(nutpie(model, options.nuts).line(f"nutpie, {name}"), flush=True)
+            found = nutpie(model, options.nuts, options.chains)
+            print(found.line(f"nutpie, {name}"), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""MCMC on mini-batches for PyMC models, with a known error of every decision."""
+"""Metropolis-Hastings on subsets of the rows, for PyMC models with large data."""
 
 from pymc_austerity._version import __version__
 from pymc_austerity.errors import (

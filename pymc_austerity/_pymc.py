@@ -8,7 +8,8 @@ import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import check_dist_not_registered, get_random_generator
-from pymc.vartypes import discrete_types
+from pymc.vartypes import continuous_types, discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, get_mode, predefined_modes
 from pytensor.compile.sharedvalue import SharedVariable
@@ -125,6 +126,17 @@ linear_algebra = importlib.import_module(
 )
 Cholesky, SolveTriangular = linear_algebra.Cholesky, linear_algebra.SolveTriangular
 
+
+@contextmanager
+def without_traces() -> Iterator[None]:
+    """Graphs are made without notes of where in Python each operation was made.
+
+    PyTensor takes these notes for error messages, and they are a quarter of what graphs take.
+    """
+    with pytensor.config.change_flags(traceback__limit=0):
+        yield
+
+
 OrderComparison = (LT, LE, GT, GE)
 """Scalar operations that compare two numbers by their order."""
 
@@ -132,16 +144,18 @@ OrderComparison = (LT, LE, GT, GE)
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")
 
 
+ASKS_FOR_SHAPES = "local_adv_sub1_adv_inc_sub1"
+"""A rewrite that logs an error in graphs by themselves, which do not know their shapes."""
+
+
 def stabilized(graph: Variable) -> Variable:
     """Rewrite ``log(sigmoid)`` and the like into stable forms, before derivatives are taken.
 
     PyMC's own preparation canonicalizes first, which hides ``log1p(-sigmoid(x))`` from the rule
-    that knows it: its derivative is then NaN for large x. One of PyTensor's rules is left out: it
-    asks for shapes that such a graph does not have, and logs an error.
+    that knows it: its derivative is then NaN for large x.
     """
     stable = rewrite_graph(graph, include=("stabilize",))
-    exclude = ("local_adv_sub1_adv_inc_sub1",)
-    return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=exclude)
+    return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=(ASKS_FOR_SHAPES,))
 
 
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:
@@ -177,9 +191,34 @@ def jit_function(function: Any) -> Callable[..., Any] | None:
 def indices_of(node: Any) -> list[Any]:
     """Indices of a subtensor, or of setting or adding to one: slices, variables or None."""
     n_operands = 2 if hasattr(node.op, "set_instead_of_inc") else 1
-    return list(
-        indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
+    indices = indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
+    return [_as_slice(index) if is_slice(index) else index for index in indices]
+
+
+def is_slice(index: Any) -> bool:
+    """Tell whether an index is a slice, whatever stands for it in the graph."""
+    return isinstance(index, slice) or (
+        isinstance(index, Variable) and isinstance(index.type, SliceType)
     )
+
+
+def is_none(index: Any) -> bool:
+    """Tell whether an index, or a bound of a slice, is None, whatever stands for it."""
+    return index is None or (isinstance(index, Variable) and isinstance(index.type, NoneTypeT))
+
+
+def _as_slice(index: Any) -> Any:
+    if isinstance(index, Constant):
+        return index.data
+    if getattr(index, "owner", None) is not None and isinstance(index.owner.op, MakeSlice):
+        return slice(*[None if is_none(bound) else bound for bound in index.owner.inputs])
+    return index
+
+
+def is_dot(node: Any) -> bool:
+    """Tell whether a node is a product of vectors or matrices."""
+    op = node.op.core_op if isinstance(node.op, Blockwise) else node.op
+    return isinstance(op, Dot)
 
 
 def constant_entry(v: Any) -> Any:

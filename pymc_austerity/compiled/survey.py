@@ -76,7 +76,7 @@ class Survey(NamedTuple):
     positions, counts, new : int array, shape (H,)
         Next row of each stratum, how many were seen, and how many are to be seen now.
     means, squares, spreads : float array, shape (H,)
-        Mean and centred sum of squares of the differences seen; working space.
+        Mean and centered sum of squares of the differences seen; working space.
     proposed, current : float arrays
         The two points in the order of the terms.
     rows, values : arrays, shape (B,)

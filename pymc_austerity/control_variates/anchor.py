@@ -68,6 +68,10 @@ class Anchor:
         """Inverse of `root`."""
         return solve_triangular(self.root, np.eye(self.point.size), lower=True)
 
+    def draw(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """A draw of the normal approximation of the posterior about the anchor, shape (d,)."""
+        return self.point + self.root.dot(rng.standard_normal(self.point.size))
+
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
         r"""Expansion of the sum of all differences, nats.
 
@@ -125,6 +129,7 @@ def find_anchor(
         # each other hundreds of times as long as they compute
         with threadpool_limits(1, user_api="blas"):
             point = _mode(start, density, row_function, source, rng) if at is None else at
+            point = density.as_evaluated(point)
             gradient, hessian = density.row_gradient(point), density.row_hessian(point)
             root = inverse_root(-(hessian + density.exact_hessian(point)))
     except NoModeError as error:

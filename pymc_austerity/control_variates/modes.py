@@ -296,7 +296,7 @@ class _Comparison:
 
     def _on_all_rows(self, end: _End) -> Mode | None:
         try:
-            point = approach_mode(end.point, self.some, self.density)
+            point = self.density.as_evaluated(approach_mode(end.point, self.some, self.density))
             root = inverse_root(-self.density.hessian(point))
         except NoModeError:
             return None

@@ -52,6 +52,13 @@ class RowDensity:
         """The same log-posterior with other rows."""
         return RowDensity(self._rows, self._exact, parts, self._dtype)
 
+    def as_evaluated(self, point: NDArray) -> NDArray[np.float64]:
+        """A point in the precision in which sums over rows are evaluated.
+
+        An expansion must be about the point where its sums were taken, to the last digit.
+        """
+        return point.astype(self._dtype).astype(np.float64)
+
     def gradient(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
         """Log-density in nats, and its gradient, shape (d,)."""
         at = point.astype(self._dtype)

@@ -1,30 +1,25 @@
 """What exact decisions need to know of the rows, in arrays that never change."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.sampling import RowFunction
+from pymc_austerity.deciding.stored_rows import RowBoundError, StoredResiduals, rows_named
 from pymc_austerity.exact import (
-    BoundViolatedError,
     ExactDecision,
     FireflyDecision,
     Groups,
     decide,
     decide_by_fireflies,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, RowSource
+from pymc_austerity.rows import RowSource
 
 __all__ = ["PoissonSampling", "RowBoundError"]
-
-
-class RowBoundError(ArithmeticError):
-    """A row changed by more than its bound, so that decisions would not be exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +99,7 @@ class PoissonSampling:
         """
         residuals = self._residuals(proposed, current)
         u, v = self.whitened(current), self.whitened(proposed)
-        with self._rows_named():
+        with rows_named(self.numbers):
             return decide(residuals, u, v, log_ratio, self.groups, rng, inflation=inflation)
 
     def decide_by_fireflies(
@@ -117,32 +112,10 @@ class PoissonSampling:
         anchor = self.center.astype(current.dtype, copy=False)
         now, then = self._residuals(current, anchor), self._residuals(proposed, anchor)
         u, v = self.whitened(current), self.whitened(proposed)
-        with self._rows_named():
+        with rows_named(self.numbers):
             return decide_by_fireflies(now, then, u, v, log_ratio, self.groups, rng)
 
     def _residuals(
         self, proposed: NDArray, current: NDArray
     ) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:
-        def of_rows(rows: NDArray[np.int64]) -> NDArray[np.float64]:
-            if not rows.size:
-                return np.empty(0)
-            if rows.size <= LARGEST_BLOCK:
-                return self.function(proposed, current, *self.source.take(rows))
-            starts = range(0, rows.size, LARGEST_BLOCK)
-            parts = (self.source.take(rows[k : k + LARGEST_BLOCK]) for k in starts)
-            return np.concatenate([self.function(proposed, current, *part) for part in parts])
-
-        return of_rows
-
-    @contextmanager
-    def _rows_named(self) -> Iterator[None]:
-        """Name rows by their numbers in the user's data where they violate a bound."""
-        try:
-            yield
-        except BoundViolatedError as error:
-            (number,) = self.numbers.take(np.array([error.row]))
-            raise RowBoundError(
-                f"row {number[0]} of the data changed by {error.residual:.3g} nats between two "
-                f"points, more than its bound of {error.bound:.3g}, so that decisions are not "
-                "exact: please report it, and use AusterityMH(epsilon=0.05) for a sequential test."
-            ) from None
+        return partial(StoredResiduals(self.function, self.source), proposed, current)

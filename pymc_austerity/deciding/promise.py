@@ -68,7 +68,7 @@ def _errors(decider: Decider) -> str:
     expected = expected_errors(decider)
     if not math.isnan(expected):
         error = f"expect about {percentage(expected)} of all decisions to be wrong; "
-    return f" ({error}a decision right on the border is wrong with probability {worst:.2g})"
+    return f" ({error}a decision exactly at the threshold is wrong with probability {worst:.2g})"
 
 
 def name_of_test(decider: AnyDecider) -> str:

@@ -48,5 +48,5 @@ class TestDesign:
             f"batch_size {self.batch_size}, epsilon {self.epsilon:.3g}, alpha {self.alpha:g}: "
             f"reads {self.expected_data_fraction:.1%} of the rows; expect "
             f"{percentage(self.expected_error)} of all decisions to be wrong{off}; "
-            f"a decision right on the border is wrong with probability {self.worst_error:.2g}"
+            f"a decision exactly at the threshold is wrong with probability {self.worst_error:.2g}"
         )

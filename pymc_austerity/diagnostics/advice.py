@@ -49,8 +49,8 @@ def _broken_promise(facts: Facts) -> str | None:
     if facts.promise == "promised" or info.is_bounded or not info.is_normal:
         return advice
     advice += (
-        f" (epsilon bounds one look, and a close {info.decision} has many. If you can live with a "
-        "larger error, name it: promised=.)"
+        f" (epsilon bounds one look, and a close {info.decision} has many. To accept a larger "
+        "error, pass it as promised=.)"
     )
     if info.constant("control_variates") != 0 or info.is_gibbs:
         return advice
@@ -72,7 +72,7 @@ def _no_audit(facts: Facts) -> str | None:
     needed = needed_audits(facts.audit.loc["all", "promised"])
     return (
         f"No {facts.info.decision} was checked on all {facts.info.rows}, so that the error is "
-        f"believed, not measured: pass {_audit_of(needed, facts)}."
+        f"assumed, not measured: pass {_audit_of(needed, facts)}."
     )
 
 
@@ -121,7 +121,7 @@ def _uneven_chains(facts: Facts) -> str | None:
     return (
         f"Chain {rows.idxmax()} reads {rows.max():,.0f} {facts.info.rows} per "
         f"{facts.info.decision}, chain {rows.idxmin()} "
-        f"{rows.min():,.0f}: they may be in different places. Look at R-hat and the traces."
+        f"{rows.min():,.0f}: they may be in different places. Look at r_hat and the traces."
     )
 
 
@@ -146,8 +146,8 @@ def _most_rows_read(facts: Facts) -> str | None:
         )
     if info.constant("control_variates") == 0:
         use = (
-            f"{gain} Use control variates where the model allows for them (control_variates='auto'"
-            " names the reason where it does not)"
+            f"{gain} Use control variates where the model allows them (control_variates='auto' "
+            "names the reason where it does not)"
         )
         if not info.has_verdicts:
             return f"{use}."

@@ -15,8 +15,8 @@ _FACTOR = 3.0
 """Ratio between two chains, of the rows they read or of what they accept, that needs a reason."""
 _CERTAIN = 0.999
 _SEVERAL_PLACES = (
-    "each mixes where it is, as with several modes; fix what the data leave open, such as a sign "
-    "or an order, or compare the log-densities of the chains"
+    "each chain mixes, but around a different point, as with several modes; constrain what the "
+    "data do not identify, such as a sign or an order, or compare the log-densities of the chains"
 )
 
 
@@ -67,7 +67,7 @@ def on_chains(
     if convergence is not None and convergence.is_too_short:
         error = 1.0 / math.sqrt(convergence.ess)
         return (
-            f"{convergence.n_draws:,} draws are worth {convergence.ess:,.0f} of "
+            f"{convergence.n_draws:,} draws are only {convergence.ess:,.0f} effective draws of "
             f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
         ), _poor_mixing(info)
     return None

@@ -56,8 +56,8 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     ...     attrs={"epsilon": 0.05},
     ... )
     >>> print(what_is_wrong(run))
-    40 of 200 audited decisions were wrong, which withdraws the promise of 5.00% by epsilon (it
-    bounds one look only): choose a smaller epsilon, or a larger batch_size.
+    40 of 200 audited decisions were wrong, more than the 5.00% promised by epsilon (which bounds
+    the error of one look): choose a smaller epsilon, or a larger batch_size.
     """
     statistics = statistics_of(idata)
     if statistics.sizes["draw"] < MIN_DRAWS:
@@ -76,10 +76,10 @@ def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
         return
     source = info.strictness
     if source == "epsilon" and not info.is_bounded:
-        source += " (it bounds one look only)"
+        source += " (which bounds the error of one look)"
     wrong = (
         f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
-        f"which withdraws the promise of {row['promised']:.2%} by {source}"
+        f"more than the {row['promised']:.2%} promised by {source}"
     )
     yield wrong, info.fewer_errors
 

@@ -9,6 +9,7 @@ import pandas as pd
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.diagnostics.advice import advice_on
 from pymc_austerity.diagnostics.audits import contradicts, needed_audits
+from pymc_austerity.diagnostics.blocks import block_usage
 from pymc_austerity.diagnostics.facts import Facts, facts_of
 
 __all__ = ["report"]
@@ -93,7 +94,13 @@ def report(
     sections = {
         "How well mixed": _mixed(facts),
         "How exact": _exactness(facts, prob),
-        "How cheap": [*_rows_and_looks(facts), _gradients(facts), _accepted(facts), _set_up(facts)],
+        "How cheap": [
+            *_rows_and_looks(facts),
+            _gradients(facts),
+            _accepted(facts),
+            _by_block(facts),
+            _set_up(facts),
+        ],
         "What to change": advice_on(facts) or ["Nothing stands out."],
     }
     pages = [_heading(facts)]
@@ -138,7 +145,8 @@ def _mixed(facts: Facts) -> list[str]:
     return [
         f"The largest r_hat is {found.r_hat:.2f} ('{found.name}'): "
         + ("the chains do NOT agree." if found.chains_disagree else "the chains agree."),
-        f"{found.n_draws:,} draws are worth {found.ess:,.0f} at least ('{found.ess_name}').",
+        f"The smallest effective sample size is {found.ess:,.0f} of {found.n_draws:,} draws "
+        f"('{found.ess_name}').",
     ]
 
 
@@ -149,8 +157,8 @@ def _exactness(facts: Facts, prob: float) -> list[str]:
     info = facts.info
     if info.is_poisson:
         exact = (
-            "Every decision is exact: rows were drawn with probabilities that bound what they can "
-            "change, which leaves the posterior invariant."
+            "Every decision is exact: rows were drawn at rates that bound what they can change, "
+            "which leaves the posterior invariant."
         )
         return [exact, "Audit: there is nothing to audit."]
     if info.is_exact:
@@ -267,6 +275,16 @@ def _accepted(facts: Facts) -> str:
     if facts.info.is_gibbs:
         return f"{acceptance:.0%} of the updates changed their entry."
     return f"{acceptance:.0%} of the proposals were accepted."
+
+
+def _by_block(facts: Facts) -> str:
+    if not facts.statistics.attrs.get("blocks"):
+        return ""
+    parts = [
+        f"{name} {row['rows_mean']:,.0f} rows, {row['acceptance']:.0%} accepted"
+        for name, row in block_usage(facts.statistics).iterrows()
+    ]
+    return f"By block: {'; '.join(parts)}."
 
 
 def _set_up(facts: Facts) -> str:

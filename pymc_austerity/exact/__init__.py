@@ -6,10 +6,11 @@ from pymc_austerity.exact.directions import Directions, any_direction, nearest_d
 from pymc_austerity.exact.expected import expected_rows
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import Groups, group_rows
-from pymc_austerity.exact.select import SelectedRows, group_rates, select_rows
-from pymc_austerity.exact.thin import Weight, first_violation, log_weight, thinned
+from pymc_austerity.exact.select import SelectedRows, group_rates, rates_of, select_rows
+from pymc_austerity.exact.thin import RELATIVE, Weight, first_violation, log_weight, thinned
 
 __all__ = [
+    "RELATIVE",
     "BoundViolatedError",
     "Directions",
     "ExactDecision",
@@ -29,6 +30,7 @@ __all__ = [
     "largest_change_of_cubic",
     "log_weight",
     "nearest_directions",
+    "rates_of",
     "select_rows",
     "thinned",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state, without_traces
 from pymc_austerity.arguments import (
     checked_batch_size,
     checked_choice,
@@ -168,6 +168,7 @@ class AusterityGibbs(SubsamplingStep):
     stats_dtypes_shapes = _STATISTICS
 
     @clean_interrupt
+    @without_traces()
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
@@ -175,6 +176,7 @@ class AusterityGibbs(SubsamplingStep):
         return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
 
     @clean_interrupt
+    @without_traces()
     def __init__(
         self,
         vars: Sequence | None = None,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.posterior import GroupedPosterior
 
-__all__ = ["Moved", "move_common", "move_levels", "move_with_levels"]
+__all__ = ["Moved", "crank_nicolson", "move_common", "move_levels", "move_with_levels"]
 
 
 class Moved(NamedTuple):
@@ -26,6 +26,21 @@ class Moved(NamedTuple):
     point: NDArray[np.float64]
     accepted: float
     n_rows: int
+
+
+def crank_nicolson(
+    z: NDArray[np.float64], b: float, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A move that leaves the standard normal distribution of the last axis invariant.
+
+    Returns
+    -------
+    there : float array, of the shape of `z`
+    log_ratio : float array, of that shape without its last axis
+        Density of the proposal backwards to that forwards, in nats.
+    """
+    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(z.shape)
+    return there, 0.5 * (there * there - z * z).sum(axis=-1)
 
 
 def move_levels(
@@ -55,13 +70,13 @@ def move_levels(
     slopes, normals = posterior.level_normals(factor, theta)
     old = theta[levels.entries] - levels.anchor
     z = normals.standard(old)
-    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(z.shape)
+    there, ratios = crank_nicolson(z, b, rng)
     new = normals.values(there)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
     log_ratio = levels.prior_difference(proposed, theta, new, old)
     log_ratio += levels.expansion(slopes, new, old)
-    log_ratio += 0.5 * (there * there - z * z).sum(axis=1)
+    log_ratio += ratios
     weights = posterior.row_weights(factor, proposed, theta, rng)
     accept = -rng.standard_exponential(log_ratio.size) < log_ratio + weights.log_weight
     following = theta.copy()
@@ -89,10 +104,10 @@ def move_common(
     slope += common.prior_gradient(at_anchor)
     mean = common.root @ (common.root.T @ slope)
     z = common.inverse_root @ (theta[own] - anchor[own] - mean)
-    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(own.size)
+    there, ratio = crank_nicolson(z, b, rng)
     proposed = theta.copy()
     proposed[own] = anchor[own] + mean + common.root @ there
-    return _decided(posterior, 0, proposed, theta, 0.5 * float(there @ there - z @ z), rng)
+    return _decided(posterior, 0, proposed, theta, float(ratio), rng)
 
 
 def move_with_levels(
@@ -110,8 +125,8 @@ def move_with_levels(
     C_g^{-1})`, which depends on the entries:
     :math:`a_g' = m_g' + C_g'^{-T} C_g^T (a_g - m_g)`. If it were exact, the decision would
     be that of the entries alone, with the levels integrated out. Where rows say much about a level
-    it hardly moves (a centred parametrization), and where they say little it moves with its prior
-    (a non-centred one).
+    it hardly moves (a centered parametrization), and where they say little it moves with its prior
+    (a non-centered one).
 
     Parameters
     ----------

@@ -70,6 +70,8 @@ def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> Le
 
 
 def _roots(precision: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(precision).all():  # the move is refused; LAPACK might not return
+        return np.full_like(precision, np.nan)
     try:
         return np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
     except np.linalg.LinAlgError:

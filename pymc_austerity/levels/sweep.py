@@ -6,7 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.moves import Moved, move_common, move_levels, move_with_levels
+from pymc_austerity.levels.moves import (
+    Moved,
+    crank_nicolson,
+    move_common,
+    move_levels,
+    move_with_levels,
+)
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -221,14 +227,13 @@ class Sweep:
         its, common = self.posterior, self.posterior.common
         assert common is not None
         first = move_common(its, theta, _size(rng), rng)
-        theta, b = first.point, _size(rng)
+        theta = first.point
         own = common.entries
         mean = its.anchor[own] + common.marginal_mean
         z = common.marginal_inverse_root @ (theta[own] - mean)
-        there = np.sqrt(1.0 - b * b) * z + b * rng.standard_normal(own.size)
-        factor = int(rng.integers(len(its.factors)))
-        values, log_ratio = mean + common.marginal_root @ there, 0.5 * float(there @ there - z @ z)
-        second = move_with_levels(its, factor, theta, own, values, log_ratio, rng)
+        there, log_ratio = crank_nicolson(z, _size(rng), rng)
+        factor, values = int(rng.integers(len(its.factors))), mean + common.marginal_root @ there
+        second = move_with_levels(its, factor, theta, own, values, float(log_ratio), rng)
         return second.point, BlockUse.of([first, second])
 
 

@@ -19,6 +19,7 @@ from pymc_austerity.proposals import (
 )
 from pymc_austerity.proposals.conditional_scaling import center_and_scale
 from pymc_austerity.proposals.trajectories import walk
+from pymc_austerity.proposals.untouched import UntouchedMoves
 
 __all__ = ["UntouchedEntries", "UntouchedState"]
 
@@ -107,19 +108,10 @@ class UntouchedEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        n_accepted, proposal = 0, RandomWalkProposal()
+        moves, n_accepted = UntouchedMoves(self.entries, self.exact_part), 0
         for _ in range(_STEPS):
-            before = theta[self.entries]
-            there, _, state = proposal.propose(state, before, rng)
-            proposed = theta.copy()
-            proposed[self.entries] = there
-            accepted = -rng.standard_exponential() < float(self.exact_part(proposed, theta))
-            if accepted:
-                theta = proposed
+            theta, accepted, state = moves.step(state, theta, rng, tuning=tuning)
             n_accepted += accepted
-            if tuning:
-                outcome = Outcome(before, theta[self.entries], accepted, 0)
-                state = proposal.tune(state, outcome)
         return Moved(theta, n_accepted / _STEPS, 0), state
 
     def freeze(self, state: UntouchedState) -> UntouchedState:

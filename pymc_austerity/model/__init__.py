@@ -1,6 +1,7 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
+from pymc_austerity.model.centering import Centered, centered
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
@@ -9,10 +10,13 @@ from pymc_austerity.model.kernel import (
     DensityGradient,
     DensityKernel,
     Kernel,
+    RowDerivatives,
     density_gradient_of,
     density_kernel_of,
     kernel_of,
+    row_derivatives_of,
 )
+from pymc_austerity.model.level_rows import LevelsAsRows
 from pymc_austerity.model.moving_support import variables_that_move_the_support
 from pymc_austerity.model.predictors import (
     Dense,
@@ -44,7 +48,7 @@ from pymc_austerity.model.taylor import (
     compile_residuals,
     compile_row_derivatives,
 )
-from pymc_austerity.model.verify import RowFunction, Verified, verify
+from pymc_austerity.model.verify import RowFunction, Verified, verify, verify_centered
 from pymc_austerity.model.verify_differences import (
     verify_differences,
     verify_exact_difference,
@@ -52,6 +56,7 @@ from pymc_austerity.model.verify_differences import (
 
 __all__ = [
     "Blocks",
+    "Centered",
     "Dense",
     "DenseRows",
     "DensityGradient",
@@ -64,16 +69,19 @@ __all__ = [
     "GatheredRows",
     "Kernel",
     "LevelTerms",
+    "LevelsAsRows",
     "NotByLevelError",
     "PartialDerivatives",
     "Predictor",
     "PredictorDerivatives",
+    "RowDerivatives",
     "RowFunction",
     "RowLeaf",
     "RowLikelihood",
     "RowStructure",
     "Single",
     "Verified",
+    "centered",
     "compile_exact_derivatives",
     "compile_exact_difference",
     "compile_exact_gradient",
@@ -92,10 +100,12 @@ __all__ = [
     "level_terms",
     "partial_exact",
     "predictor_derivatives",
+    "row_derivatives_of",
     "row_length_deterministics",
     "split_log_density",
     "variables_that_move_the_support",
     "verify",
+    "verify_centered",
     "verify_differences",
     "verify_exact_difference",
 ]

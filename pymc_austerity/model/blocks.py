@@ -18,6 +18,10 @@ __all__ = ["Blocks", "Factor", "find_blocks"]
 _NOBODY, _SHARED = -1, -2
 
 
+_POINTS, _JITTER = 2, 0.5
+"""Points besides the start at which the prior is examined, and how far from it they are."""
+
+
 @dataclass(frozen=True, eq=False)
 class Factor:
     """Parameters of the levels of a factor; given all the others, levels are independent.
@@ -43,7 +47,8 @@ class Factor:
         """What `explain` says of it."""
         fewest, most = self.n_rows.min(), self.n_rows.max()
         rows = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
-        return f"{len(self.entries):,} levels of {self.names}, {rows} rows each"
+        of_each = "one row each" if rows == "1" else f"{rows} rows each"
+        return f"{len(self.entries):,} levels of {self.names}, {of_each}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +109,10 @@ def find_blocks(
     layout = Layout.of(variables, point)
     start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
     indices = _Indices(structure, model)
-    owner, level = _owners(structure, indices)
+    owner, level, sizes = _owners(structure, indices)
     factors = []
     for number, (index, levels) in enumerate(indices.distinct):
-        entries = _by_level(owner == number, level)
+        entries = _by_level(owner == number, level, sizes[number])
         if entries is None or _are_coupled(entries, gradient, start.astype(structure.dtype)):
             owner[owner == number] = _SHARED
             continue
@@ -157,8 +162,12 @@ def _gathered(structure: RowStructure) -> Iterator[Gathered]:
 
 def _owners(
     structure: RowStructure, indices: _Indices
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For every entry the number of its index, or what else reads it, and its level."""
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """For every entry the number of its index, or what else reads it, and its level.
+
+    And for every index the number of its levels.
+    """
+    sizes = np.zeros(len(indices.distinct), dtype=np.int64)
     owner = np.full(structure.size, _NOBODY)
     level = np.zeros(structure.size, dtype=np.int64)
     for term in _terms(structure):
@@ -166,19 +175,22 @@ def _owners(
             owner[getattr(term, "entries", getattr(term, "entry", None))] = _SHARED
             continue
         number, levels = indices.number(term.index), np.arange(term.entries.size)
+        sizes[number] = max(sizes[number], term.entries.size)
         fits = (owner[term.entries] == number) & (level[term.entries] == levels)
         fits |= owner[term.entries] == _NOBODY
         owner[term.entries] = np.where(fits, number, _SHARED)
         level[term.entries] = levels
         several, counts = np.unique(term.entries, return_counts=True)
         owner[several[counts > 1]] = _SHARED
-    return owner, level
+    return owner, level, sizes
 
 
-def _by_level(own: NDArray[np.bool_], level: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _by_level(
+    own: NDArray[np.bool_], level: NDArray[np.int64], n_levels: int
+) -> NDArray[np.int64] | None:
     """Entries of each level, shape (n_levels, n_per_level); None where these are of no use."""
     entries = np.flatnonzero(own)
-    counts = np.bincount(level[entries])
+    counts = np.bincount(level[entries], minlength=n_levels)
     if counts.size < 2 or counts.min() != counts.max():
         return None
     return entries[np.argsort(level[entries], kind="stable")].reshape(counts.size, -1)
@@ -189,14 +201,16 @@ def _are_coupled(
 ) -> bool:
     """Whether the exact part depends on two levels together."""
     levels, rng = np.arange(len(entries)), np.random.default_rng(0)
-    before = gradient(start)
     tolerance = np.sqrt(np.finfo(start.dtype).eps)
-    for digit in range(int(levels[-1]).bit_length()):
-        chosen = (levels >> digit) & 1 == 1
-        moved, others = entries[chosen].ravel(), entries[~chosen].ravel()
-        there = start.copy()
-        there[moved] += rng.uniform(0.1, 0.3, size=moved.size)
-        change = np.abs(gradient(there)[others] - before[others])
-        if (change > tolerance * (1.0 + np.abs(before[others]))).any():
-            return True
+    jitter = rng.uniform(-_JITTER, _JITTER, size=(_POINTS, start.size)).astype(start.dtype)
+    for here in (start, *(start + jitter)):  # a coefficient may be zero at the start
+        before = gradient(here)
+        for digit in range(int(levels[-1]).bit_length()):
+            chosen = (levels >> digit) & 1 == 1
+            moved, others = entries[chosen].ravel(), entries[~chosen].ravel()
+            there = here.copy()
+            there[moved] += rng.uniform(0.1, 0.3, size=moved.size)
+            change = np.abs(gradient(there)[others] - before[others])
+            if (change > tolerance * (1.0 + np.abs(before[others]))).any():
+                return True
     return False

@@ -19,6 +19,7 @@ def explain(
     structure: RowStructure | str | None = None,
     compiled_as: str = "",
     blocks: Blocks | None = None,
+    centered: Sequence[str] = (),
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -34,6 +35,8 @@ def explain(
         What evaluates rows and why, as the end of a sentence; empty to leave it out.
     blocks : Blocks, optional
         Result of `find_blocks`; then the description names the factors.
+    centered : sequence of str
+        Names of the variables that stand for their products with their scales.
 
     Returns
     -------
@@ -53,6 +56,8 @@ def explain(
     ]
     if structure is not None:
         lines.append(_about_predictors(structure))
+    if centered:
+        lines.append(f"Moved as products with their scales (centered): {', '.join(centered)}.")
     if blocks is not None:
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors

@@ -1,6 +1,7 @@
 """Terms of the exact part by the levels of a factor, and its derivatives for some entries."""
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable, ancestors, grad, join_nonshared_inputs, stabilized
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
+from pymc_austerity.model.level_rows import LevelsAsRows, NotByLevelError, levels_as_rows
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 __all__ = ["LevelTerms", "NotByLevelError", "PartialDerivatives", "level_terms", "partial_exact"]
@@ -17,9 +19,9 @@ __all__ = ["LevelTerms", "NotByLevelError", "PartialDerivatives", "level_terms",
 _SMALL_STEP = 1e-4
 """Of differences of gradients."""
 
-
-class NotByLevelError(ValueError):
-    """A term of the exact part is not a sum over levels; the message names the variables."""
+_TINY = 1e-300
+_POINTS, _JITTER, _RETRIES = 2, 0.5, 6
+"""Points besides the start at which levels are looked at, how far from it, and attempts at each."""
 
 
 class LevelTerms(NamedTuple):
@@ -37,12 +39,18 @@ class LevelTerms(NamedTuple):
     is_quadratic : bool
         Whether they are quadratic functions of the entries of a level, as those of normal
         distributions are.
+    sources : tuple of variables
+        The terms of the exact part that these are.
+    as_rows : LevelsAsRows or None
+        The same as functions of a few linear predictors, where that is possible.
     """
 
     terms: Callable[[NDArray], NDArray[np.float64]]
     derivatives: Callable[[NDArray], tuple[NDArray[np.float64], NDArray[np.float64]]]
     given: NDArray[np.int64]
     is_quadratic: bool
+    sources: tuple[Variable, ...] = ()
+    as_rows: LevelsAsRows | None = None
 
 
 class PartialDerivatives(NamedTuple):
@@ -123,9 +131,16 @@ def level_terms(
     NotByLevelError
         Some term is none of a level.
     """
-    terms, theta = _terms_of(likelihood, variables, point, entries)
+    sources = _sources(likelihood, variables, point, entries)
+    terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
+    as_rows = levels_as_rows(likelihood, sources, axes, variables, point, entries)
+    if as_rows is not None:
+        _verify(as_rows, values, axes, entries, start)
+        its = (as_rows.terms, as_rows.derivatives)
+        is_quadratic = _is_quadratic(*its, entries, start)
+        return LevelTerms(*its, as_rows.given, is_quadratic, sources, as_rows)
     total = sum(term.sum(axis=_others(term, axis)) for term, axis in zip(terms, axes, strict=True))
     slope = grad(stabilized(total.sum()), theta, disconnected_inputs="ignore")
     of_levels = _First(_made(likelihood, theta, [total]))
@@ -135,8 +150,28 @@ def level_terms(
     if not is_quadratic:  # evaluated at every step
         of_levels = _First(compiled(likelihood.model, [theta], [total.astype("float64")], None))
         derivatives = _ByLevel(own, entries, _SMALL_STEP)
-    given = _given(_made(likelihood, theta, [slope]), entries, start)
-    return LevelTerms(of_levels, derivatives, given, is_quadratic)
+    given = _given(sources, variables, point, entries)
+    return LevelTerms(of_levels, derivatives, given, is_quadratic, sources)
+
+
+def _verify(
+    as_rows: LevelsAsRows,
+    values: Callable[..., list],
+    axes: list[int],
+    entries: NDArray[np.int64],
+    start: NDArray,
+) -> None:
+    """Compare terms that were cut to levels with the terms themselves."""
+    rng = np.random.default_rng(4)
+    near = start + rng.uniform(-0.3, 0.3, size=start.size)
+    far = near.copy()
+    far[entries] += _widths(as_rows.derivatives(near)[1]) * rng.standard_normal(entries.shape)
+    for point in (start, near, far):
+        parts = zip(values(point), axes, strict=True)
+        moved = (np.moveaxis(value, axis, 0) for value, axis in parts)
+        expected = sum(value.reshape(len(value), -1).sum(axis=1) for value in moved)
+        if not np.allclose(as_rows.terms(point), expected, rtol=1e-6, atol=1e-6):
+            raise NotByLevelError("a prior gives other numbers for a level by itself")
 
 
 def partial_exact(
@@ -150,10 +185,11 @@ def partial_exact(
 
     Parameters are those of `level_terms`, with entries of shape (n,).
     """
-    terms, theta = _terms_of(likelihood, variables, point, entries)
-    if not terms:
+    sources = _sources(likelihood, variables, point, entries)
+    if not sources:
         nothing = np.zeros((entries.size, start.size))
         return PartialDerivatives(lambda at: nothing[:, 0], lambda at: nothing, entries[:0])
+    terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})
     value = stabilized(sum(term.sum() for term in terms))
     slope = grad(value, theta, disconnected_inputs="ignore")
     every = _made(likelihood, theta, [slope])
@@ -167,22 +203,19 @@ def partial_exact(
         return rows
 
     gradient = _First(_made(likelihood, theta, [slope[entries]]))
-    return PartialDerivatives(gradient, hessian, _given(every, entries, start))
+    return PartialDerivatives(gradient, hessian, _given(sources, variables, point, entries))
 
 
-def _terms_of(
+def _sources(
     likelihood: RowLikelihood,
     variables: Sequence[Variable],
     point: Mapping[str, NDArray],
     entries: NDArray[np.int64],
-) -> tuple[list[Variable], Variable]:
-    """Terms that depend on variables with some of the entries, in terms of one raveled vector."""
+) -> tuple[Variable, ...]:
+    """Terms that depend on variables with some of the entries."""
     ends = np.cumsum([np.size(point[str(v.name)]) for v in variables])
     own = {variables[k] for k in np.unique(np.searchsorted(ends, entries.ravel(), side="right"))}
-    chosen = [term for term in likelihood.exact_terms if own & set(ancestors([term]))]
-    if not chosen:
-        return [], None
-    return join_nonshared_inputs(dict(point), chosen, list(variables), {})
+    return tuple(term for term in likelihood.exact_terms if own & set(ancestors([term])))
 
 
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: list) -> Callable[..., list]:
@@ -198,23 +231,43 @@ def _others(term: Variable, axis: int) -> list[int]:
 def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArray) -> list[int]:
     """Axis of the levels in each term."""
     n_levels, rng = len(entries), np.random.default_rng(0)
-    before = [np.asarray(value) for value in values(start)]
-    fitting = [
-        [axis for axis, length in enumerate(value.shape) if length == n_levels] for value in before
-    ]
-    every = np.arange(n_levels)
-    for digit in range(max(int(every[-1]).bit_length(), 1)):
-        is_moved = (every >> digit) & 1 == 1
-        there = start.copy()
-        there[entries[is_moved]] += rng.uniform(0.1, 0.3, size=entries[is_moved].shape)
-        for number, after in enumerate(values(there)):
-            changed = np.asarray(after) != before[number]
-            fitting[number] = [
-                axis for axis in fitting[number] if not _of(changed, axis)[~is_moved].any()
-            ]
+    shapes = [np.shape(value) for value in values(start)]
+    fitting = [[k for k, length in enumerate(shape) if length == n_levels] for shape in shapes]
+    for here in (start, *(_finite_nearby(values, start, rng) for _ in range(_POINTS))):
+        before = values(here)
+        for is_moved in _halves(n_levels):
+            there = here.copy()
+            there[entries[is_moved]] += rng.uniform(0.1, 0.3, size=entries[is_moved].shape)
+            for number, after in enumerate(values(there)):
+                changed = ~np.isclose(after, before[number], rtol=0.0, atol=0.0, equal_nan=True)
+                fitting[number] = [
+                    axis for axis in fitting[number] if not _of(changed, axis)[~is_moved].any()
+                ]
     if not all(fitting):
         raise NotByLevelError("a prior is not a sum over the levels")
     return [axes[0] for axes in fitting]
+
+
+def _halves(n_levels: int) -> Iterator[NDArray[np.bool_]]:
+    """Sets of levels: of any two, in either order, some set has the first and not the second."""
+    every = np.arange(n_levels)
+    for digit in range(max(int(every[-1]).bit_length(), 1)):
+        has_it = (every >> digit) & 1 == 1
+        yield has_it
+        yield ~has_it
+
+
+def _finite_nearby(
+    values: Callable[..., list], start: NDArray, rng: np.random.Generator
+) -> NDArray:
+    """A point at which nothing is at a special value, such as a coefficient of zero."""
+    scale = _JITTER
+    for _ in range(_RETRIES):
+        here = start + rng.uniform(-scale, scale, size=start.size)
+        if all(np.isfinite(value).all() for value in values(here)):
+            return here
+        scale /= 2.0
+    return start
 
 
 def _of(changed: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
@@ -230,12 +283,14 @@ def _is_quadratic(
 ) -> bool:
     """Whether second-order expansions are right far away, wherever the other entries are."""
     rng = np.random.default_rng(2)
-    for distance in (1.0, 10.0, 100.0):
+    for distance, is_relative in itertools.product((1.0, 10.0, 100.0), (False, True)):
         here = start + rng.uniform(-0.5, 0.5, size=start.size)
+        gradients, hessians = derivatives(here)
         moves = distance * rng.standard_normal(entries.shape)
+        if is_relative:
+            moves *= _widths(hessians)
         there = here.copy()
         there[entries] += moves
-        gradients, hessians = derivatives(here)
         curved = np.einsum("gij,gi,gj->g", hessians, moves, moves)
         expected = (gradients * moves).sum(axis=1) + 0.5 * curved
         if not np.allclose(terms(there) - terms(here), expected, rtol=1e-8, atol=1e-8):
@@ -243,12 +298,19 @@ def _is_quadratic(
     return True
 
 
+def _widths(hessians: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations of the entries by the curvature of the terms; 1 where there is none."""
+    curvatures = np.abs(np.einsum("gii->gi", hessians))
+    return np.where(curvatures > 0.0, 1.0 / np.sqrt(np.maximum(curvatures, _TINY)), 1.0)
+
+
 def _given(
-    slope: Callable[[NDArray], list[NDArray]], entries: NDArray[np.int64], start: NDArray
+    sources: Sequence[Variable],
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    entries: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Other entries whose slope is not zero at points nearby."""
-    rng = np.random.default_rng(1)
-    nearby = [start + rng.uniform(-0.3, 0.3, size=start.size) for _ in range(2)]
-    depends = np.any([np.asarray(slope(point)[0]) != 0.0 for point in nearby], axis=0)
-    depends[entries] = False
-    return np.flatnonzero(depends)
+    """Other entries of the variables that terms are made of."""
+    inside = set(ancestors(list(sources)))
+    reads = [np.full(np.size(point[str(v.name)]), v in inside) for v in variables]
+    return np.setdiff1d(np.flatnonzero(np.concatenate(reads)), entries)

@@ -16,9 +16,10 @@ from pymc_austerity.model.row_likelihood import (
     RowLikelihood,
     data_sources_of,
 )
+from pymc_austerity.model.small_matrices import spelled_out
 from pymc_austerity.model.terms import Term, checked_axis, choose, terms_of
 
-__all__ = ["split_log_density"]
+__all__ = ["cut_terms", "split_log_density"]
 
 
 def split_log_density(
@@ -82,18 +83,16 @@ def split_log_density(
     known = Known(whole.value_vars, model.initial_point() if point is None else point)
     terms = terms_of(whole, known)
     chosen = choose(terms, likelihood, axis)
-    known.learn_values(term.plain for term in chosen)
+    plain = spelled_out([term.plain for term in chosen], known)
+    known.learn_values(plain)
     n_rows = chosen[0].shape[axis]
     cut = Cut(known, n_rows)
-    rows = _sum([_cut(term, cut, axis) for term in chosen])
-    if not cut.leaves:  # all rows are alike, and only their number is left to be told
-        cut.leaf(np.zeros(n_rows, dtype=np.int8), "number", "number")
-    length = cut.leaves[0].placeholder.shape[0]
-    rows = clone_replace(rows, {cut.batch_length: length}, rebuild_strict=False)
+    pairs = zip(chosen, plain, strict=True)
+    rows = _with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
     rest = [term for term in terms if term not in chosen]
     full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
-    exact = _sum([term.graph.sum() for term in rest] or [pt.constant(0.0)])
-    parts = [term.graph for term in rest]
+    parts = spelled_out([term.graph for term in rest], known)
+    exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
     rows, full, exact, *parts = in_terms_of(model, whole, [rows, full, exact, *parts])
     return RowLikelihood(
         model=model,
@@ -111,10 +110,46 @@ def split_log_density(
     )
 
 
-def _cut(term: Term, cut: Cut, axis: int) -> Variable:
-    """Log-likelihoods of the rows of the batch, shape (m,)."""
+def cut_terms(
+    terms: Sequence[Variable], axes: Sequence[int], known: Known, n_rows: int
+) -> tuple[Variable, Cut]:
+    """The sum of some terms as rows, and what it was cut with.
+
+    Parameters
+    ----------
+    terms : sequence of variables
+        In plain operations, with a known shape.
+    axes : sequence of int
+        The axis of the rows in each.
+    known : Known
+        Of the variables that they depend on.
+    n_rows : int
+
+    Raises
+    ------
+    CannotCut
+        Rows need other rows.
+    """
+    cut = Cut(known, n_rows)
+    rows = [
+        _sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
+    ]
+    refuse_work_on_all_rows(cut)
+    return _with_length(rows, cut), cut
+
+
+def _with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
+    """Sum of rows of a batch whose length is that of its data."""
+    if not cut.leaves:  # all rows are alike, and only their number is left to be told
+        cut.leaf(np.zeros(cut.n_rows, dtype=np.int8), "number", "number")
+    length = cut.leaves[0].placeholder.shape[0]
+    return clone_replace(_sum(rows), {cut.batch_length: length}, rebuild_strict=False)
+
+
+def _cut(term: Term, plain: Variable, cut: Cut, axis: int) -> Variable:
+    """Log-likelihoods of the rows of the batch, shape (m,), of a term in plain operations."""
     try:
-        rows = cut.take(term.plain, axis)
+        rows = cut.take(plain, axis)
         refuse_work_on_all_rows(cut)
     except CannotCut as refusal:
         what = "potential" if term.kind == "potential" else "observed variable"

@@ -1,6 +1,6 @@
 """The numerical guard: the cut graph must give the numbers of the model itself."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model.full_data import log_density_on_full_data
 from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model.nearby import jittered
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.start import refuse_infinite_start
 
-__all__ = ["RowFunction", "Verified", "finite_nearby", "verify"]
+__all__ = ["RowFunction", "Verified", "finite_nearby", "verify", "verify_centered"]
 
 RowFunction: TypeAlias = Callable[[list[NDArray], NDArray[np.int64]], NDArray]
 """``f(values, rows)``: log-likelihoods of some rows, given values of all value variables."""
@@ -106,6 +107,50 @@ def verify(
     return Verified(functions.rows, functions.exact)
 
 
+def verify_centered(
+    row_likelihood: RowLikelihood,
+    before: Verified,
+    pairs: Sequence[tuple[list[NDArray], list[NDArray]]],
+    *,
+    rng: np.random.Generator,
+    max_rows: int = 2_000,
+) -> Verified:
+    """Compare rows in terms of other variables with the same rows in terms of the user's.
+
+    Parameters
+    ----------
+    row_likelihood : RowLikelihood
+        The log-density in terms of the other variables, as from `centered`.
+    before : Verified
+        The same in terms of the user's.
+    pairs : sequence of pairs of lists of arrays
+        Values of the user's value variables, and of the others at the same point.
+    rng, max_rows
+        As for `verify`.
+
+    Returns
+    -------
+    Verified
+
+    Raises
+    ------
+    NotRowwiseError
+        The numbers differ.
+    """
+    functions = _Functions(row_likelihood)
+    chosen = _rows_to_compare(row_likelihood.n_rows, max_rows, rng).rows
+    for old, new in pairs:
+        expected, found = before.rows(old, chosen), functions.rows(new, chosen)
+        tolerance = _tolerance(expected)
+        if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
+            raise NotRowwiseError(
+                f"the log-likelihood of {_names(functions)} gives other numbers when its levels "
+                "are multiplied by their scales first: use NUTS for this model, and please report "
+                "it."
+            )
+    return Verified(functions.rows, functions.exact)
+
+
 class _Functions:
     """What is compared, compiled."""
 
@@ -159,12 +204,7 @@ def finite_nearby(
     """Find a random point at which the log-likelihoods are finite, the start if there is none."""
     scale = _JITTER
     for _ in range(_RETRIES):
-        candidate = [
-            (value + scale * rng.normal(size=value.shape)).astype(value.dtype)
-            if value.dtype.kind == "f"
-            else value
-            for value in start
-        ]
+        candidate = jittered(start, scale, rng)
         if np.isfinite(rows(candidate, chosen)).all():
             return candidate
         scale /= 2.0

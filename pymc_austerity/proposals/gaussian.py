@@ -20,7 +20,7 @@ class GaussianApproximation:
     Attributes
     ----------
     mean : float array, shape (d,)
-        Centre, in unconstrained space.
+        Center, in unconstrained space.
     root : float array, shape (d, d)
         Lower Cholesky factor of the covariance.
     """

@@ -179,7 +179,7 @@ class SurrogateHamiltonianProposal:
         """What the step method gave."""
         if self._surrogate is None:
             raise SettingError(
-                "SurrogateHamiltonianProposal has no model whose surrogate it could follow: give "
+                "SurrogateHamiltonianProposal is not connected to a model: give "
                 "it to AusterityMH(proposal=...) by itself, not as part of another proposal."
             )
         return self._surrogate

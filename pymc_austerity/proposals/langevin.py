@@ -158,14 +158,14 @@ class LangevinProposal:
             object.__setattr__(self, "preconditioner", matrix)
         if self.control_variates is True and self.batch_size is None:
             raise SettingError(
-                "control_variates=True is of no use to the gradient of all rows "
+                "control_variates=True has no effect when the gradient uses all rows "
                 "(batch_size=None): leave one of them out."
             )
         if self.target_acceptance is not None:
             checked_rate("target_acceptance", self.target_acceptance)
             if callable(self.step_size):
                 raise SettingError(
-                    "target_acceptance is of no use to a step_size that is a function, which is "
+                    "target_acceptance has no effect on a step_size that is a function, which is "
                     "not tuned: leave one of them out."
                 )
 
@@ -175,12 +175,12 @@ class LangevinProposal:
         """The same settings for the gradients and the decisions of a step method."""
         if gradients.decisions == "none" and self.step_size is None:
             raise SettingError(
-                "test=None leaves nothing to tune the steps of Langevin by: give a step_size, a "
-                "number or a function from the number of the step."
+                "With test=None the step size cannot be tuned: give step_size=, a number or a "
+                "function from the number of the step."
             )
         if gradients.decisions == "none" and self.target_acceptance is not None:
             raise SettingError(
-                "target_acceptance is of no use with test=None, which accepts every proposal: "
+                "target_acceptance has no effect with test=None, which accepts every proposal: "
                 "leave one of them out."
             )
         bound = copy.copy(self)

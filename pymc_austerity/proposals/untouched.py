@@ -47,17 +47,24 @@ class UntouchedMoves:
     ) -> tuple[NDArray, RandomWalkState]:
         """A few moves from a point; the random walk learns while the chain is tuning."""
         for _ in range(_MOVES):
-            before = point[self.entries]
-            there, _, state = self.proposal.propose(state, before, rng)
-            proposed = point.copy()
-            proposed[self.entries] = there
-            accepted = -rng.standard_exponential() < self.exact_part(proposed, point)
-            if accepted:
-                point = proposed
-            if tuning:
-                outcome = Outcome(before, there if accepted else before, accepted, 0)
-                state = self.proposal.tune(state, outcome)
+            point, _, state = self.step(state, point, rng, tuning=tuning)
         return point, state
+
+    def step(
+        self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
+    ) -> tuple[NDArray, bool, RandomWalkState]:
+        """One move: where it led, whether it was accepted, and what was learnt."""
+        before = point[self.entries]
+        there, _, state = self.proposal.propose(state, before, rng)
+        proposed = point.copy()
+        proposed[self.entries] = there
+        accepted = bool(-rng.standard_exponential() < self.exact_part(proposed, point))
+        if accepted:
+            point = proposed
+        if tuning:
+            outcome = Outcome(before, there if accepted else before, accepted, 0)
+            state = self.proposal.tune(state, outcome)
+        return point, accepted, state
 
     def freeze(self, state: RandomWalkState) -> RandomWalkState:
         """State in which the tuning phase ends."""

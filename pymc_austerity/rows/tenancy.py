@@ -98,7 +98,10 @@ if hasattr(os, "register_at_fork"):
 def _remove_if_abandoned(folder: Path) -> None:
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR)
-    except OSError:  # it is being removed, or whoever did so was killed
+    except FileNotFoundError:  # it is being removed, or whoever did so was killed
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    except OSError:  # too many open files, say: somebody may live there
         _remove_if_old(folder)
         return
     try:

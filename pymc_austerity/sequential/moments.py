@@ -12,9 +12,9 @@ ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 class Moments:
-    """Running count, mean and centred sum of squares.
+    """Running count, mean and centered sum of squares.
 
-    Blocks are centred before they are squared and merged by the update of Chan, Golub and
+    Blocks are centered before they are squared and merged by the update of Chan, Golub and
     LeVeque (1983), so that a mean far from zero does not drown the spread in rounding.
 
     Attributes
@@ -23,7 +23,7 @@ class Moments:
         Number of values so far.
     mean : float
         Their mean; NaN or infinite as soon as one value is.
-    centred_squares : float
+    centered_squares : float
         Sum of squared deviations from the mean.
 
     References
@@ -41,12 +41,12 @@ class Moments:
     (3, 2.0, 1.0)
     """
 
-    __slots__ = ("centred_squares", "count", "mean")
+    __slots__ = ("centered_squares", "count", "mean")
 
     def __init__(self) -> None:
         self.count = 0
         self.mean = 0.0
-        self.centred_squares = 0.0
+        self.centered_squares = 0.0
 
     def add(self, values: NDArray) -> None:
         """Take in a block of values.
@@ -63,14 +63,14 @@ class Moments:
             self.count += n_new
             self.mean = mean_new
             return
-        centred = values - mean_new
-        squares_new = float(centred.dot(centred))
+        centered = values - mean_new
+        squares_new = float(centered.dot(centered))
         if self.count == 0:
-            self.count, self.mean, self.centred_squares = n_new, mean_new, squares_new
+            self.count, self.mean, self.centered_squares = n_new, mean_new, squares_new
             return
         count = self.count + n_new
         shift = mean_new - self.mean
-        self.centred_squares += squares_new + shift * shift * self.count * n_new / count
+        self.centered_squares += squares_new + shift * shift * self.count * n_new / count
         self.mean += shift * n_new / count
         self.count = count
 
@@ -79,6 +79,6 @@ class Moments:
         """Sample variance (ddof 1), 0 when the spread is not larger than rounding error."""
         if self.count < 2:
             return 0.0
-        variance = self.centred_squares / (self.count - 1)
+        variance = self.centered_squares / (self.count - 1)
         rounding = ROUNDING * self.mean
         return variance if variance > rounding * rounding else 0.0

@@ -108,14 +108,14 @@ class Segments(NamedTuple):
         return cls(counts, np.cumsum(counts) - counts, np.repeat(np.arange(counts.size), counts))
 
     def moments(self, values: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Mean and centred sum of squares of each stretch."""
+        """Mean and centered sum of squares of each stretch."""
         means = np.add.reduceat(values, self.starts) / self.counts
-        centred = values - means[self.owners]
-        return means, np.add.reduceat(centred * centred, self.starts)
+        centered = values - means[self.owners]
+        return means, np.add.reduceat(centered * centered, self.starts)
 
 
 class Weights(NamedTuple):
-    """Factors of the centred sums of squares in the variance, and of the squared variances."""
+    """Factors of the centered sums of squares in the variance, and of the squared variances."""
 
     n_seen: int
     of_squares: NDArray[np.float64]
@@ -159,7 +159,7 @@ class StratifiedSurvey:
     """
 
     __slots__ = (
-        "centred_squares",
+        "centered_squares",
         "counts",
         "first_look",
         "means",
@@ -178,7 +178,7 @@ class StratifiedSurvey:
         self.strata = first_look.strata
         self.sizes, self.n_rows = self.strata.sizes, self.strata.n_rows
         self.counts: NDArray[np.int64] | None = None
-        self.means = self.centred_squares = np.empty(0)
+        self.means = self.centered_squares = np.empty(0)
         self.spread = 0.0
 
     def look(self) -> Estimate:
@@ -186,7 +186,7 @@ class StratifiedSurvey:
         if self.counts is not None:
             new = further_counts(self.strata, self.counts, self.deviations)
             return self._see_more(new, self.counts)
-        self.means, self.centred_squares = self.first_look.segments.moments(
+        self.means, self.centered_squares = self.first_look.segments.moments(
             self.stream.read_first()
         )
         self.counts = self.strata.first_counts
@@ -212,7 +212,7 @@ class StratifiedSurvey:
     def deviations(self) -> NDArray[np.float64]:
         """Standard deviation of the differences seen in each stratum, nats; shape (H,)."""
         assert self.counts is not None
-        return np.sqrt(self.centred_squares / np.maximum(self.counts - 1, 1))
+        return np.sqrt(self.centered_squares / np.maximum(self.counts - 1, 1))
 
     def _see_more(self, new: NDArray[np.int64], seen: NDArray[np.int64]) -> Estimate:
         """Merge new rows by the update of Chan, Golub and LeVeque (1983)."""
@@ -221,14 +221,14 @@ class StratifiedSurvey:
         means, squares = Segments.of(added).moments(values)
         shift, share = means - self.means[grown], added / (before + added)
         self.means[grown] += shift * share
-        self.centred_squares[grown] += squares + shift * shift * before * share
+        self.centered_squares[grown] += squares + shift * shift * before * share
         self.counts = seen + new
         return self._estimate(Weights.of(self.sizes, self.counts))
 
     def _estimate(self, weights: Weights) -> Estimate:
         total = self.total
         n_seen, of_squares, one_over_free = weights
-        variances = of_squares * self.centred_squares
+        variances = of_squares * self.centered_squares
         variance = float(np.add.reduce(variances))
         rounding = ROUNDING * float(self.sizes.dot(np.abs(self.means)))
         if not variance > rounding * rounding:  # also NaN, where a difference is not finite

@@ -158,9 +158,9 @@ def _of_single_rows(decider: Decider) -> str:
     where = "where the chain is when tuning ends"
     if not _is_the_users(decider):
         decider.state.test = StudentTTest(0.0)
-        return f"Single rows rule out a proposal {where}: all rows are read from now on."
+        return f"Single rows make a proposal impossible {where}: all rows are read from now on."
     warnings.warn(
-        f"Single rows rule out a proposal {where}, which the others allow for: "
+        f"Single rows make a proposal impossible {where} that the other rows permit: "
         f"{SINGLE_ROWS_DECIDE}",
         AusterityWarning,
         stacklevel=4,

@@ -296,7 +296,7 @@ def _stratified(about: _About) -> Plan:
     function, arrays, _, _ = about.residuals
     rows = ArrayRows(arrays)
     pairs = [
-        (_draw(anchor, rng).astype(dtype), _draw(anchor, rng).astype(dtype))
+        (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
     scores = influence_scores(function, pairs, rows)
@@ -312,7 +312,3 @@ def _stratified(about: _About) -> Plan:
         f"{int(strata.first_counts.sum()):,} at the first look{always}"
     )
     return about.plan(function, source, sampling, summary)
-
-
-def _draw(anchor: Anchor, rng: np.random.Generator) -> NDArray[np.float64]:
-    return anchor.point + anchor.root.dot(rng.standard_normal(anchor.point.size))

@@ -10,19 +10,20 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.inflation import Inflation
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.stored_rows import RowBoundError, StoredResiduals
 from pymc_austerity.exact import (
+    RELATIVE,
     Groups,
     any_direction,
     expected_rows,
     group_rows,
     nearest_directions,
+    rates_of,
 )
 from pymc_austerity.model import RowStructure
 from pymc_austerity.model.bounds import (
     NoBoundError,
-    ScalarFunction,
     are_cheap,
-    scalar_function,
     third_derivative_constants,
 )
 from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
@@ -36,6 +37,9 @@ Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _PAIRS = 16
 _TRIALS = 150
+_PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
+_GROSS = 1e-6
+"""Nats beyond a bound that are no rounding."""
 _DIRECTIONS = (8, 32, 128)
 _FEW_ROWS = 50.0
 """Expected rows of a decision below which directions of the data are not worth looking for."""
@@ -89,7 +93,11 @@ def exact_sampling(
         inverse_root,
         groups,
     )
-    inflation = _inflation(sampling, anchor, problem)
+    _refuse_wrong_bounds(sampling, anchor, problem)
+    try:
+        inflation = _inflation(sampling, anchor, problem)
+    except RowBoundError as error:
+        raise NotExactError(str(error)) from None
     expected = expected_rows(groups, pairs, inflation=inflation)
     return replace(sampling, inflation=inflation, expected_rows=expected)
 
@@ -103,7 +111,7 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
         The message says why exact decisions are not possible, or what they would cost.
     """
     structure, arrays = _structure(problem, residuals), problem.likelihood.arrays
-    if not are_cheap(_function(structure), arrays):
+    if not are_cheap(problem.scalar_function, arrays):
         raise NotExactError("their bounds take long (test='exact' has them)")
     n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
     if n_rows <= _SOME_ROWS:
@@ -141,11 +149,6 @@ def _structure(problem: Problem, residuals: Residuals) -> RowStructure:
     return structure
 
 
-def _function(structure: RowStructure) -> ScalarFunction:
-    placeholders = [leaf.placeholder for leaf in structure.leaves]
-    return scalar_function(structure.function, structure.etas, placeholders)
-
-
 def _radii(size: int) -> NDArray[np.float64]:
     """A few radii about the anchor: of some directions, of most and nearly all draws, and beyond.
 
@@ -162,7 +165,7 @@ def _bounded(
     radii = _radii(anchor.point.size)
     try:
         constants = third_derivative_constants(
-            _function(structure), arrays, rows.center, rows.gram, radii.tolist()
+            problem.scalar_function, arrays, rows.center, rows.gram, radii.tolist()
         )
     except NoBoundError as error:
         raise NotExactError(f"its rows have {error}") from None
@@ -232,13 +235,37 @@ def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
     return expected_rows(groups, pairs) + _ROWS_OF_A_GROUP * groups.n_groups
 
 
+def _refuse_wrong_bounds(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> None:
+    """Look whether rows, those of bound zero among them, change by more than their bounds.
+
+    Decisions check the rows that they draw, and those with small bounds are hardly ever drawn.
+    """
+    groups, rng = sampling.groups, np.random.default_rng(5)
+    rows = np.arange(groups.n_rows)
+    if rows.size > _MOST_TO_CHECK:
+        rows = np.sort(rng.choice(rows.size, _MOST_TO_CHECK, replace=False))
+    residuals = StoredResiduals(sampling.function, sampling.source)
+    owners = np.searchsorted(groups.starts, rows, side="right") - 1
+    for _ in range(_PAIRS_TO_CHECK):
+        new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
+        u, v = sampling.whitened(old), sampling.whitened(new)
+        _, bounds, _ = rates_of(u, v, 1.0, groups)
+        found, own = abs(residuals(new, old, rows)), bounds[owners]
+        wrong = np.flatnonzero(found > own * (1.0 + RELATIVE) + _GROSS)
+        if wrong.size:
+            excess = (found[wrong] - own[wrong]).max()
+            raise NotExactError(
+                f"a row changes by {excess:.2g} nats more than its bound, which is a defect: "
+                "please report it"
+            )
+
+
 def _inflation(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> float:
     """What a short run of independent proposals asks for, as if the priors were normal."""
     known, rng = Inflation.begin(sampling.inflation), problem.prepared.rng
     current = anchor.point.astype(problem.start.dtype)
     for _ in range(_TRIALS):
-        proposed = anchor.point + anchor.root.dot(rng.standard_normal(current.size))
-        proposed = proposed.astype(current.dtype)
+        proposed = anchor.draw(rng).astype(current.dtype)
         made = sampling.decide(proposed, current, 0.0, known.value, rng)
         known = known.after(made.ratios, made.n_rows_used, made.log_ratio)
         current = proposed if made.accept else current

@@ -28,16 +28,16 @@ def warn_of_modes(modes: Modes, problem: Problem) -> None:
     """
     if modes.n_found > 1 and modes.n_at_best <= 1:
         sentence = (
-            f"Searches from dispersed points ended at {modes.n_found} modes, and only one of them "
-            "at the best: there may be a better one; give initial_point= near the mode that is "
-            "meant, or a prior that says more."
+            f"Searches from dispersed points found {modes.n_found} modes, and only one search "
+            "reached the highest: there may be a higher one; give initial_point= near the intended "
+            "mode, or a more informative prior."
         )
     elif modes.others:
         sentence = (
             f"The posterior has {1 + len(modes.others)} modes of comparable weight, which differ "
             f"most in {_where_apart(modes, problem)!r}: chains start at any of them and may never "
-            "reach the others; fix what the data leave open, such as a sign or an order, or give "
-            "anchor= near the mode that is meant."
+            "reach the others; constrain what the data do not identify, such as a sign or an "
+            "order, or give anchor= near the intended mode."
         )
     else:
         return

@@ -19,8 +19,8 @@ from pymc_austerity.strata import Strata
 __all__ = ["SINGLE_ROWS_DECIDE", "check_normality"]
 
 SINGLE_ROWS_DECIDE = (
-    "a test that does not read them goes where the posterior is zero; use epsilon=0, or write the "
-    "bound as a prior or a transform."
+    "if these rows are not sampled, points of zero posterior density can be accepted; use "
+    "epsilon=0, or write the bound as a prior or a transform."
 )
 """What follows, and what to do."""
 
@@ -123,9 +123,9 @@ def _warn_of_hard_supports(
     found = ""
     if moving_support:
         names = ", ".join(map(repr, moving_support))
-        found = f"Single rows rule out a proposal, as their support depends on {names}"
+        found = f"Single rows make a proposal impossible, as their support depends on {names}"
     elif any(0.0 < share < 1.0 for share in shares):
-        found = f"{max(shares):.2%} of the rows rule out a proposal that the others allow for"
+        found = f"{max(shares):.2%} of the rows make a proposal impossible that the others permit"
     if found:
         warnings.warn(f"{found}: {SINGLE_ROWS_DECIDE}", AusterityWarning, stacklevel=5)
 
@@ -138,6 +138,6 @@ def _remedy(check: NormalityCheck, strata: Strata) -> str:
             "that does not need normal means (pymc_austerity.EmpiricalBernsteinTest)."
         )
     return (
-        f"Stratum {check.worst_stratum} is the least normal: choose a larger batch_size, which "
-        "lets more rows be read always and more of every stratum at the first look."
+        f"Stratum {check.worst_stratum} deviates most from normality: choose a larger batch_size; "
+        "more rows are then always read, and the first look takes more from every stratum."
     )

@@ -27,6 +27,7 @@ from pymc_austerity.model import (
     find_predictors,
     variables_that_move_the_support,
 )
+from pymc_austerity.model.bounds import ScalarFunction, scalar_function
 from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.garbage import collection_paused
@@ -94,6 +95,14 @@ class Problem:
     def structure(self) -> RowStructure | str:
         """The linear predictors that rows are functions of, or why there are none."""
         return find_predictors(*self.parts)
+
+    @cached_property
+    def scalar_function(self) -> ScalarFunction:
+        """Log-likelihood of a row as a function of its predictors, where there are some."""
+        structure = self.structure
+        assert isinstance(structure, RowStructure)
+        placeholders = [leaf.placeholder for leaf in structure.leaves]
+        return scalar_function(structure.function, structure.etas, placeholders)
 
     @cached_property
     def exact_derivatives(self) -> Derivatives:

@@ -84,6 +84,7 @@ def anchor_by_surrogate(
     search = (problem.start, expanded.derivatives, wide, expanded.differences, rows)
     point = find_anchor(*search, rng=rng, order=order).point if at is None else at
     density = RowDensity(expanded.derivatives, wide, [(rows, 1.0)], problem.start.dtype)
+    point = density.as_evaluated(point)
     gradient, hessian = density.row_gradient(point), density.row_hessian(point)
     if at is not None and not _bends_down(hessian):
         raise NoAnchorError("the rows are not concave at the anchor")
@@ -100,7 +101,7 @@ def anchor_by_surrogate(
         surrogate, start, way = found.surrogate, found.last, found.mean - point
         if at is not None or -way @ surrogate.expansion.hessian @ way < _CLOSE:
             break
-        point = found.mean
+        point = density.as_evaluated(found.mean)
     anchor = Anchor(surrogate.expansion.point, gradient, hessian, found.root, order)
     return anchor, surrogate
 

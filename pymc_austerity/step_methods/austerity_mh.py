@@ -7,6 +7,7 @@ from typing import Any, Literal
 import pymc as pm
 from numpy.typing import NDArray
 
+from pymc_austerity._pymc import without_traces
 from pymc_austerity.arguments import checked_choice, refuse_positional
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
@@ -47,10 +48,10 @@ class AusterityMH(MetropolisStep):
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
         look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
         tuning the test begins looser and is tightened. A function from the number of a draw,
-        counted from 0 with those of the tuning phase, says how strict each draw is. By default
-        decisions are exact where that reads fewer rows, else 0.05 with control variates, whose
-        decisions seldom take a second look. Without them all rows are read, or with `batch_size`
-        or `sampling` as many as ``max_error=0.01`` needs.
+        counted from 0 with those of the tuning phase, says how strict each draw is. By
+        default there is none if exact decisions are expected to read fewer rows; otherwise it is
+        0.05 with control variates. Without them all rows are read, or, if `batch_size` or
+        `sampling` is given, the test is the one for ``max_error=0.01``.
     max_error : float, optional
         Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
         instead of `epsilon`; single close ones may err more often. The test for it is the one for
@@ -58,8 +59,8 @@ class AusterityMH(MetropolisStep):
         phase.
     test : {"auto", "exact"}, SequentialTest, StoppingRule or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
-        posterior exactly invariant: rows are drawn with probabilities that bound what they can
-        change, for models whose rows have such bounds. "auto" is "exact" where nothing else is
+        posterior exactly invariant: rows are drawn at rates that bound what they can change,
+        for models whose rows have such bounds. "auto" is "exact" where nothing else is
         asked for, the bounds take little time, and decisions read fewer rows than a first look.
         None accepts every proposal, for those that follow gradients (`LangevinProposal`).
     batch_size : int, optional
@@ -76,14 +77,15 @@ class AusterityMH(MetropolisStep):
         consecutive rows of a random order. "fresh": every row drawn anew as in the paper.
     control_variates : {"auto", 1, 2, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
-        mode, whose sum over all rows is known. "auto" is the second order where the model allows
-        for it, else none; the summary says which.
+        mode, whose sum over all rows is known. "auto" is the second order wherever the model
+        allows it, else none; the summary says which.
     anchor : dict or InferenceData, optional
         Where to expand, instead of at the mode: values of the free variables, or draws of an
         earlier run whose mean is taken.
     proposal : Proposal or callable, optional
         Where to go next, such as a `CrankNicolsonProposal` or a `LangevinProposal`; by default
-        ``ProposalMixture()`` with control variates and ``RandomWalkProposal()`` without.
+        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` where a
+        normal approximation does not fit, and ``RandomWalkProposal()`` without control variates.
         A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
@@ -159,6 +161,7 @@ class AusterityMH(MetropolisStep):
     name = "austerity_mh"
 
     @clean_interrupt
+    @without_traces()
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does, and share one copy of the rows among blocks."""
         refuse_positional(cls, args)
@@ -175,6 +178,7 @@ class AusterityMH(MetropolisStep):
         return super().__new__(cls, variables, **kwargs)
 
     @clean_interrupt
+    @without_traces()
     def __init__(
         self,
         vars: Sequence | None = None,

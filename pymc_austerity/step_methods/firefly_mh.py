@@ -22,11 +22,10 @@ class FireflyMH(AusterityMH):
     Each row has a lower bound :math:`B_i` of its likelihood :math:`L_i` whose product over all rows
     is known: its expansion of second order about the posterior mode, less a bound of what that
     leaves. It is bright with probability :math:`1 - B_i / L_i`, and proposals are decided on given
-    which rows are bright; dark ones are not read. Rows glow anew at every step.
+    which rows are bright; dark ones are not read. The bright rows are drawn anew at every step.
 
-    For models whose rows have such bounds, the same as for ``AusterityMH(test="exact")``. That
-    accepts more of the same proposals: its rows are drawn by bounds of both points, bright ones by
-    bounds at the current point, which hold the chain back.
+    ``AusterityMH(test="exact")`` works for the same models and accepts more of the same proposals,
+    because its rows are drawn by bounds at both points instead of the current one.
 
     Parameters
     ----------

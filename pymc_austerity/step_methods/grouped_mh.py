@@ -11,13 +11,18 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state, without_traces
 from pymc_austerity.arguments import checked_choice, checked_count, refuse_positional
-from pymc_austerity.deciding.poisson import RowBoundError
+from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.errors import SettingError
-from pymc_austerity.exact import BoundViolatedError
 from pymc_austerity.levels import BlockUse, SweepState
-from pymc_austerity.setup.levels import GroupedTarget, NoGroupsError, build_grouped
+from pymc_austerity.setup.levels import (
+    FEWEST_PRODUCTS,
+    GroupedTarget,
+    NoGroupsError,
+    build_grouped,
+    centered_problem,
+)
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
@@ -92,8 +97,9 @@ def build_groups(
     with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
         prepared = prepare(model, **where, say=say)
         keep(prepared)
-        problem = pose(prepared, variables, compile_kwargs)
-        target = build_grouped(problem, say, only_where_best=only_where_best)
+        posed = pose(prepared, variables, compile_kwargs)
+        problem, coordinates = centered_problem(posed, FEWEST_PRODUCTS)
+        target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
         return Built(problem, target, started)
 
 
@@ -102,8 +108,8 @@ class GroupedMH(SubsamplingStep):
 
     For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
     and a scale of its own. `AusterityMH()` returns this step method where the model has 200 levels
-    or more, or 30 with several entries each, and no settings ask for something else. A step is a
-    sweep:
+    or more, 30 with several entries each, or three in the non-centered form, and no settings ask
+    for something else. A step is a sweep:
 
     - entries that no row reads (means and scales of priors) move given the levels, which reads no
       rows, and with the levels moved along, which makes them as independent as if the levels were
@@ -112,7 +118,7 @@ class GroupedMH(SubsamplingStep):
       proposal from its normal approximation, the exact prior, and an exact decision by itself;
     - the entries that all rows read move given the levels, and with the levels of a factor along.
 
-    Decisions are exact. They read a few rows of each level, drawn with probabilities that bound
+    Decisions are exact. They read a few rows of each level, drawn at rates that bound
     what they can change; all rows of a level where there is no such bound.
 
     Parameters
@@ -170,6 +176,7 @@ class GroupedMH(SubsamplingStep):
     sweep_state: SweepState
 
     @clean_interrupt
+    @without_traces()
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
@@ -177,6 +184,7 @@ class GroupedMH(SubsamplingStep):
         return super().__new__(cls, checked_variables(vars, model), **kwargs)
 
     @clean_interrupt
+    @without_traces()
     def __init__(
         self,
         vars: Sequence | None = None,
@@ -217,6 +225,7 @@ class GroupedMH(SubsamplingStep):
             problem,
             structure=problem.structure,
             compiled_as=self.target.compiled_as,
+            centered=self.target.coordinates.names,
             blocks=problem.blocks,
         )
 
@@ -224,30 +233,24 @@ class GroupedMH(SubsamplingStep):
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Sweep over all blocks as often as there are steps in a draw."""
-        current = apoint.data
+        to = self.target.coordinates
+        current = to.inner(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(current, self.target.start):  # else the user chose it
+            if np.array_equal(apoint.data, to.start):  # else the user chose it
                 current = self.target.sweep.begin(self.rng)
         sweeps = []
         for _ in range(self.steps_per_draw):
             current, statistics = self._sweep(current)
             sweeps.append(statistics)
-        return RaveledVars(current, apoint.point_map_info), [of_draw(sweeps)]
+        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(sweeps)]
 
     def _sweep(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning = self.tune and self.adapts
-        try:
+        with rows_named(self.target.numbers):
             following, self.sweep_state, uses = self.target.sweep.step(
                 current, self.sweep_state, self.rng, tuning=tuning
             )
-        except BoundViolatedError as error:
-            (number,) = self.target.numbers.take(np.array([error.row]))
-            raise RowBoundError(
-                f"row {number[0]} of the data changed by {error.residual:.3g} nats between two "
-                f"points, more than its bound of {error.bound:.3g}, so that decisions are not "
-                "exact: please report it, and use AusterityMH(epsilon=0.05) for a sequential test."
-            ) from None
         return following, _of_sweep(uses, self.n_rows, self.sweep_state)
 
     # ------------------------------------------------------------------ a chain

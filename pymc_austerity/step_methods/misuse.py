@@ -46,5 +46,6 @@ def refuse_misuse(
     if nuts_settings and set(model.value_vars) <= set(moved):
         settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
         raise SettingError(
-            f"{settings} is for NUTS, and {name} moves all the variables: leave it out."
+            f"{settings} has no effect, because {name} updates all variables and NUTS is not used: "
+            "leave it out."
         )

@@ -64,21 +64,10 @@ def _mean_of_known(values: Sequence[float]) -> float:
 
 
 _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
-    "accepted": _mean,
-    "n_rows_used": sum,
-    "data_fraction": _mean,
-    "n_looks": sum,
-    "decision_error": _mean,
-    "standardized_mean": _mean_of_known,
-    "used_all_rows": all,
     "audited": any,
-    "audit_agrees": all,
-    "n_audited": sum,
-    "n_wrong": sum,
-    "n_bright": sum,
-    "scaling": _mean,
-    "test_epsilon": _mean,
+    "standardized_mean": _mean_of_known,
 }
+"""What does not follow the rule of its kind."""
 
 
 def of_decision(
@@ -118,13 +107,16 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """
     if len(decisions) == 1:
         return decisions[0]
-    return {name: _over_steps(name)([d[name] for d in decisions]) for name in decisions[0]}
+    return {name: _over_steps(name, [d[name] for d in decisions]) for name in decisions[0]}
 
 
-def _over_steps(name: str) -> Callable[[Sequence[Any]], Any]:
-    """What stands for several steps; blocks of variables have statistics of their own."""
-    known = _OVER_STEPS.get(name)
-    return known or (sum if name.startswith("n_rows_") else _mean)
+def _over_steps(name: str, values: Sequence[Any]) -> Any:
+    """What stands for several steps: sums of integers, whether all booleans hold, means."""
+    if name in _OVER_STEPS:
+        return _OVER_STEPS[name](values)
+    if isinstance(values[0], bool | np.bool_):
+        return all(values)
+    return sum(values) if isinstance(values[0], int | np.integer) else _mean(values)
 
 
 def of_transitions(

@@ -92,11 +92,50 @@ def _write_levels(data):
     pm.Bernoulli("observed", logit_p=eta, observed=data["y"])
 
 
+def _draw_products(rng):
+    mu, tau = rng.normal(), rng.gamma(4.0, 0.2)
+    z, other = rng.normal(size=N_LEVELS), rng.normal(0.0, 0.5, size=N_GROUPS)
+    y = rng.poisson(np.exp(mu + tau * z[LEVEL] + other[GROUP]))
+    parameters = {"mu": mu, "tau": tau, "z": z, "other": other}
+    return parameters, {"level": LEVEL, "group": GROUP, "y": y}
+
+
+def _write_products(data):
+    mu, tau, z = pm.Normal("mu"), pm.Gamma("tau", 4.0, 5.0), pm.Normal("z", shape=N_LEVELS)
+    other = pm.Normal("other", 0.0, 0.5, shape=N_GROUPS)
+    eta = mu + tau * z[data["level"]] + other[data["group"]]
+    pm.Poisson("observed", pm.math.exp(eta), observed=data["y"])
+
+
+def _draw_correlated(rng):
+    spreads, correlation = rng.gamma(4.0, 0.2, size=2), 2.0 * rng.beta(2.0, 2.0) - 1.0
+    below = spreads[1] * np.array([correlation, np.sqrt(1.0 - correlation**2)])
+    chol, mean = np.array([[spreads[0], 0.0], below]), rng.normal(size=2)
+    effects = mean + rng.normal(size=(N_LEVELS, 2)) @ chol.T
+    eta = effects[LEVEL, 0] + effects[LEVEL, 1] * X[:, 0]
+    y = rng.random(N_ROWS) < 1.0 / (1.0 + np.exp(-eta))
+    parameters = {"chol": chol[np.tril_indices(2)], "mean": mean, "effects": effects}
+    return parameters, {"level": LEVEL, "x": X[:, 0], "y": y.astype(np.int64)}
+
+
+def _write_correlated(data):
+    spreads = pm.Gamma.dist(4.0, 5.0)
+    chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=spreads)
+    mean = pm.Normal("mean", shape=2)
+    effects = pm.MvNormal("effects", mean, chol=chol, shape=(N_LEVELS, 2))
+    eta = effects[data["level"], 0] + effects[data["level"], 1] * data["x"]
+    pm.Bernoulli("observed", logit_p=eta, observed=data["y"])
+
+
+_SWEEPS = {"sampler": GroupedMH, "transitions": 1, "replications": 100}
+
 GENERATORS = {
     "logistic regression": Generator(_draw_logistic, _write_logistic),
     "Poisson regression": Generator(_draw_poisson, _write_poisson),
     "normal regression with unknown scale": Generator(_draw_normal, _write_normal),
     "Student-t regression with unknown scale": Generator(_draw_student_t, _write_student_t),
     "hierarchical model": Generator(_draw_hierarchical, _write_hierarchical),
-    "many levels": Generator(_draw_levels, _write_levels, sampler=GroupedMH, transitions=1),
+    "many levels": Generator(_draw_levels, _write_levels, **_SWEEPS),
+    "crossed and not centered levels": Generator(_draw_products, _write_products, **_SWEEPS),
+    "correlated levels": Generator(_draw_correlated, _write_correlated, **_SWEEPS),
 }

@@ -19,7 +19,11 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity import AusterityMH
-from tests.calibration.uniformity import chi_square_of_ranks, rank_among
+from tests.calibration.uniformity import (
+    chi_square_of_ranks,
+    rank_among,
+    smooth_test_of_ranks,
+)
 
 __all__ = ["N_RANKS", "Generator", "p_values_of", "ranks_of"]
 
@@ -47,6 +51,8 @@ class Generator:
         `AusterityMH`, or another one.
     transitions : int
         Of a draw.
+    replications : int
+        Parameters with data of their own, in the exhaustive tier.
     """
 
     draw: Callable[[np.random.Generator], tuple[dict[str, Any], dict[str, NDArray]]]
@@ -54,6 +60,7 @@ class Generator:
     settings: dict[str, Any] = field(default_factory=dict)
     sampler: type = AusterityMH
     transitions: int = _TRANSITIONS
+    replications: int = 200
 
 
 def ranks_of(generator: Generator, seeds: Iterable[int]) -> dict[str, NDArray[np.int64]]:
@@ -107,5 +114,9 @@ def _posterior(generator: Generator, data: Mapping[str, NDArray], seed: int) -> 
 
 
 def p_values_of(ranks: Mapping[str, NDArray[np.int64]]) -> dict[str, float]:
-    """P-values of uniform ranks, for each parameter."""
-    return {name: chi_square_of_ranks(values, N_RANKS) for name, values in ranks.items()}
+    """P-values of uniform ranks, for each parameter: the smaller one of two tests, doubled."""
+    tests = (chi_square_of_ranks, smooth_test_of_ranks)
+    return {
+        name: min(1.0, 2.0 * min(test(values, N_RANKS) for test in tests))
+        for name, values in ranks.items()
+    }

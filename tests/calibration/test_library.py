@@ -5,7 +5,12 @@ import pytest
 from scipy import stats
 
 from tests.calibration.exactness import Target, passes, rank_p_values, two_sample_p_values
-from tests.calibration.uniformity import chi_square_of_ranks, rank_among, same_distribution
+from tests.calibration.uniformity import (
+    chi_square_of_ranks,
+    rank_among,
+    same_distribution,
+    smooth_test_of_ranks,
+)
 
 NORMAL = Target(lambda rng: rng.normal(size=1), lambda points: np.hstack([points, points**2]))
 TESTS = [rank_p_values, two_sample_p_values]
@@ -36,8 +41,9 @@ class TestUniformity:
         assert set(ranks) == set(range(10))
         assert chi_square_of_ranks(ranks, 10) > 1e-3
 
-    def test_p_values_of_uniform_ranks_are_uniform(self, rng):
-        p_values = [chi_square_of_ranks(rng.integers(0, 20, size=200), 20) for _ in range(1_000)]
+    @pytest.mark.parametrize("test", [chi_square_of_ranks, smooth_test_of_ranks])
+    def test_p_values_of_uniform_ranks_are_uniform(self, test, rng):
+        p_values = [test(rng.integers(0, 20, size=200), 20) for _ in range(1_000)]
         assert stats.kstest(p_values, "uniform").pvalue > 1e-3
 
     def test_bins_are_of_the_same_size_and_never_nearly_empty(self, rng):
@@ -50,6 +56,11 @@ class TestUniformity:
     def test_too_narrow_too_wide_and_shifted_posteriors_are_found(self, shape, rng):
         ranks = np.floor(20 * rng.beta(*shape, size=1_000)).astype(int)
         assert chi_square_of_ranks(ranks, 20) < 1e-3
+        assert smooth_test_of_ranks(ranks, 20) < 1e-6
+
+    def test_fewer_ranks_are_enough_where_only_place_and_width_may_be_wrong(self, rng):
+        ranks = np.floor(20 * rng.beta(0.6, 0.6, size=200)).astype(int)
+        assert smooth_test_of_ranks(ranks, 20) < 1e-3
 
     def test_two_samples_of_few_values(self, rng):
         first, second = rng.integers(0, 3, size=(2, 500))

@@ -1,4 +1,4 @@
-"""Ranks of parameters among posterior draws are uniform over the prior, on six models.
+"""Ranks of parameters among posterior draws are uniform over the prior, on eight models.
 
 The probability that a correct sampler fails any of these tests is at most 0.1 %, shared among all
 the parameters of all the models.
@@ -11,7 +11,6 @@ from tests.calibration import simulation
 from tests.calibration.generators import GENERATORS
 from tests.calibration.simulation import N_RANKS, p_values_of, ranks_of
 
-N_REPLICATIONS = 200
 FALSE_ALARM = 1e-3
 _N_PARAMETERS = {
     "logistic regression": 2,
@@ -20,6 +19,8 @@ _N_PARAMETERS = {
     "Student-t regression with unknown scale": 3,
     "hierarchical model": 10,
     "many levels": 43,
+    "crossed and not centered levels": 50,
+    "correlated levels": 85,
 }
 LEVEL = FALSE_ALARM / sum(_N_PARAMETERS.values())
 
@@ -27,7 +28,7 @@ LEVEL = FALSE_ALARM / sum(_N_PARAMETERS.values())
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", GENERATORS)
 def test_ranks_are_uniform(name):
-    p_values = p_values_of(ranks_of(GENERATORS[name], range(N_REPLICATIONS)))
+    p_values = p_values_of(ranks_of(GENERATORS[name], range(GENERATORS[name].replications)))
     assert len(p_values) == _N_PARAMETERS[name]
     assert min(p_values.values()) > LEVEL, p_values
 
@@ -66,5 +67,5 @@ def _draw_mean(rng):
 def test_posteriors_of_the_wrong_width_fail(spread, is_right, monkeypatch):
     monkeypatch.setattr(simulation, "_posterior", _TooWide(spread))
     generator = simulation.Generator(_draw_mean, lambda data: None)
-    (p_value,) = p_values_of(ranks_of(generator, range(N_REPLICATIONS))).values()
+    (p_value,) = p_values_of(ranks_of(generator, range(generator.replications))).values()
     assert (p_value > LEVEL) is is_right

@@ -130,8 +130,8 @@ def test_it_reads_well():
     design = TestDesign(500, 0.0123, 0.25, 0.02, 0.1, 0.3, 0.01)
     assert str(design) == (
         "batch_size 500, epsilon 0.0123, alpha 0.25: reads 30.0% of the rows; expect 2% of all "
-        "decisions to be wrong (acceptance probabilities are off by 1%); a decision right on the "
-        "border is wrong with probability 0.1"
+        "decisions to be wrong (acceptance probabilities are off by 1%); a decision exactly at "
+        "the threshold is wrong with probability 0.1"
     )
     unknown = dataclasses.replace(design, expected_acceptance_error=math.nan)
     assert "acceptance" not in str(unknown)

@@ -43,6 +43,14 @@ def audited(n_audited, n_wrong, **kwargs):
     return synthetic(n_audited=checked, n_wrong=wrong, **kwargs)
 
 
+def grouped(n_rows=(0, 60, 40), accepted=(0.3, 0.9, 0.6), **constants):
+    """A run of GroupedMH in which every draw costs the same."""
+    names = ("untouched", "county", "common")
+    blocks = {f"n_rows_{name}": n for name, n in zip(names, n_rows, strict=True)}
+    blocks |= {f"accepted_{name}": share for name, share in zip(names, accepted, strict=True)}
+    return synthetic(attrs={"blocks": ", ".join(names)} | constants, **blocks)
+
+
 def real(build, *, beside=None, draws=200, **settings):
     """Sample a small model with the settings of the paper."""
     model = build()

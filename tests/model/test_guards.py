@@ -10,7 +10,7 @@ from pymc_austerity.model import split_log_density, verify
 from tests.zoo.all_shapes import SHAPES
 
 MIXES_ROWS = ["softmax_over_rows", "cumulated_innovations", "ranks"]
-PASSES_OVER_ALL_ROWS = ["centred_predictor", "mean_of_other_rows"]
+PASSES_OVER_ALL_ROWS = ["centered_predictor", "mean_of_other_rows"]
 
 
 @pytest.fixture

@@ -63,3 +63,10 @@ def test_checks_of_parameters_are_those_of_the_model(check):
     with np.errstate(invalid="ignore"):
         value = function(np.float64(-1.0))[0]
     assert np.isneginf(value) if check else np.isnan(value)
+
+
+def test_overflow_is_no_warning():
+    x = pt.vector("x", dtype="float64")
+    function = interpreted(pm.Model(), [x], [(1.0 / x).sum()])
+    (total,) = function(np.array([0.0, -0.0]))
+    assert np.isnan(total)

@@ -172,7 +172,7 @@ class TestWords:
 
     @pytest.mark.parametrize(
         ("name", "expected"),
-        [("dims_and_coords", ["mu"]), ("non_centred_two_levels", ["mu"]), ("linear", [])],
+        [("dims_and_coords", ["mu"]), ("non_centered_two_levels", ["mu"]), ("linear", [])],
     )
     def test_deterministics_by_row_are_named(self, name, expected):
         assert row_length_deterministics(split_log_density(model_of(name))) == expected

@@ -47,9 +47,9 @@ class Compiled:
         self.split, self.model, self.variables = split, model, list(model.value_vars)
         self.arguments = (split, self.variables, {}, start)
         self.info = [(v.name, np.shape(start[v.name])) for v in self.variables]
-        centre = np.concatenate([np.ravel(start[name]) for name, _ in self.info]).astype(float)
+        center = np.concatenate([np.ravel(start[name]) for name, _ in self.info]).astype(float)
         self.anchor, self.proposed, self.current = (
-            centre + spread * rng.standard_normal(centre.size) for _ in range(3)
+            center + spread * rng.standard_normal(center.size) for _ in range(3)
         )
         self.indices = np.sort(rng.choice(split.n_rows, min(N_TAKEN, split.n_rows), replace=False))
         self.block = self.block_of(self.indices)

@@ -10,15 +10,17 @@ import pytest
 from pymc_austerity import SettingTypeError, plots
 from pymc_austerity.plots import (
     plot_audit,
+    plot_block_usage,
     plot_data_usage,
     plot_decision_errors,
     plot_risk,
     plot_t_statistic,
 )
-from tests.diagnostics.runs import audited, synthetic
+from tests.diagnostics.runs import audited, grouped, synthetic
 
 CALLS = {
     "plot_audit": lambda **kwargs: plot_audit(audited(40, 2), **kwargs),
+    "plot_block_usage": lambda **kwargs: plot_block_usage(grouped(), **kwargs),
     "plot_decision_errors": lambda **kwargs: plot_decision_errors(synthetic(), **kwargs),
     "plot_risk": lambda **kwargs: plot_risk({"a": ([1, 2], [1, 0.5])}, **kwargs),
     "plot_t_statistic": lambda **kwargs: plot_t_statistic(
@@ -68,7 +70,9 @@ def test_asks_for_matplotlib_where_there_is_none(name, monkeypatch):
         CALLS[name]()
 
 
-@pytest.mark.parametrize("plot", [plot_audit, plot_decision_errors, plot_data_usage])
+@pytest.mark.parametrize(
+    "plot", [plot_audit, plot_block_usage, plot_decision_errors, plot_data_usage]
+)
 def test_refuses_what_is_no_run(plot):
     with pytest.raises(SettingTypeError, match="not int"):
         plot(3)

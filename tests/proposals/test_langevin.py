@@ -265,7 +265,7 @@ class TestBadInput:
         assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
     def test_step_size_must_be_given_where_all_is_accepted(self):
-        with pytest.raises(SettingError, match="give a step_size"):
+        with pytest.raises(SettingError, match="give step_size="):
             LangevinProposal().with_gradients(NoisyGradients("none"))
 
     def test_preconditioner_must_fit(self):

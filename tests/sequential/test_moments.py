@@ -13,7 +13,7 @@ def test_agrees_with_numpy(sizes, offset, rng):
         moments.add(block)
     assert moments.count == values.size
     assert moments.mean == pytest.approx(values.mean(), rel=1e-14)
-    # the centred squares keep ten digits although the mean is a million times the spread
+    # the centered squares keep ten digits although the mean is a million times the spread
     assert moments.variance == pytest.approx(values.var(ddof=1), rel=1e-9)
 
 

@@ -71,7 +71,7 @@ class TestRun:
         assert "exact decisions, expected to read" in step.summary
         assert "no decision can be wrong" in step.explain()
         page = report(run)
-        assert "Every decision is exact: rows were drawn with probabilities" in page
+        assert "Every decision is exact: rows were drawn at rates that bound" in page
         assert "there is nothing to audit" in page
         assert "What to change\n  - Nothing stands out." in page
         assert (data_usage(run)["exact_fraction"] == 1.0).all()

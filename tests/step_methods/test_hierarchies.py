@@ -4,10 +4,10 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
-from scipy.stats import norm
 
 from pymc_austerity import AusterityMH, RandomWalkProposal
 from tests.running import QUIET
+from tests.step_methods.quadrature import normal_means
 
 N_GROUPS, N_PER_GROUP = 8, 600
 
@@ -41,28 +41,10 @@ def run(model):
         return step, pm.sample(step=step, **settings, **QUIET)
 
 
-def by_quadrature(means):
-    """Moments of mu and tau: given these, the average of a group is normal about mu."""
-    group, y = means
-    averages = np.bincount(group, y) / N_PER_GROUP
-    mu, tau = np.linspace(-1.5, 3.5, 801), np.linspace(0.002, 4.0, 2_000)
-    spread = np.sqrt(tau**2 + 1.0 / N_PER_GROUP)
-    log_density = norm.logpdf(mu)[:, None] + norm.logpdf(tau)
-    for average in averages:
-        log_density = log_density + norm.logpdf(average, mu[:, None], spread)
-    weights = np.exp(log_density - log_density.max())
-    weights /= weights.sum()
-    moments = {}
-    for name, values, marginal in [("mu", mu, weights.sum(1)), ("tau", tau, weights.sum(0))]:
-        mean = marginal @ values
-        moments[name] = mean, np.sqrt(marginal @ (values - mean) ** 2)
-    return moments
-
-
 @pytest.mark.parametrize("name", ["mu", "tau"])
 def test_means_and_scales_are_those_of_quadrature(name, means, run):
     draws = run[1].posterior[name]
-    mean, sd = by_quadrature(means)[name]
+    mean, sd = normal_means(*means)[name]
     ess = float(az.ess(draws.values))
     assert ess > 800
     assert abs(float(draws.mean()) - mean) < 4 * sd / np.sqrt(ess)

@@ -22,9 +22,9 @@ def drifting_walk(point, rng):
 
 def independence(point, rng):
     """An independence sampler from a distribution wider than the posterior."""
-    centre, sd = 1.05, 0.1
-    new = centre + sd * rng.standard_normal(point.size)
-    return new, 0.5 * np.sum((new - centre) ** 2 - (point - centre) ** 2) / sd**2
+    center, sd = 1.05, 0.1
+    new = center + sd * rng.standard_normal(point.size)
+    return new, 0.5 * np.sum((new - center) ** 2 - (point - center) ** 2) / sd**2
 
 
 @pytest.mark.parametrize("proposal", [drifting_walk, independence])

@@ -17,7 +17,7 @@ def intercepts_and_slopes(d: Data) -> None:
 
 
 @works(predictors=3)
-def non_centred_two_levels(d: Data) -> None:
+def non_centered_two_levels(d: Data) -> None:
     """Effects of groups within regions, computed from standard normal ones."""
     region = d.rng.integers(0, 3, N_GROUPS)
     level, sd = pm.Normal("level", shape=3), pm.HalfNormal("sd")

@@ -52,7 +52,7 @@ def normal_across_rows(d: Data) -> None:
 
 
 @refused("all 53 rows")
-def centred_predictor(d: Data) -> None:
+def centered_predictor(d: Data) -> None:
     """The mean of all linear predictors is subtracted: right by row, but a pass over the data."""
     mu = d.X @ pm.Normal("b", shape=N_COLUMNS)
     pm.Normal("y", mu - mu.mean(), 1.0, observed=d.eta)

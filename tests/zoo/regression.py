@@ -69,7 +69,7 @@ def einsum(d: Data) -> None:
 
 @works(predictors=1)
 def standardized_in_the_model(d: Data) -> None:
-    """Covariates centred, scaled and joined with an intercept by the model."""
+    """Covariates centered, scaled and joined with an intercept by the model."""
     X = pm.Data("X", d.X)
     scaled = (X - X.mean(0)) / X.std(0)
     design = pt.concatenate([pt.ones((X.shape[0], 1)), scaled], axis=1)

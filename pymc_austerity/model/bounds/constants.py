@@ -37,6 +37,9 @@ _SLACK = 1.0 + 1e-6
 """Covers the rounding of constants that a model computes in single precision."""
 
 
+_NOTHING = 1e-13
+"""Derivatives, in nats, that may be lost to cancellation."""
+
 _FEW_COEFFICIENTS = 100_000
 """Taylor coefficients of all rows that are enclosed in well below a second."""
 
@@ -234,7 +237,9 @@ def _of_chunk(chunk: _Chunk, radii: Sequence[float], order: int) -> NDArray[np.f
             inside = np.array([chunk.norms(jet.box, q, rows) for q in range(3, order + 1)])
             form = _smallest_taylor_form(here[:, rows], inside, radius)
             constants[r, rows] = np.fmin(constants[r, rows], form)
-    return np.where(np.isfinite(constants), constants * _SLACK, np.inf)
+    # every form begins with the derivatives at the anchor: one below them is no bound
+    is_bound = np.isfinite(constants) & (constants >= here[0] / _SLACK - _NOTHING)
+    return np.where(is_bound, constants * _SLACK, np.inf)
 
 
 def _over_groups(

@@ -15,6 +15,8 @@ from pymc_austerity._pymc import (
     Softmax,
     Switch,
     Variable,
+    continuous_types,
+    discrete_types,
 )
 from pymc_austerity.model.bounds import jets
 from pymc_austerity.model.bounds.cells import Cells
@@ -83,7 +85,9 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
     k = function.n_predictors
     known: Known = {}
     for v, data in cells.data.items():
-        center = jets.constant(np.asarray(cells.examples[v], dtype=np.float64), k)
+        example = np.asarray(cells.examples[v], dtype=np.float64)
+        # what holds for the data of one row need not hold for those of a group
+        center = jets.constant(np.where(data.lower == data.upper, example, np.nan), k)
         known[v] = Enclosed(center, center if data.is_point else {(0,) * k: data})
     for j, variable in enumerate(function.predictors):
         x = jets.predictor(point(cells.center[:, j]), j, k)
@@ -126,7 +130,7 @@ def _apply(node: Any, known: Known, fixed: Fixed, steps: Steps | None, order: in
     if isinstance(op, CheckAndRaise):
         return known[node.inputs[0]]
     if is_rearrangement(op):
-        inputs = {v: known[v] for v in node.inputs if v in known}
+        inputs = {v: _as_number(node, v, known) for v in node.inputs if v in known}
         center = rearrange(node, {v: x.center for v, x in inputs.items()}, fixed)
         if all(x.center is x.box for x in inputs.values()):
             return Enclosed(center, center)
@@ -140,14 +144,21 @@ def _elementwise(node: Any, known: Known, steps: Steps | None, order: int) -> En
         return log_sum_exp(node, known[inputs[0]], order)
     if kind == "Log1p" and _is_square(inputs[0]):
         kind, inputs = "Log1pOfSquare", inputs[0].owner.inputs
-    if kind not in RULES:
+    if kind not in RULES or (kind == "Cast" and node.outputs[0].dtype == "bool"):
         raise NotImplementedError
+    if kind == "Cast" and _loses_fractions(node):
+        kind = "Trunc"
     enclosed = [_as_number(node, v, known) for v in inputs]
     if steps is not None and kind in _BY_RANGE:
-        enclosed = [steps.tightened(x, 0) for x in enclosed]
+        pairs = zip(inputs, enclosed, strict=True)
+        enclosed = [x if v.dtype == "bool" else steps.tightened(x, 0) for v, x in pairs]
     result = RULES[kind](enclosed, order)
     is_sum = steps is not None and kind == "Add"
     return with_certain_total(node, enclosed, result) if is_sum else result
+
+
+def _loses_fractions(node: Any) -> bool:
+    return node.inputs[0].dtype in continuous_types and node.outputs[0].dtype in discrete_types
 
 
 def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:

@@ -22,6 +22,7 @@ from pymc_austerity._pymc import (
     Variable,
     ancestors,
     constant_entry,
+    continuous_types,
     join_arguments,
     toposort,
 )
@@ -125,6 +126,8 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     if _is_complement(node):
         return -pt.softplus(node.inputs[1].owner.inputs[0])
     if kind not in _PARTS_ARE_POSITIVE or not isinstance(node.op, Elemwise):
+        return None
+    if kind == "Cast" and node.outputs[0].dtype not in continuous_types:
         return None
     exponent: Any = None
     inputs = node.inputs

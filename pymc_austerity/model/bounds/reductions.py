@@ -43,9 +43,10 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
 def with_certain_total(node: Any, terms: Sequence[Enclosed], total: Enclosed) -> Enclosed:
     """The enclosure of a sum, which is constant where the terms are all shares of one.
 
-    Probabilities of all categories add up to one, however they are written. They do where terms
-    between 0 and 1 add up to 1 at the center and their Taylor coefficients cancel to all orders. As
-    with choices between formulas, functions with the same coefficients are the same.
+    Probabilities of all categories add up to one, however they are written. They do where, at the
+    centers of all rows that are enclosed together and whose terms vary enough to tell, these lie
+    between 0 and 1, add up to 1, and their Taylor coefficients cancel to all orders: a single row
+    that says otherwise is enough for the sum to be taken as it is.
 
     Parameters
     ----------
@@ -65,15 +66,19 @@ def with_certain_total(node: Any, terms: Sequence[Enclosed], total: Enclosed) ->
     values = [x[zero].lower for x in shares]
     outside = _over(axes, [(x < 0.0) | (x > 1.0) for x in values])
     is_one = (outside == 0) & (abs(_over(axes, values) - 1.0) < _CANCELS)
+    tells: Any = True
     for order in sorted({sum(m) for m in varying}):
         terms_of_order = 0.0
         for m in (m for m in varying if sum(m) == order):
             size = _over(axes, [abs(x[m].lower) for x in shares if m in x])
             is_one = is_one & (abs(total.center[m].lower) <= _CANCELS * size)
             terms_of_order = terms_of_order + size
-        is_one = is_one & (terms_of_order > _TERMS)
-        if not is_one.any():
+        tells = tells & (terms_of_order > _TERMS)
+        if not (is_one & tells).any():
             return total
+    if (tells & ~is_one).any():
+        return total
+    is_one = is_one & tells
     certain = {m: x.lower if m == zero else 0.0 for m, x in total.center.items()}
     box = {
         m: Interval(*(np.where(is_one & ~np.isnan(end), certain.get(m, 0.0), end) for end in x))

@@ -13,8 +13,9 @@ from pymc_austerity.model.bounds.jets import Jet
 
 __all__ = ["RULES", "Enclosed", "NoRuleError", "values_of"]
 
-_SAME = 1e-6
-"""Relative difference of Taylor coefficients up to which two formulas are the same function."""
+_SAME = 1e-9
+"""Difference of Taylor coefficients, as a share of the largest one, up to which two formulas are
+the same function."""
 
 
 class NoRuleError(Exception):
@@ -96,7 +97,7 @@ def _quotient(inputs: list[Jet], order: int) -> Jet:
 
 def _power(inputs: list[Jet], order: int) -> Jet:
     base, exponent = inputs
-    if len(exponent) == 1:
+    if len(exponent) == 1 and np.array_equal(*values_of(exponent)):
         given = np.unique(values_of(exponent).lower)
         if given.size == 1:
             power = functions.power(float(given[0]))
@@ -166,11 +167,18 @@ def _entry(jet: Jet, m: jets.MultiIndex) -> Interval:
 
 def _agree(a: Jet, b: Jet) -> NDArray:
     """Whether two formulas have the same Taylor coefficients, and so are the same function."""
-    agree = np.asarray(True)
-    for m in a.keys() | b.keys():
-        x, y = _entry(a, m).lower, _entry(b, m).lower
-        agree = agree & (abs(x - y) <= _SAME * (1.0 + np.maximum(abs(x), abs(y))))
-    return agree
+    pairs = [(_entry(a, m).lower, _entry(b, m).lower) for m in a.keys() | b.keys()]
+    largest = reduce(np.maximum, [abs(x) for pair in pairs for x in pair])
+    return reduce(np.logical_and, [abs(x - y) <= _SAME * largest for x, y in pairs])
+
+
+def _intersection(x: Interval, y: Interval) -> Interval:
+    """What both allow for; NaN where they contradict each other by more than rounding."""
+    lower, upper = np.fmax(x.lower, y.lower), np.fmin(x.upper, y.upper)
+    apart = lower - upper
+    is_rounding = apart <= _SAME * (abs(lower) + abs(upper))
+    ends = np.fmin(lower, upper), np.fmax(lower, upper)
+    return Interval(*(np.where((apart > 0.0) & ~is_rounding, np.nan, end) for end in ends))
 
 
 def _pick(yes: NDArray, no: NDArray, same: NDArray, a: Jet, b: Jet) -> Jet:
@@ -178,7 +186,7 @@ def _pick(yes: NDArray, no: NDArray, same: NDArray, a: Jet, b: Jet) -> Jet:
     picked = {}
     for m in a.keys() | b.keys():
         x, y = _entry(a, m), _entry(b, m)
-        both = Interval(np.fmax(x.lower, y.lower), np.fmin(x.upper, y.upper))
+        both = _intersection(x, y)
         ends = [
             np.where(yes, p, np.where(no, q, np.where(same, r, np.nan)))
             for p, q, r in zip(x, y, both, strict=True)
@@ -288,6 +296,7 @@ RULES: dict[str, Rule] = {
     "Sqr": _function(functions.power(2)),
     "Sqrt": _function(functions.sqrt_),
     "Sub": _for_each(_difference),
+    "Trunc": _step_function(np.trunc),
     "Switch": _switch,
     "Tanh": _function(functions.tanh),
     "TrueDiv": _for_each(_quotient),

@@ -26,6 +26,7 @@ from pymc_austerity._pymc import (
     clone_replace,
     is_relabelling,
 )
+from pymc_austerity.model.nearby import jittered
 
 __all__ = ["Known", "is_cast", "is_view", "static_data", "without_views"]
 
@@ -162,6 +163,19 @@ class Known:
                 self._shapes[variable] = tuple(int(length) for length in shape)
         return self._shapes[variable]
 
+    def with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
+        """Replace the shapes of what depends on parameters by constants."""
+        known = {
+            v: pt.constant(np.array(self.shape(v.owner.inputs[0]), dtype=np.int64))
+            if isinstance(v.owner.op, Shape)
+            else pt.constant(np.array(self.shape(v.owner.inputs[0])[v.owner.op.i], dtype=np.int64))
+            for v in ancestors(outputs)
+            if v.owner is not None
+            and isinstance(v.owner.op, Shape | Shape_i)
+            and self.depends(v.owner.inputs[0])
+        }
+        return list(clone_replace(outputs, known, rebuild_strict=False)) if known else outputs
+
     # ------------------------------------------------------------------ values
 
     def learn_values(self, outputs: Iterable[Variable]) -> None:
@@ -183,7 +197,7 @@ class Known:
             else:
                 wanted[variable] = None
         if wanted:
-            values = self._evaluate(self._with_known_shapes(list(wanted)), _VALUES)
+            values = self._evaluate(self.with_known_shapes(list(wanted)), _VALUES)
             self._values.update(zip(wanted, values, strict=True))
 
     def value(self, variable: Variable) -> Any:
@@ -191,6 +205,18 @@ class Known:
         if variable not in self._values:
             self._values[variable] = self._find_value(variable)
         return self._values[variable]
+
+    def is_lower_triangular(self, matrix: Variable) -> bool:
+        """Tell whether everything above the diagonal is zero, there and at two points nearby."""
+        rng = np.random.default_rng(0)
+        function = pytensor.function(
+            list(self.parameters), matrix, mode=_VALUES, on_unused_input="ignore"
+        )
+        start = [np.asarray(self._point[v.name]) for v in self.parameters]
+        for scale in (0.0, 0.3, 1.0):
+            if np.triu(function(*jittered(start, scale, rng)), 1).any():
+                return False
+        return True
 
     def _find_value(self, variable: Variable) -> Any:
         if isinstance(variable, Constant):
@@ -202,20 +228,8 @@ class Known:
             node, storage = variable.owner, [[None]]
             node.op.perform(node, [self.value(i) for i in node.inputs], storage)
             return storage[0][0]
-        (value,) = self._evaluate(self._with_known_shapes([variable]), _VALUES)
+        (value,) = self._evaluate(self.with_known_shapes([variable]), _VALUES)
         return value
-
-    def _with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
-        known = {
-            v: pt.constant(np.array(self.shape(v.owner.inputs[0]), dtype=np.int64))
-            if isinstance(v.owner.op, Shape)
-            else pt.constant(np.array(self.shape(v.owner.inputs[0])[v.owner.op.i], dtype=np.int64))
-            for v in ancestors(outputs)
-            if v.owner is not None
-            and isinstance(v.owner.op, Shape | Shape_i)
-            and self.depends(v.owner.inputs[0])
-        }
-        return list(clone_replace(outputs, known, rebuild_strict=False)) if known else outputs
 
     def _evaluate(self, outputs: list[Variable], mode: Any) -> list[Any]:
         function = pytensor.function(

@@ -68,6 +68,7 @@ _RULES: dict[str, _Rule] = {
     "Log1mexp": lambda y, x: [_do("Neg", _do("Reciprocal", _do("Expm1", _do("Neg", x))))],
     "Erf": _of_error(1.0),
     "Erfc": _of_error(-1.0),
+    "Erfcx": lambda y, x: [_do("Sub", _do("Mul", 2.0, x, y), 2.0 / math.sqrt(math.pi))],
     "Sin": lambda y, x: [_do("Cos", x)],
     "Cos": lambda y, x: [_do("Neg", _do("Sin", x))],
     "ArcTan": lambda y, x: [_do("Reciprocal", _do("Add", 1.0, _do("Sqr", x)))],

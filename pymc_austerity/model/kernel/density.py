@@ -135,11 +135,8 @@ def _source_of(formula: Scalar, size: int) -> str:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
     names = Names("t")
     body = [*statements([formula], names), f"return {names.of(formula)}"]
-    functions = imports({scalar.name for scalar in scalars})
     return _MODULE.format(
-        imports="".join(
-            f"from pymc_austerity.model.kernel.functions import {f}\n" for f in functions
-        ),
+        imports=imports(scalars),
         body=indent("\n".join(body), " " * 4),
         size=size,
     )

@@ -109,8 +109,6 @@ def _source_of(formula: Any, slopes: list[Any]) -> str:
     body = statements([formula, *slopes], names)
     body += [f"gradient[{k}] = {names.of(slope)}" for k, slope in enumerate(slopes)]
     body.append(f"return {names.of(formula)}")
-    functions = imports({scalar.name for scalar in scalars})
-    lines = [f"from pymc_austerity.model.kernel.functions import {name}\n" for name in functions]
     return _MODULE.format(
-        imports="".join(lines), body=indent("\n".join(body), " " * 4), size=len(slopes)
+        imports=imports(scalars), body=indent("\n".join(body), " " * 4), size=len(slopes)
     )

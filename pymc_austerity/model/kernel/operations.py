@@ -4,7 +4,7 @@ The names are those of PyTensor's scalar operations.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pymc_austerity.model.kernel import functions
@@ -122,10 +122,12 @@ _REAL = {name for name, operation in OPERATIONS.items() if operation.is_costly} 
 """Operations whose arguments are turned into real numbers."""
 
 
-def imports(names: set[str]) -> list[str]:
-    """Names of `pymc_austerity.model.kernel.functions` that operations are written with."""
+def imports(scalars: Iterable[Scalar]) -> str:
+    """Lines that import what operations are written with."""
+    names = {scalar.name for scalar in scalars}
     codes = [OPERATIONS[name].code for name in names if name in OPERATIONS]
-    return [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]
+    used = [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]
+    return "".join(f"from pymc_austerity.model.kernel.functions import {f}\n" for f in used)
 
 
 def apply(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:

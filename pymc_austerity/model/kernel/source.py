@@ -114,12 +114,8 @@ def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> s
     before = _starts(layout.lines) + _common(layout.lines, formula, points)
     rows = Names("d")
     row = _data(layout.lines, formula, rows) + _etas(layout.lines, rows)
-    names_of_operations = {s.name for s in walk([layout.root, *_of_lines(layout.lines)])}
-    functions = imports(names_of_operations)
     return _MODULE.format(
-        imports="".join(
-            f"from pymc_austerity.model.kernel.functions import {f}\n" for f in functions
-        ),
+        imports=imports(walk([layout.root, *_of_lines(layout.lines)])),
         parameters=", ".join(formula.parameters.values()),
         formula=indent("\n".join(body), " " * 4),
         arrays=", ".join(arrays),

@@ -3,6 +3,7 @@
 from pymc_austerity.model.predictors.derivatives import (
     PredictorDerivatives,
     predictor_derivatives,
+    predictor_function,
 )
 from pymc_austerity.model.predictors.design import (
     DenseRows,
@@ -34,4 +35,5 @@ __all__ = [
     "design_function",
     "find_predictors",
     "predictor_derivatives",
+    "predictor_function",
 ]

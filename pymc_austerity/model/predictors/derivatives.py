@@ -16,7 +16,11 @@ from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.predictors.design import DenseRows, Design, GatheredRows, design_function
 from pymc_austerity.model.predictors.structure import RowStructure
 
-__all__ = ["PredictorDerivatives", "predictor_derivatives"]
+__all__ = [
+    "PredictorDerivatives",
+    "predictor_derivatives",
+    "predictor_function",
+]
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ def predictor_derivatives(
            [ 0., -1.]])
     """
     designs = design_function(structure, model)
-    first, second = _functions(structure, model, compile_kwargs)
+    first, second = _predictor_functions(structure, model, compile_kwargs)
 
     quiet = np.errstate(over="ignore", invalid="ignore")  # who asks looks whether all is finite
 
@@ -144,28 +148,69 @@ def predictor_derivatives(
 # ------------------------------------------------------------------ of the function
 
 
-def _functions(
+def _predictor_functions(
     structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
 ) -> tuple[Callable[..., list], Callable[..., list]]:
-    """Values with first derivatives, and the upper triangle of the second ones."""
+    """Values with first derivatives, and the upper triangle of the second ones.
+
+    Both are functions of the predictors and of a block, and return lists of arrays of shape (m,).
+    """
+    function, etas = _of_predictors(structure)
+    slopes, curvatures = _slopes_and_curvatures(function, etas)
+    first = _made(structure, model, etas, [function, *slopes], compile_kwargs)
+    return first, _made(structure, model, etas, curvatures, compile_kwargs)
+
+
+def predictor_function(
+    structure: RowStructure, model: pm.Model, chosen: Sequence[int]
+) -> Callable[..., list]:
+    """Values, first derivatives and the upper triangle of the second ones, as one function.
+
+    The function is one of the predictors and of a block, and returns a list of arrays of shape
+    (m,).
+
+    Parameters
+    ----------
+    structure : RowStructure
+        The rows as a function of linear predictors.
+    model : pymc.Model
+        The model, for compilation.
+    chosen : sequence of int
+        The predictors to derive by.
+    """
+    function, etas = _of_predictors(structure)
+    slopes, curvatures = _slopes_and_curvatures(function, [etas[k] for k in chosen])
+    return _made(structure, model, etas, [function, *slopes, *curvatures], None)
+
+
+def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
+    """The function of the rows, and the predictors as inputs of it."""
     etas = [pt.vector(eta.name, dtype="float64") for eta in structure.etas]
     moved = dict(zip(structure.etas, etas, strict=True))
     (function,) = clone_replace([structure.function], moved, rebuild_strict=False)
-    function = stabilized(rebuilt(function, _without_rounding))
-    slopes = grad(function.sum(), etas, disconnected_inputs="ignore")
-    curvatures = [
-        curvature for k, slope in enumerate(slopes) for curvature in _slopes_of(slope, etas[k:])
-    ]
+    return stabilized(rebuilt(function, _without_rounding)), etas
+
+
+def _slopes_and_curvatures(
+    function: Variable, etas: list[Variable]
+) -> tuple[list[Variable], list[Variable]]:
+    slopes = _slopes_of(function, etas)
+    curvatures = [c for k, slope in enumerate(slopes) for c in _slopes_of(slope, etas[k:])]
+    return slopes, curvatures
+
+
+def _made(
+    structure: RowStructure,
+    model: pm.Model,
+    etas: list[Variable],
+    outputs: list[Variable],
+    compile_kwargs: dict[str, Any] | None,
+) -> Callable[..., list]:
+    """A function whose outputs have one entry for each row, in float64."""
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
-
-    def made(outputs: list[Variable]) -> Callable[..., list]:
-        exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
-        function = interpreted(model, inputs, exact) or compiled(
-            model, inputs, exact, compile_kwargs
-        )
-        return lambda *arguments: function(*_typed(arguments, inputs))
-
-    return made([function, *slopes]), made(curvatures)
+    exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
+    function = interpreted(model, inputs, exact) or compiled(model, inputs, exact, compile_kwargs)
+    return _OfTypes(function, tuple(i.dtype for i in inputs))
 
 
 def _slopes_of(slope: Variable, etas: list[Variable]) -> list[Variable]:
@@ -180,11 +225,16 @@ def _without_rounding(node: Any, inputs: list[Variable]) -> list[Variable] | Non
     return None
 
 
-def _typed(arguments: Sequence[NDArray], inputs: Sequence[Variable]) -> list[NDArray]:
-    return [
-        a if a.dtype == i.dtype else a.astype(i.dtype)
-        for a, i in zip(arguments, inputs, strict=True)
-    ]
+@dataclass(frozen=True)
+class _OfTypes:
+    """A function that gets arguments of its types."""
+
+    function: Callable[..., list]
+    dtypes: tuple[str, ...]
+
+    def __call__(self, *arguments: NDArray) -> list[NDArray]:
+        typed = zip(arguments, self.dtypes, strict=True)
+        return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
 
 
 # ------------------------------------------------------------------ sums over rows

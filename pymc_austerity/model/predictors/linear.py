@@ -109,9 +109,10 @@ def broadcast(node: Any, operand: Variable, walk: Walk) -> Linear:
     """An operand repeated to the shape of the output."""
     output = node.outputs[0]
     axis, shape = walk.facts.axis(output), walk.facts.shape(output)
-    found = walk.linear[operand]
     if axis is None:
-        assert isinstance(found, Affine)
+        found = walk.linear.get(operand)
+        if not isinstance(found, Affine):
+            raise BeyondError
         return found.broadcast(shape)
     columns = walk.columns(operand, axis)
     ndim = output.type.ndim

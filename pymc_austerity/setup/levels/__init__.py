@@ -1,5 +1,18 @@
 """Set-up of models with groups."""
 
-from pymc_austerity.setup.levels.build import GroupedTarget, NoGroupsError, build_grouped
+from pymc_austerity.setup.levels.build import (
+    FEWEST_PRODUCTS,
+    GroupedTarget,
+    NoGroupsError,
+    build_grouped,
+)
+from pymc_austerity.setup.levels.coordinates import Coordinates, centered_problem
 
-__all__ = ["GroupedTarget", "NoGroupsError", "build_grouped"]
+__all__ = [
+    "FEWEST_PRODUCTS",
+    "Coordinates",
+    "GroupedTarget",
+    "NoGroupsError",
+    "build_grouped",
+    "centered_problem",
+]

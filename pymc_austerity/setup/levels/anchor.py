@@ -8,9 +8,9 @@ from scipy import sparse
 from scipy.optimize import minimize
 from scipy.sparse.linalg import splu
 
-from pymc_austerity.levels import normals_of
+from pymc_austerity.levels import LevelNormals, normals_of
 from pymc_austerity.proposals.conditional_scaling import center_and_scale, log_density
-from pymc_austerity.setup.levels.parts import Parts
+from pymc_austerity.setup.levels.parts import Parts, RowSums
 
 __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
 
@@ -72,24 +72,24 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     the poor man's data augmentation algorithms. JASA 85(411), 699-704.
     """
     rng = np.random.default_rng(0)
-    noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+    noise = level_noise(parts, rng)
     z = rng.standard_normal(parts.scaled.size)
     point, touched = start.astype(np.float64), parts.touched
-    value, gradient, rows = _at(parts, point)
+    value, gradient, rows = _at(parts, point, parts.row_sums(point))
     for number in range(_MOST_PASSES):
         hessian = parts.row_hessian(point)
         if number < _ROUNDS and parts.blocks.untouched.size:
             point = _with_untouched(parts, point, hessian, noise, z)
-            value, gradient, rows = _at(parts, point)
+            value, gradient, rows = _at(parts, point, rows)  # which do not read these entries
         exact = parts.exact_hessian(point)
         precision = sparse.csc_array(-(hessian + exact)[touched][:, touched])
-        step = _solved(precision, gradient[touched])
+        step = solved(precision, gradient[touched])
         distance = _length(step, gradient[touched])
         if number >= _ROUNDS and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
-            return LevelAnchor(point, rows, hessian, exact)
+            return LevelAnchor(point, rows.gradient, hessian, exact)
         for damping in _DAMPINGS:
             if damping:
-                step = _solved(precision + _ridge(precision, damping), gradient[touched])
+                step = solved(precision + _ridge(precision, damping), gradient[touched])
             found = _ascended(parts, point, step, value)
             if found is not None:
                 break
@@ -100,23 +100,29 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
 
 
 def _at(
-    parts: Parts, point: NDArray[np.float64]
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """Log-density, its gradient, and that of the rows alone."""
-    rows = parts.row_sums(point)
+    parts: Parts, point: NDArray[np.float64], rows: RowSums
+) -> tuple[float, NDArray[np.float64], RowSums]:
+    """Log-density, its gradient, and the sums over the rows."""
     exact, slope = parts.problem.exact_derivatives.gradient(point)
-    return rows.value + float(exact), rows.gradient + slope, rows.gradient
+    return rows.value + float(exact), rows.gradient + slope, rows
 
 
-def _solved(precision: sparse.csc_array, gradient: NDArray[np.float64]) -> NDArray[np.float64]:
+def solved(precision: sparse.csc_array, right: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The solution of a sparse symmetric system, with one or several right-hand sides.
+
+    Raises
+    ------
+    NoLevelAnchorError
+        The matrix is singular.
+    """
     try:
         factor = splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
     except RuntimeError as error:
         raise NoLevelAnchorError("the Hessian of the log-density is singular") from error
-    step: NDArray[np.float64] = factor.solve(gradient)
-    if not np.isfinite(step).all():
+    solution: NDArray[np.float64] = factor.solve(right)
+    if not np.isfinite(solution).all():
         raise NoLevelAnchorError("the Hessian of the log-density is singular")
-    return step
+    return solution
 
 
 def _ridge(precision: sparse.csc_array, damping: float) -> sparse.csc_array:
@@ -133,12 +139,12 @@ def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
 
 def _ascended(
     parts: Parts, point: NDArray[np.float64], step: NDArray[np.float64], value: float
-) -> tuple[NDArray[np.float64], float, NDArray[np.float64], NDArray[np.float64]] | None:
+) -> tuple[NDArray[np.float64], float, NDArray[np.float64], RowSums] | None:
     """Go along the step, shortened until the log-density does not fall; None if it always does."""
     for _ in range(_HALVINGS):
         there = point.copy()
         there[parts.touched] += step
-        new, gradient, rows = _at(parts, there)
+        new, gradient, rows = _at(parts, there, parts.row_sums(there))
         if np.isfinite(new) and np.isfinite(gradient).all() and new >= value - 1e-9 * abs(value):
             return there, new, gradient, rows
         step = step / 4.0
@@ -159,7 +165,8 @@ def _with_untouched(
     """
     own, scaled = parts.blocks.untouched, parts.scaled
     free = np.setdiff1d(np.arange(own.size), scaled)
-    drawn, nothing = drawn_levels(parts, point, hessian, noise), np.zeros(own.size)
+    normals, nothing = level_normals(parts, point, hessian), np.zeros(own.size)
+    drawn = drawn_levels(parts, point, normals, noise)
     no_rows = np.zeros((own.size, own.size))
 
     def exact(values: NDArray) -> tuple[float, NDArray[np.float64]]:
@@ -197,19 +204,34 @@ def _with_untouched(
     return there
 
 
+def level_noise(parts: Parts, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+    """Standard normal numbers for the levels of each factor."""
+    return [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+
+
+def level_normals(
+    parts: Parts, point: NDArray[np.float64], hessian: sparse.csr_array
+) -> list[LevelNormals]:
+    """Of the levels of each factor about a point, given the others."""
+    return [
+        normals_of(
+            -level_blocks(hessian, factor.entries) - terms.derivatives(point)[1],
+            np.zeros(factor.entries.shape),
+        )
+        for factor, terms in zip(parts.factors, parts.terms, strict=True)
+    ]
+
+
 def drawn_levels(
     parts: Parts,
     point: NDArray[np.float64],
-    hessian: sparse.csr_array,
+    normals: list[LevelNormals],
     noise: list[NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """The same point with levels drawn from their normal approximations given the others."""
+    """The same point with levels drawn from their normal approximations about it."""
     drawn = point.copy()
-    for factor, terms, xi in zip(parts.factors, parts.terms, noise, strict=True):
-        _, curvature = terms.derivatives(point)
-        blocks = level_blocks(hessian, factor.entries)
-        normals = normals_of(-blocks - curvature, np.zeros(factor.entries.shape))
-        drawn[factor.entries] += normals.values(xi)
+    for factor, normal, xi in zip(parts.factors, normals, noise, strict=True):
+        drawn[factor.entries] += normal.values(xi)
     return drawn
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import discrete_types, underivable
-from pymc_austerity.deciding.sampling import RowFunction
+from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.levels import (
     CommonNormal,
     GroupedPosterior,
@@ -18,7 +18,6 @@ from pymc_austerity.levels import (
     Span,
     SparseExpansion,
     Sweep,
-    normals_of,
 )
 from pymc_austerity.model import (
     Blocks,
@@ -27,16 +26,18 @@ from pymc_austerity.model import (
     level_terms,
     partial_exact,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, ReorderedRows, RowSource, SharedRows
+from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.exact_part import exact_difference
+from pymc_austerity.setup.exact_part import exact_difference_by_levels
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
     NoLevelAnchorError,
     find_level_anchor,
     level_blocks,
+    level_normals,
 )
+from pymc_austerity.setup.levels.coordinates import Coordinates
 from pymc_austerity.setup.levels.normals import common_normal, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.spans import (
@@ -50,10 +51,12 @@ from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
 
-__all__ = ["GroupedTarget", "NoGroupsError", "build_grouped"]
+__all__ = ["FEWEST_PRODUCTS", "GroupedTarget", "NoGroupsError", "build_grouped"]
 
 _FEWEST_LEVELS = 30
 """Of the largest factor: with fewer there is little to win."""
+FEWEST_PRODUCTS = 3
+"""The same for levels in the non-centered form, which moves of everything at once do not suit."""
 _FEWEST_ENTRIES = 200
 """Of all levels: with fewer, moves of everything at once take less time."""
 _MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
@@ -75,8 +78,8 @@ class GroupedTarget:
         The rows, by the levels of the first factor.
     numbers : SharedRows
         Their numbers in the user's data.
-    start : float array, shape (d,)
-        The raveled point at which the model was verified.
+    coordinates : Coordinates
+        From the user's points to those that the sweep moves.
     reads_all : str
         Why all rows of a level are read at every decision; empty if few are.
     compiled_as : str
@@ -86,38 +89,25 @@ class GroupedTarget:
     sweep: Sweep
     source: SharedRows
     numbers: SharedRows
-    start: NDArray[np.float64]
+    coordinates: Coordinates
     reads_all: str
     compiled_as: str
 
 
-@dataclass(frozen=True)
-class StoredResiduals:
-    """Residuals of rows by their positions in storage."""
-
-    function: RowFunction
-    source: RowSource
-
-    def __call__(
-        self, proposed: NDArray, current: NDArray, rows: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Residuals between two points, nats."""
-        if rows.size <= LARGEST_BLOCK:
-            return self.function(proposed, current, *self.source.take(rows))
-        starts = range(0, rows.size, LARGEST_BLOCK)
-        blocks = (self.source.take(rows[k : k + LARGEST_BLOCK]) for k in starts)
-        return np.concatenate([self.function(proposed, current, *block) for block in blocks])
-
-
 @collection_paused()
 def build_grouped(
-    problem: Problem, say: Say = str, *, only_where_best: bool = False
+    problem: Problem,
+    coordinates: Coordinates,
+    say: Say = str,
+    *,
+    only_where_best: bool = False,
 ) -> GroupedTarget:
     """Find the blocks, expand the rows, bound them by level, and store them.
 
     Parameters
     ----------
-    problem : Problem
+    problem, coordinates
+        As from `centered_problem`.
     say : callable
         Tells which stage begins.
     only_where_best : bool
@@ -128,9 +118,9 @@ def build_grouped(
     NoGroupsError
         The message says why there are no moves of levels.
     """
-    blocks = _blocks(problem)
+    blocks = _blocks(problem, coordinates)
     if only_where_best:
-        _refuse_where_others_are_better(problem, blocks)
+        _refuse_where_others_are_better(problem, blocks, coordinates)
     say("compiling")
     try:
         expanded = expanded_rows(problem, 2)
@@ -149,7 +139,7 @@ def build_grouped(
     say("storing the rows")
     residuals = expanded.residuals(anchor.point)
     source = SharedRows(residuals.arrays, parts.rows.order)
-    exact_part = exact_difference(problem)
+    exact_part = exact_difference_by_levels(problem, parts.terms)
     posterior = GroupedPosterior(
         exact_part,
         StoredResiduals(residuals.function, source),
@@ -162,16 +152,16 @@ def build_grouped(
     sweep = Sweep(posterior, untouched_entries(parts, anchor, exact_part))
     order = parts.rows.order
     numbers = SharedRows([order], np.arange(order.size))
-    return GroupedTarget(sweep, source, numbers, problem.start, reads_all, residuals.compiled_as)
+    return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 
-def _blocks(problem: Problem) -> Blocks:
+def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
     """The blocks of a model that the moves are for."""
     if problem.start.dtype != np.float64:
         raise NoGroupsError("the model computes in single precision")
     if any(v.dtype in discrete_types for v in problem.variables):
         raise NoGroupsError("some variables are discrete")
-    if problem.shared or problem.likelihood.local_variables:
+    if problem.shared:
         raise NoGroupsError("other step methods move other variables")
     if not is_unconstrained(problem.variables, problem.model, None) or problem.moving_support:
         raise NoGroupsError("its variables cannot move in every direction")
@@ -179,17 +169,21 @@ def _blocks(problem: Problem) -> Blocks:
     if blocks is None or not blocks.factors:
         raise NoGroupsError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
-    if len(factors[0].entries) < _FEWEST_LEVELS:
-        raise NoGroupsError(f"no factor has {_FEWEST_LEVELS} levels")
+    fewest = FEWEST_PRODUCTS if coordinates.names else _FEWEST_LEVELS
+    if len(factors[0].entries) < fewest:
+        raise NoGroupsError(f"no factor has {fewest} levels")
     return replace(blocks, factors=tuple(factors))
 
 
-def _refuse_where_others_are_better(problem: Problem, blocks: Blocks) -> None:
+def _refuse_where_others_are_better(
+    problem: Problem, blocks: Blocks, coordinates: Coordinates
+) -> None:
     largest = blocks.factors[0].entries
     if problem.start.size > _MOST_AT_ONCE:
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
-    if largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
+    is_centered = not coordinates.names  # moves of everything at once do not suit other forms
+    if is_centered and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
         raise NoGroupsError("its levels are few enough to be moved at once")
     if problem.likelihood.n_rows > _MANY_ROWS and not have_cheap_bounds(problem):
         raise NoGroupsError("the bounds of its rows take long, and all would have to be read")
@@ -247,11 +241,7 @@ def _factors(
     levels: list[NDArray[np.int32]],
     common: CommonNormal | None,
 ) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
-    blocks = [level_blocks(anchor.hessian, factor.entries) for factor in parts.factors]
-    normals = [
-        normals_of(-own - terms.derivatives(anchor.point)[1], np.zeros(own.shape[:2]))
-        for own, terms in zip(blocks, parts.terms, strict=True)
-    ]
+    normals = level_normals(parts, anchor.point, anchor.hessian)
     common_root = np.zeros((0, 0)) if common is None else common.root
     roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
     limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
@@ -267,10 +257,10 @@ def _factors(
                 factor.names,
                 factor.entries,
                 anchor.point[factor.entries],
-                blocks[number],
+                level_blocks(anchor.hessian, factor.entries),
                 _with_others(anchor.hessian, factor.entries),
                 anchor.gradient[factor.entries],
-                Prior(*terms),
+                Prior(terms.terms, terms.derivatives, terms.given, terms.is_quadratic),
                 rows,
             )
         )

@@ -7,13 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.sparse.linalg import splu
 
 from pymc_austerity.levels import CommonNormal, KeptAtAnchor, UntouchedEntries
 from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.exact_gradient import exact_gradient
-from pymc_austerity.setup.levels.anchor import LevelAnchor, NoLevelAnchorError, drawn_levels
+from pymc_austerity.setup.levels.anchor import (
+    LevelAnchor,
+    NoLevelAnchorError,
+    drawn_levels,
+    level_noise,
+    level_normals,
+    solved,
+)
 from pymc_austerity.setup.levels.parts import Parts
 
 __all__ = ["common_normal", "untouched_entries"]
@@ -37,12 +43,8 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
     given = precision[own][:, own].toarray()
     entries = parts.touched[: -own.size]
     between = precision[entries][:, own].toarray()
-    factor = splu(
-        sparse.csc_array(precision[entries][:, entries]),
-        permc_spec="MMD_AT_PLUS_A",
-        options={"SymmetricMode": True},
-    )
-    marginal = given - between.T @ factor.solve(between)
+    of_levels = sparse.csc_array(precision[entries][:, entries])
+    marginal = given - between.T @ solved(of_levels, between)
     try:
         root, inverse_root = _roots(given)
         marginal_root, marginal_inverse_root = _roots(marginal)
@@ -71,12 +73,11 @@ def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 def _shift(parts: Parts, anchor: LevelAnchor) -> NDArray[np.float64]:
     """What the uncertainty of the levels adds to the gradient of the common entries."""
     own, rng = parts.blocks.common, np.random.default_rng(1)
-    total = np.zeros(own.size)
+    normals, total = level_normals(parts, anchor.point, anchor.hessian), np.zeros(own.size)
     for _ in range(_PAIRS):
-        noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
+        noise = level_noise(parts, rng)
         for sign in (1.0, -1.0):
-            signed = [sign * xi for xi in noise]
-            point = drawn_levels(parts, anchor.point, anchor.hessian, signed)
+            point = drawn_levels(parts, anchor.point, normals, [sign * xi for xi in noise])
             expected = anchor.gradient + anchor.hessian @ (point - anchor.point)
             total += (parts.row_sums(point).gradient - expected)[own]
     return total / (2 * _PAIRS)
@@ -89,8 +90,8 @@ def untouched_entries(
     own, rng = parts.blocks.untouched, np.random.default_rng(2)
     if not own.size:
         return None
-    noise = [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
-    point = drawn_levels(parts, anchor.point, anchor.hessian, noise)
+    normals = level_normals(parts, anchor.point, anchor.hessian)
+    point = drawn_levels(parts, anchor.point, normals, level_noise(parts, rng))
     about = GaussianApproximation(point[own], _root_near(parts.untouched_exact, point, own))
     untouched = UntouchedEntries(
         own, about, exact_part, parts.problem.exact_derivatives.gradient, parts.scaled

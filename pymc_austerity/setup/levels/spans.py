@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from pymc_austerity.model import DenseRows, Design, Factor, design_function
 from pymc_austerity.model.bounds import (
     NoBoundError,
-    ScalarFunction,
     are_cheap,
-    scalar_function,
     third_derivative_constants,
 )
 from pymc_austerity.setup.levels.parts import Parts
@@ -113,7 +111,7 @@ class _Bounds:
     """Bounds of the third derivatives of rows, and why there are none."""
 
     def __init__(self, problem: Problem) -> None:
-        self.function = _function(problem)
+        self.function = problem.scalar_function
         self.missing = "" if have_cheap_bounds(problem) else "the bounds of their rows take long"
 
     def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -132,14 +130,7 @@ class _Bounds:
 
 def have_cheap_bounds(problem: Problem) -> bool:
     """Whether the bounds of the rows take little time."""
-    return are_cheap(_function(problem), problem.likelihood.arrays)
-
-
-def _function(problem: Problem) -> ScalarFunction:
-    structure = problem.structure
-    assert not isinstance(structure, str)
-    placeholders = [leaf.placeholder for leaf in structure.leaves]
-    return scalar_function(structure.function, structure.etas, placeholders)
+    return are_cheap(problem.scalar_function, problem.likelihood.arrays)
 
 
 def _norm(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -94,8 +94,8 @@ def test_both_formulas_of_one_function_may_be_used():
 
 NO_BOUND = {
     "einsum": "Blockwise",
-    "multivariate_normal": "Blockwise",
-    "multivariate_regression": "Blockwise",
+    "multivariate_normal": "ExtractDiag",
+    "multivariate_regression": "ExtractDiag",
     "neural_network": "12 predictors",
     "rows_on_the_second_axis": "add",
     "smooth_function": "10 predictors",
@@ -104,7 +104,7 @@ NO_BOUND = {
 OFTEN = (
     "asymmetric_laplace", "beta_regression", "binomial_by_group_and_time", "categorical_logits",
     "censored", "custom_log_density", "dirichlet", "gamma", "hurdle", "logistic",
-    "mixture_of_regressions", "negative_binomial", "non_centred_two_levels", "ordered_probit",
+    "mixture_of_regressions", "negative_binomial", "non_centered_two_levels", "ordered_probit",
     "poisson_exposure", "student_t", "survival_by_hand", "zero_inflated",
 )  # fmt: skip
 CUT = [name for name, shape in SHAPES.items() if shape.expect == "works" and not shape.needs]

@@ -17,6 +17,7 @@ FUNCTIONS = {
     "choices": lambda x: pt.switch(x[0] > x[1], x[2] ** 2, x[1]) + pt.maximum(x[0], x[2]),
     "kinks": lambda x: abs(x[0] - x[1]) + pt.minimum(x[1], 2.0 * x[2]),
     "errors": lambda x: pt.erf(x[0]) + pt.log(pt.erfc(x[1])) + pt.tanh(x[2]),
+    "scaled errors": lambda x: pt.erfcx(x[0]) * x[1] - pt.erfcx(x[1] * x[2]),
     "angles": lambda x: pt.sin(x[0]) * pt.cos(x[1]) + pt.arctan(x[2]),
 }
 

@@ -122,6 +122,29 @@ def test_many_groups_need_no_dense_map(rng):
     np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
 
 
+def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
+    group = np.arange(20) % 4
+    with pm.Model() as model:
+        a = pm.Normal("a", shape=4)
+        eta = a[group] + pm.math.log(2.0) * pt.ones_like(a)[group]
+        pm.Poisson("y", pm.math.exp(eta), observed=rng.poisson(1.0, size=20))
+    where = (model.value_vars, {}, model.initial_point())
+    structure = find_predictors(split_log_density(model), *where)
+    assert len(structure.predictors) == 1
+
+
+def test_slices_beside_indices_are_whole_rows(rng):
+    group = np.arange(20) % 4
+    with pm.Model() as model:
+        root, z = pm.Normal("root", shape=(2, 2)), pm.Normal("z", shape=(2, 4))
+        effects = pt.dot(root, z).T  # an index into a transposed product of parameters
+        eta = (effects[group] * rng.normal(size=(20, 2))).sum(axis=1)
+        pm.Normal("y", eta, 1.0, observed=rng.normal(size=20))
+    where = (model.value_vars, {}, model.initial_point())
+    structure = find_predictors(split_log_density(model), *where)
+    assert len(structure.predictors) == 6  # two entries of a level, four of the matrix
+
+
 def test_negative_indices_count_from_the_end(rng):
     group = rng.integers(-4, 4, 40)
 

@@ -8,13 +8,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
-    Constant,
-    MakeSlice,
-    NoneTypeT,
-    SliceType,
     Subtensor,
     Variable,
     indices_of,
+    is_none,
+    is_slice,
 )
 from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
@@ -119,19 +117,22 @@ def _is_worth_following(
 
 def indices_for(node: Any) -> list[Any]:
     """Indices of an operation: slices as slices, everything else as it is."""
-    return [_as_slice(index) if _is_slice(index) else index for index in indices_of(node)]
+    indices = indices_of(node)
+    if any(is_slice(index) and not isinstance(index, slice) for index in indices):
+        raise CannotCut("a slice is computed by the model")
+    return indices
 
 
 def padded(indices: list[Any], ndim: int) -> list[Any]:
     """Indices with a whole slice for every axis that is not mentioned."""
-    if any(index is None or _is_none(index) for index in indices):
+    if any(is_none(index) for index in indices):
         raise CannotCut("an index adds a new axis")
     return indices + [slice(None)] * (ndim - len(indices))
 
 
 def without_masks(index: Any, cut: CutContext) -> list[Any]:
     """Turn a mask into the positions it picks, one array per axis."""
-    if isinstance(index, slice) or index is None or _is_none(index):
+    if isinstance(index, slice) or is_none(index):
         return [index]
     index = pt.as_tensor(index)
     if index.dtype != "bool":
@@ -147,7 +148,7 @@ def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
     for bound in (index.start, index.stop, index.step):
         if not isinstance(bound, Variable):
             bounds.append(bound)
-        elif _is_none(bound):
+        elif is_none(bound):
             bounds.append(None)
         elif cut.known.depends(bound):
             raise CannotCut("the bounds of a slice depend on parameters")
@@ -155,23 +156,3 @@ def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
             bounds.append(int(cut.known.value(bound)))
     rows = np.arange(length)[slice(*bounds)]
     return None if np.array_equal(rows, np.arange(length)) else rows
-
-
-def _is_none(index: Any) -> bool:
-    return isinstance(index, Variable) and isinstance(index.type, NoneTypeT)
-
-
-def _is_slice(index: Any) -> bool:
-    return isinstance(index, slice) or (
-        isinstance(index, Variable) and isinstance(index.type, SliceType)
-    )
-
-
-def _as_slice(index: Any) -> slice:
-    if isinstance(index, slice):
-        return index
-    if isinstance(index, Constant):
-        return index.data
-    if index.owner is not None and isinstance(index.owner.op, MakeSlice):
-        return slice(*[None if _is_none(bound) else bound for bound in index.owner.inputs])
-    raise CannotCut("a slice is computed by the model")

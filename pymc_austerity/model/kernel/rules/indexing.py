@@ -112,8 +112,6 @@ def _entry(index: Any, cells: dict[Variable, Cells]) -> Any:
     if isinstance(index, slice):
         parts = [_entry(part, cells) for part in (index.start, index.stop, index.step)]
         return slice(*parts)
-    if isinstance(index, Constant) and isinstance(index.data, slice):
-        return index.data
     if isinstance(index, Constant):
         return np.asarray(index.data) if index.type.ndim else int(index.data)
     found = cells[index]

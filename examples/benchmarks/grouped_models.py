@@ -1,0 +1,155 @@
+"""Models with groups as people write them, on simulated data."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pymc as pm
+
+from examples.benchmarks.peers.problems import coin, hierarchical
+
+__all__ = ["GROUPED_MODELS"]
+
+
+def intercepts(n_rows: int, n_groups: int) -> pm.Model:
+    """Logistic regression with 20 coefficients and an intercept for each group, centered."""
+    problem = hierarchical(n_rows, n_groups, 20)
+    return problem.model(problem.rows)
+
+
+def not_centered(n_rows: int = 50_000, n_groups: int = 200) -> pm.Model:
+    """``y ~ x + (1 | g)`` as Bambi writes it."""
+    rng = np.random.default_rng(5)
+    group, x = rng.integers(n_groups, size=n_rows), rng.standard_normal(n_rows)
+    y = coin(rng, 0.2 + 0.5 * x + rng.normal(0.0, 0.5, size=n_groups)[group])
+    with pm.Model() as model:
+        intercept, slope = pm.Normal("Intercept", 0.0, 2.0), pm.Normal("x", 0.0, 2.0)
+        sigma = pm.HalfNormal("1|g_sigma", 2.0)
+        offset = pm.Normal("1|g_offset", 0.0, 1.0, shape=n_groups)
+        effect = pm.Deterministic("1|g", offset * sigma)
+        pm.Bernoulli("y", logit_p=intercept + slope * x + effect[group], observed=y)
+    return model
+
+
+def counts(n_rows: int = 560_000, n_levels: int = 11) -> pm.Model:
+    """Negative binomial counts, few levels with an unknown spread, and an intercept beside them."""
+    rng = np.random.default_rng(6)
+    level, x = rng.integers(n_levels, size=n_rows), rng.standard_normal((n_rows, 4))
+    eta = 0.5 + x @ [0.2, -0.1, 0.1, 0.0] + rng.normal(0.0, 0.4, size=n_levels)[level]
+    y = rng.negative_binomial(2.0, 2.0 / (2.0 + np.exp(eta)))
+    with pm.Model() as model:
+        intercept, slopes = pm.Normal("intercept", 0.0, 2.0), pm.Normal("slopes", shape=4)
+        spread = pm.HalfNormal("spread", 1.0)
+        effect = pm.Normal("effect", 0.0, spread, shape=n_levels)
+        mu = pm.math.exp(intercept + x @ slopes + effect[level])
+        pm.NegativeBinomial("y", mu=mu, alpha=pm.Exponential("alpha", 1.0), observed=y)
+    return model
+
+
+def radon(n_rows: int = 919, n_groups: int = 85) -> pm.Model:
+    """Intercepts and slopes that are correlated, and a normal likelihood of unknown scale."""
+    rng = np.random.default_rng(7)
+    weights = rng.gamma(0.7, size=n_groups)
+    group = rng.choice(n_groups, size=n_rows, p=weights / weights.sum())
+    floor = (rng.random(n_rows) < 0.17).astype(float)
+    effects = rng.multivariate_normal([1.5, -0.7], [[0.11, 0.01], [0.01, 0.09]], size=n_groups)
+    y = effects[group, 0] + effects[group, 1] * floor + rng.normal(0.0, 0.75, size=n_rows)
+    with pm.Model() as model:
+        chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.Exponential.dist(1.0))
+        mean = pm.Normal("mean", 0.0, 2.0, shape=2)
+        effect = pm.MvNormal("effect", mean, chol=chol, shape=(n_groups, 2))
+        mu = effect[group, 0] + effect[group, 1] * floor
+        pm.Normal("y", mu, pm.Exponential("sigma", 1.0), observed=y)
+    return model
+
+
+def correlated(n_rows: int = 100_000, n_groups: int = 85) -> pm.Model:
+    """Logistic intercepts and slopes of 85 groups, correlated."""
+    rng = np.random.default_rng(8)
+    group, x = rng.integers(n_groups, size=n_rows), rng.standard_normal(n_rows)
+    effects = rng.multivariate_normal([0.3, -0.2], [[0.25, 0.05], [0.05, 0.09]], size=n_groups)
+    y = coin(rng, effects[group, 0] + effects[group, 1] * x)
+    with pm.Model() as model:
+        chol, _, _ = pm.LKJCholeskyCov("chol", n=2, eta=2.0, sd_dist=pm.Exponential.dist(1.0))
+        mean = pm.Normal("mean", 0.0, 2.0, shape=2)
+        effect = pm.MvNormal("effect", mean, chol=chol, shape=(n_groups, 2))
+        pm.Bernoulli("y", logit_p=effect[group, 0] + effect[group, 1] * x, observed=y)
+    return model
+
+
+def item_response(n_persons: int = 2_000, n_items: int = 50) -> pm.Model:
+    """Every person answers every item: abilities and difficulties are crossed."""
+    rng = np.random.default_rng(9)
+    person, item = np.repeat(np.arange(n_persons), n_items), np.tile(np.arange(n_items), n_persons)
+    logit = rng.normal(0.0, 1.0, size=n_persons)[person] - rng.normal(0.3, 1.0, size=n_items)[item]
+    y = coin(rng, logit)
+    with pm.Model() as model:
+        spread, center = pm.HalfNormal("spread", 1.0), pm.Normal("center", 0.0, 1.0)
+        ability = pm.Normal("ability", 0.0, 1.0, shape=n_persons)
+        difficulty = pm.Normal("difficulty", center, spread, shape=n_items)
+        pm.Bernoulli("y", logit_p=ability[person] - difficulty[item], observed=y)
+    return model
+
+
+def poststratification(n_rows: int = 100_000) -> pm.Model:
+    """A survey with six crossed factors, the states within regions."""
+    rng = np.random.default_rng(10)
+    sizes = {
+        "state": 50,
+        "age": 6,
+        "education": 5,
+        "race": 4,
+        "age_education": 30,
+        "state_race": 200,
+    }
+    state, age, education, race = (
+        rng.integers(sizes[name], size=n_rows) for name in ("state", "age", "education", "race")
+    )
+    index = {
+        "state": state,
+        "age": age,
+        "education": education,
+        "race": race,
+        "age_education": 5 * age + education,
+        "state_race": 4 * state + race,
+    }
+    spreads = {"state": 0.3, "age": 0.4, "education": 0.2, "race": 0.4}
+    eta = 0.1 + sum(
+        rng.normal(0.0, spreads.get(name, 0.15), size=size)[index[name]]
+        for name, size in sizes.items()
+    )
+    with pm.Model() as model:
+        total = pm.Normal("intercept", 0.0, 1.0)
+        for name, size in sizes.items():
+            spread = pm.HalfNormal(f"spread_{name}", 1.0)
+            total = total + pm.Normal(name, 0.0, spread, shape=size)[index[name]]
+        pm.Bernoulli("y", logit_p=total, observed=coin(rng, eta))
+    return model
+
+
+def few_rows(rows_per_group: int, n_groups: int = 250) -> pm.Model:
+    """Few rows tell of each of many groups."""
+    rng = np.random.default_rng(11)
+    group = np.repeat(np.arange(n_groups), rows_per_group)
+    y = coin(rng, rng.normal(0.3, 0.5, size=n_groups)[group])
+    with pm.Model() as model:
+        center, spread = pm.Normal("center", 0.0, 1.0), pm.HalfNormal("spread", 1.0)
+        effect = pm.Normal("effect", center, spread, shape=n_groups)
+        pm.Bernoulli("y", logit_p=effect[group], observed=y)
+    return model
+
+
+GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
+    "1,000 groups": lambda: intercepts(200_000, 1_000),
+    "10,000 groups": lambda: intercepts(1_000_000, 10_000),
+    "100,000 groups": lambda: intercepts(10_000_000, 100_000),
+    "not centered": not_centered,
+    "counts": counts,
+    "radon": radon,
+    "correlated": correlated,
+    "item response": item_response,
+    "poststratification": poststratification,
+    "2 rows": lambda: few_rows(2),
+    "5 rows": lambda: few_rows(5),
+    "20 rows": lambda: few_rows(20),
+}
+"""Names and models; the first three are large."""

@@ -1,0 +1,244 @@
+"""Products in which rows read a variable, such as that of levels with their scale."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    DimShuffle,
+    Elemwise,
+    Mul,
+    Subtensor,
+    Variable,
+    ancestors,
+    is_dot,
+    toposort,
+)
+from pymc_austerity.model.cut import Known
+from pymc_austerity.model.small_matrices import inverse_of_lower
+
+__all__ = ["Product", "find_products"]
+
+
+class Product(NamedTuple):
+    """How rows read a variable.
+
+    Attributes
+    ----------
+    factor : variable
+        The value variable of z.
+    scale : variable
+        What it is multiplied by: a factor of every entry, or a square matrix.
+    side : {"entry", "left", "right"}
+        Whether u is ``scale * z``, ``dot(scale, z)`` or ``dot(z, scale)``.
+    uses : dict of variable to variable
+        Nodes of the row graph, and what they are where the value variable stands for u.
+    triangle : {"", "lower", "upper"}
+        Which triangle the matrix is, if it is one.
+    size : int
+        Rows of the matrix.
+    """
+
+    factor: Variable
+    scale: Variable
+    side: str
+    uses: dict[Variable, Variable]
+    triangle: str = ""
+    size: int = 0
+
+    def forward(self) -> Variable:
+        """The product, in terms of the factor."""
+        if self.side == "entry":
+            return _like(self.scale * self.factor, self.factor)
+        pair = (self.scale, self.factor) if self.side == "left" else (self.factor, self.scale)
+        return _like(pt.dot(*pair), self.factor)
+
+    def inverse(self) -> Variable:
+        """The factor, in terms of the product."""
+        if self.side == "entry":
+            return _like(self.factor / self.scale, self.factor)
+        inverse = self._inverse_of_scale()
+        pair = (inverse, self.factor) if self.side == "left" else (self.factor, inverse)
+        return _like(pt.dot(*pair), self.factor)
+
+    def log_jacobian(self) -> Variable:
+        """Logarithm of the volume of the factor for one of the product, by level."""
+        if self.side == "entry":
+            return -pt.log(pt.abs(self.scale)) * pt.ones_like(self.factor)
+        levels = self.factor[0] if self.side == "left" else self.factor[:, 0]
+        if self.triangle:
+            log_volume = pt.log(pt.abs(pt.diagonal(self.scale))).sum()
+        else:
+            log_volume = pt.log(pt.abs(pt.linalg.det(self.scale)))
+        return -log_volume * pt.ones_like(levels)
+
+    def _inverse_of_scale(self) -> Variable:
+        if self.triangle == "lower":
+            return inverse_of_lower(self.scale, self.size)
+        if self.triangle == "upper":
+            return inverse_of_lower(self.scale.T, self.size).T
+        return pt.linalg.inv(self.scale)
+
+    def keeps_shape(self, known: Known) -> bool:
+        """Whether the product has the shape of the factor."""
+        factor, scale = known.shape(self.factor), known.shape(self.scale)
+        if self.side == "entry":
+            return len(scale) <= len(factor) and np.broadcast_shapes(factor, scale) == factor
+        return scale == (factor[0 if self.side == "left" else 1],) * 2
+
+    def examined(self, known: Known) -> "Product":
+        """The same, knowing whether the scale is a triangular matrix."""
+        if self.side == "entry":
+            return self
+        triangle = ""
+        if known.is_lower_triangular(self.scale):
+            triangle = "lower"
+        elif known.is_lower_triangular(self.scale.T):
+            triangle = "upper"
+        return self._replace(triangle=triangle, size=known.shape(self.scale)[0])
+
+
+def _like(new: Variable, old: Variable) -> Variable:
+    """Of the same type: no axis may become one that is broadcast."""
+    return old.type.filter_variable(new.astype(old.dtype), allow_convert=True)
+
+
+def find_products(
+    rows: Variable, candidates: Sequence[Variable], variables: Sequence[Variable], known: Known
+) -> list[Product]:
+    """Variables that rows read in a product with others only.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows, in which equal nodes are one.
+    candidates : sequence of variables
+        Value variables that may be factors.
+    variables : sequence of variables
+        All value variables.
+    known : Known
+        Tells what matrices look like.
+    """
+    clients: dict[Variable, list] = {}
+    for node in toposort([rows]):
+        for operand in dict.fromkeys(node.inputs):
+            clients.setdefault(operand, []).append(node)
+    every = frozenset(variables)
+    products = [p for v in candidates if (p := _product_of(v, clients, every)) is not None]
+    # one that is scaled by another would have to be undone in the right order
+    factors = {p.factor for p in products}
+    products = [p for p in products if not factors & set(ancestors([p.scale]))]
+    return [p.examined(known) for p in products if p.keeps_shape(known)]
+
+
+def _product_of(
+    variable: Variable, clients: Mapping[Variable, list], variables: frozenset[Variable]
+) -> Product | None:
+    """The product by which rows read a variable, if they read nothing else of it."""
+    found = _Reading(variable, clients, variables)
+    for node in clients.get(variable, []):
+        if not found.follow(node):
+            return None
+    if not found.uses or found.scale is None:
+        return None
+    return Product(variable, found.scale, found.side, found.uses)
+
+
+class _Reading:
+    """Products of a variable that were found so far."""
+
+    def __init__(
+        self, variable: Variable, clients: Mapping[Variable, list], variables: frozenset[Variable]
+    ) -> None:
+        self.variable, self.clients, self.variables = variable, clients, variables
+        self.scale: Variable | None = None
+        self.key: Any = None
+        self.side = "entry"
+        self.uses: dict[Variable, Variable] = {}
+
+    def follow(self, node: Any) -> bool:
+        """Note what a client of the variable makes of it; tell whether it is such a product."""
+        if is_dot(node):
+            return self._dot(node, self.variable)
+        if isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
+            turned = node.outputs[0]
+            return all(is_dot(n) and self._dot(n, turned) for n in self.clients.get(turned, []))
+        if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
+            picked = node.outputs[0]
+            if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
+                return False
+            return all(self._times(n, picked) for n in self.clients.get(picked, []))
+        return self._times(node, self.variable)
+
+    def _depends(self, variable: Variable) -> bool:
+        return not self.variables.isdisjoint(ancestors([variable]))
+
+    def _reads_data(self, variable: Variable) -> bool:
+        """Whether anything but parameters and constants is read."""
+        loose = (v for v in ancestors([variable]) if v.owner is None and not hasattr(v, "data"))
+        return not self.variables.issuperset(loose)
+
+    def _dot(self, node: Any, operand: Variable) -> bool:
+        """A product of matrices, of the variable or of its transpose."""
+        left, right = node.inputs
+        is_first, is_transposed = left is operand, operand is not self.variable
+        scale = right if is_first else left
+        if (left.type.ndim, right.type.ndim) != (2, 2) or left is right or not self._scales(scale):
+            return False
+        inside = self.variable.T if is_transposed else self.variable
+        self.uses[node.outputs[0]] = _like(inside, node.outputs[0])
+        side = "right" if is_first != is_transposed else "left"
+        return self._is_same([scale], side, transposed=is_transposed)
+
+    def _scales(self, variable: Variable) -> bool:
+        """Whether parameters, and nothing of the rows, determine a variable."""
+        return self._depends(variable) and not self._reads_data(variable)
+
+    def _times(self, node: Any, operand: Variable) -> bool:
+        """Products with parameters; factors that are data stay where they are."""
+        scales: list[Variable] = []
+        inside = operand
+        is_whole = operand is self.variable
+        while _is_product(node):
+            others = [v for v in node.inputs if v is not operand]
+            own = [v for v in others if self._depends(v)]
+            fit = is_whole or all(all(v.type.broadcastable) for v in own)
+            if len(others) < len(node.inputs) - 1 or not fit or not all(map(self._scales, own)):
+                break
+            data = [v for v in others if v not in own]
+            scales += own
+            inside = pt.mul(inside, *data) if data else inside
+            operand, is_whole = node.outputs[0], False
+            following = self.clients.get(operand, [])
+            if len(following) != 1:
+                break
+            (node,) = following
+        if not scales:
+            return False
+        self.uses[operand] = _like(inside, operand)
+        return self._is_same(scales, "entry")
+
+    def _is_same(self, scales: list[Variable], side: str, *, transposed: bool = False) -> bool:
+        scales = [_without_axes(v) for v in scales]
+        key = (side, transposed, sorted(map(id, scales)))
+        if self.scale is None:
+            self.key, self.side = key, side
+            self.scale = pt.mul(*scales) if len(scales) > 1 else scales[0]
+            self.scale = self.scale.T if transposed else self.scale
+        return bool(self.key == key)
+
+
+def _is_product(node: Any) -> bool:
+    return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Mul)
+
+
+def _without_axes(scale: Variable) -> Variable:
+    """A number as a scalar, however often it has been given axes."""
+    if not all(scale.type.broadcastable):
+        return scale
+    while scale.owner is not None and isinstance(scale.owner.op, DimShuffle):
+        scale = scale.owner.inputs[0]
+    return scale.squeeze() if scale.type.ndim else scale

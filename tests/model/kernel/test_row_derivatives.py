@@ -1,0 +1,75 @@
+"""Derivatives of rows by their predictors, written for the model, beside those of PyTensor."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from pymc_austerity.model import (
+    RowDerivatives,
+    find_predictors,
+    row_derivatives_of,
+    split_log_density,
+)
+from pymc_austerity.model.predictors import design_function, predictor_function
+from tests.zoo.all_shapes import SHAPES
+
+REFUSED = {"negative_binomial": "GammaLn", "student_t": "GammaLn", "hurdle": "GammaIncC"}
+WRITTEN = (
+    "logistic",
+    "poisson_exposure",
+    "slopes_by_group",
+    "multivariate_normal",
+    "mixture_of_regressions",
+    "censored",
+)
+
+
+def structure_of(name):
+    model = SHAPES[name].build(53)
+    split = split_log_density(model, **SHAPES[name].settings)
+    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    assert not isinstance(structure, str), structure
+    return model, split, structure
+
+
+def etas_near(model, split, structure, rng):
+    start = np.concatenate([np.ravel(v) for v in model.initial_point().values()])
+    point = start + 0.3 * rng.normal(size=start.size)
+    return np.stack([d.eta(point) for d in design_function(structure, model)(split.arrays)])
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_agree_with_pytensor(name, rng):
+    model, split, structure = structure_of(name)
+    written = row_derivatives_of(structure, range(len(structure.etas)))
+    assert isinstance(written, RowDerivatives), written
+    etas = etas_near(model, split, structure, rng)
+    expected = predictor_function(structure, model, range(len(etas)))(*etas, *split.arrays)
+    found = written(etas, *split.arrays)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_are_by_the_chosen_predictors(rng):
+    model, split, structure = structure_of("slopes_by_group")
+    every = row_derivatives_of(structure, range(len(structure.etas)))
+    last = len(structure.etas) - 1
+    one = row_derivatives_of(structure, [last])
+    etas = etas_near(model, split, structure, rng)
+    expected = every(etas, *split.arrays)[[0, 1 + last, -1]]
+    np.testing.assert_array_equal(one(etas, *split.arrays), expected)
+
+
+def test_are_pickled(rng):
+    model, split, structure = structure_of("logistic")
+    written = row_derivatives_of(structure, [0])
+    etas = etas_near(model, split, structure, rng)
+    copy = pickle.loads(pickle.dumps(written))
+    np.testing.assert_array_equal(copy(etas, *split.arrays), written(etas, *split.arrays))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_say_what_has_no_rule(name):
+    _, _, structure = structure_of(name)
+    reason = row_derivatives_of(structure, range(len(structure.etas)))
+    assert REFUSED[name] in reason

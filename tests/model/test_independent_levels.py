@@ -1,0 +1,88 @@
+"""Levels whose prior joins them are no factor, also where that cannot be seen at the start."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.model import NotByLevelError, level_terms
+from pymc_austerity.setup.prepared import prepare
+from pymc_austerity.setup.problem import pose
+
+N, G = 400, 40
+RNG = np.random.default_rng(6)
+GROUP, X = RNG.permutation(np.arange(N) % G), RNG.normal(size=N)
+W = RNG.normal(size=(G, G))
+
+
+def observe(eta):
+    pm.Poisson("y", pm.math.exp(eta), observed=RNG.poisson(1.0, size=N))
+
+
+def mean_of_the_other_effect():
+    gamma, a = pm.Normal("gamma"), pm.Normal("a", 0.0, 0.5, shape=G)
+    b = pm.Normal("b", gamma * (a - a.mean()), 0.5, shape=G)
+    observe(a[GROUP] + b[GROUP] * X)
+
+
+def neighbors():
+    gamma, a = pm.Normal("gamma"), pm.Normal("a", 0.0, 0.5, shape=G)
+    b = pm.Normal("b", gamma * pt.dot(W, a), 0.5, shape=G)
+    observe(a[GROUP] + b[GROUP] * X)
+
+
+def outcome_in_another_order():
+    gamma, a = pm.Normal("gamma"), pm.Normal("a", 0.0, 0.5, shape=G)
+    pm.Bernoulli("event", logit_p=gamma * a[::-1], observed=np.arange(G) % 2)
+    observe(a[GROUP])
+
+
+def autoregression():
+    rho, a = pm.Uniform("rho", -1.0, 1.0), pm.Normal("a", 0.0, 0.5, shape=G)
+    before = pt.concatenate([[0.0], a[:-1]])
+    pm.Potential("smooth", pm.logp(pm.Normal.dist(rho * before, 1.0), a))
+    observe(a[GROUP])
+
+
+def first_of_all():
+    gamma, a = pm.Normal("gamma"), pm.Normal("a", 0.0, 0.5, shape=G)
+    pm.Potential("to_the_first", -((a - gamma * a[0]) ** 2))
+    observe(a[GROUP])
+
+
+def read_otherwise():
+    a = pm.Normal("a", 0.0, 1.0, shape=G)
+    observe(a[GROUP] - a[G - 1])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        mean_of_the_other_effect,
+        neighbors,
+        outcome_in_another_order,
+        autoregression,
+        first_of_all,
+        read_otherwise,
+    ],
+)
+def test_are_no_factor(write):
+    with pm.Model() as model:
+        write()
+    problem = pose(prepare(model), model.value_vars, {})
+    likelihood, variables, _, point = problem.parts
+    for factor in problem.blocks.factors:
+        with pytest.raises(NotByLevelError):
+            level_terms(likelihood, variables, point, factor.entries, problem.start)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e5])
+def test_heavy_tails_are_not_quadratic_in_any_unit(unit):
+    with pm.Model() as model:
+        a = pm.StudentT("a", nu=4.0, mu=pm.Normal("mu"), sigma=pm.HalfNormal("s", unit), shape=G)
+        pm.Normal("y", a[GROUP], unit, observed=unit * RNG.normal(size=N))
+    problem = pose(prepare(model), model.value_vars, {})
+    likelihood, variables, _, point = problem.parts
+    (factor,) = problem.blocks.factors
+    terms = level_terms(likelihood, variables, point, factor.entries, problem.start)
+    assert not terms.is_quadratic

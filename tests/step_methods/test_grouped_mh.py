@@ -1,0 +1,85 @@
+"""Levels with decisions of their own, in both forms that users write."""
+
+import arviz as az
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, GroupedMH
+from tests.running import QUIET
+from tests.step_methods.quadrature import normal_means
+
+N_GROUPS = 40
+
+
+def data(rows_per_group, n_groups=N_GROUPS):
+    rng = np.random.default_rng(5)
+    effect = rng.normal(1.0, 0.3, n_groups)
+    group = np.repeat(np.arange(n_groups), rng.integers(1, 2 * rows_per_group, size=n_groups))
+    return group, effect[group] + rng.normal(size=group.size)
+
+
+def model_of(form, group, y):
+    n_groups = int(group.max()) + 1
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
+        if form == "centered":
+            a = pm.Normal("a", mu, tau, shape=n_groups)
+        else:
+            a = pm.Deterministic("a", mu + tau * pm.Normal("z", shape=n_groups))
+        pm.Normal("y", a[group], 1.0, observed=y)
+    return model
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("centered", 1, 40),
+        ("centered", 3, 40),
+        ("not centered", 3, 40),
+        ("not centered", 100, 40),
+        ("not centered", 20, 8),
+    ],
+    ids=lambda case: "{}, {} rows, {} groups".format(*case),
+)
+def run(request):
+    form, rows_per_group, n_groups = request.param
+    group, y = data(rows_per_group, n_groups)
+    with model_of(form, group, y):
+        settings = {"draws": 2_000, "tune": 500, "chains": 2, "cores": 1, "random_seed": 3}
+        step = GroupedMH()
+        return group, y, step, pm.sample(step=step, **settings, **QUIET)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mu", "tau"])
+def test_means_and_scales_are_those_of_quadrature(name, run):
+    group, y, _, idata = run
+    draws = idata.posterior[name]
+    mean, sd = normal_means(group, y)[name]
+    ess = float(az.ess(draws.values))
+    assert ess > 150
+    assert abs(float(draws.mean()) - mean) < 4 * sd / np.sqrt(ess)
+    ess_of_spread = float(az.ess(draws.values, method="sd"))
+    assert float(draws.std()) == pytest.approx(sd, rel=4 / np.sqrt(2 * ess_of_spread) + 0.05)
+
+
+@pytest.mark.slow
+def test_output_has_the_variables_of_the_user(run):
+    _, _, step, idata = run
+    posterior = idata.posterior
+    if "z" not in posterior:
+        assert "Moved as products" not in step.explain()
+        return
+    assert "Moved as products with their scales (centered): z." in step.explain()
+    expected = posterior["mu"] + posterior["tau"] * posterior["z"].rename(z_dim_0="a_dim_0")
+    np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
+
+
+@pytest.mark.parametrize("n_groups", [8, N_GROUPS])
+def test_is_what_non_centered_groups_get(n_groups):
+    group, y = data(3, n_groups)
+    with model_of("not centered", group, y):
+        assert isinstance(AusterityMH(), GroupedMH)
+    with model_of("centered", group, y):
+        assert not isinstance(AusterityMH(), GroupedMH)
