@@ -22,7 +22,8 @@ def block_usage(idata: Any) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each block, in the order of a sweep: ``"untouched"`` (what no row reads), one
-        for each factor, and ``"common"`` (what all rows read). The columns are
+        for each factor, ``"common"`` (what all rows read), and ``"joint"`` (that, and the levels
+        of all factors but the largest, at once). The columns are
 
         ``rows_mean``
             Rows that a sweep read for the block, on average.

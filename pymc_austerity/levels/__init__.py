@@ -2,6 +2,7 @@
 
 from pymc_austerity.levels.expansion import SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
+from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
@@ -14,6 +15,7 @@ __all__ = [
     "BlockUse",
     "CommonNormal",
     "GroupedPosterior",
+    "JointBlock",
     "KeptAtAnchor",
     "LevelNormals",
     "LevelRows",

@@ -27,6 +27,8 @@ class Prior:
         respect to the entries of each level.
     given : int array
         Entries of other blocks that the terms depend on.
+    hyperparameters : int array
+        Those of `given` that no row reads.
     is_quadratic : bool
         Whether the terms are quadratic functions of the entries of a level.
     """
@@ -34,6 +36,7 @@ class Prior:
     terms: Callable[[NDArray], NDArray[np.float64]]
     derivatives: Callable[[NDArray], tuple[NDArray[np.float64], NDArray[np.float64]]]
     given: NDArray[np.int64]
+    hyperparameters: NDArray[np.int64]
     is_quadratic: bool
 
 
@@ -91,9 +94,16 @@ class LevelsOfFactor:
         )
         return slopes
 
+    def prior_derivatives(
+        self, theta: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """`Prior.derivatives` with the levels at their anchor."""
+        gradients, curvatures = self._derivatives(theta)
+        return gradients, curvatures
+
     def normals(self, theta: NDArray[np.float64], slopes: NDArray[np.float64]) -> LevelNormals:
         """Approximate distribution of the levels less their anchor, given the others."""
-        gradients, curvatures = self._derivatives(theta)
+        gradients, curvatures = self.prior_derivatives(theta)
         return normals_of(-self.hessians - curvatures, slopes + gradients)
 
     def prior_difference(
@@ -114,7 +124,7 @@ class LevelsOfFactor:
         """
         if not self.prior.is_quadratic:
             return self.prior.terms(proposed) - self.prior.terms(current)
-        gradients, curvatures = self._derivatives(current)
+        gradients, curvatures = self.prior_derivatives(current)
         return _quadratic(gradients, curvatures, new, old)
 
     def expansion(

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.posterior import GroupedPosterior
 
-__all__ = ["Moved", "crank_nicolson", "move_common", "move_levels", "move_with_levels"]
+__all__ = ["AlongWithLevels", "Moved", "crank_nicolson", "move_common", "move_levels"]
 
 
 class Moved(NamedTuple):
@@ -110,16 +110,8 @@ def move_common(
     return _decided(posterior, 0, proposed, theta, float(ratio), rng)
 
 
-def move_with_levels(
-    posterior: GroupedPosterior,
-    factor: int,
-    theta: NDArray[np.float64],
-    entries: NDArray[np.int64],
-    values: NDArray[np.float64],
-    log_ratio: float,
-    rng: np.random.Generator,
-) -> Moved:
-    r"""Move some entries, and the levels of a factor along with them.
+class AlongWithLevels:
+    r"""Some entries move, and the levels of a factor along with them.
 
     Levels keep their place in their conditional normal approximation :math:`N(m_g, C_g^{-T}
     C_g^{-1})`, which depends on the entries:
@@ -128,31 +120,77 @@ def move_with_levels(
     it hardly moves (a centered parametrization), and where they say little it moves with its prior
     (a non-centered one).
 
+    The expansion of the rows stands for them at every move, so that any number of moves reads none.
+    `decide` then reads rows once, for what the expansion leaves out between the ends.
+
     Parameters
     ----------
-    posterior, factor, theta, rng
-        As in `move_levels`.
+    posterior : GroupedPosterior
+    factor : int
+        Whose levels move along.
+    theta : float array, shape (d,)
     entries : int array
-        Entries of other blocks.
-    values : float array
-        Where they are to go.
-    log_ratio : float
-        Density of the proposal backwards to that forwards, in nats.
+        Entries of other blocks, which move.
 
     References
     ----------
     Yu, Y. and Meng, X.-L. (2011). To center or not to center: that is not the question.
     Journal of Computational and Graphical Statistics 20(3), 531-570.
+
+    Liu, J. S. (2001). Monte Carlo Strategies in Scientific Computing, section 9.4.3 (the surrogate
+    transition method). Springer.
     """
-    levels = posterior.factors[factor]
-    _, before = posterior.level_normals(factor, theta)
-    proposed = theta.copy()
-    proposed[entries] = values
-    _, after = posterior.level_normals(factor, proposed)
-    kept = before.standard(theta[levels.entries] - levels.anchor)
-    proposed[levels.entries] = levels.anchor + after.values(kept)
-    log_ratio += float((after.log_volume - before.log_volume).sum())
-    return _decided(posterior, factor, proposed, theta, log_ratio, rng)
+
+    def __init__(
+        self,
+        posterior: GroupedPosterior,
+        factor: int,
+        theta: NDArray[np.float64],
+        entries: NDArray[np.int64],
+    ) -> None:
+        self.entries = entries
+        self.theta = theta
+        self._posterior = posterior
+        self._factor = factor
+        self._begun = theta
+        levels = posterior.factors[factor]
+        _, normals = posterior.level_normals(factor, theta)
+        self._kept = normals.standard(theta[levels.entries] - levels.anchor)
+        self._volume = float(normals.log_volume.sum())
+
+    def move(self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator) -> bool:
+        """Propose values of the entries; return whether they were accepted.
+
+        Parameters
+        ----------
+        values : float array
+            Where the entries are to go.
+        log_ratio : float
+            Density of the proposal backwards to that forwards, in nats.
+        rng : numpy.random.Generator
+        """
+        its = self._posterior
+        levels = its.factors[self._factor]
+        proposed = self.theta.copy()
+        proposed[self.entries] = values
+        _, normals = its.level_normals(self._factor, proposed)
+        proposed[levels.entries] = levels.anchor + normals.values(self._kept)
+        volume = float(normals.log_volume.sum())
+        log_ratio += volume - self._volume
+        log_ratio += float(its.exact_part(proposed, self.theta))
+        log_ratio += its.expansion.difference(proposed, self.theta)
+        accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
+        if accept:
+            self.theta, self._volume = proposed, volume
+        return accept
+
+    def decide(self, rng: np.random.Generator) -> Moved:
+        """Keep all that was accepted, or go back to where it began."""
+        if self.theta is self._begun:
+            return Moved(self.theta, 0.0, 0)
+        weights = self._posterior.row_weights(self._factor, self.theta, self._begun, rng)
+        accept = -rng.standard_exponential() < float(weights.log_weight.sum())
+        return Moved(self.theta if accept else self._begun, float(accept), weights.n_rows)
 
 
 def _decided(

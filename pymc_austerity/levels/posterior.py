@@ -29,10 +29,6 @@ class CommonNormal:
         What the uncertainty of the levels adds to the gradient of the rows, on average.
     prior_gradient : callable
         Of the exact part at a point, shape (p,).
-    marginal_mean : float array, shape (p,)
-        Without knowing the levels, less the anchor.
-    marginal_root, marginal_inverse_root : float array, shape (p, p)
-        Of their covariance without knowing the levels.
     """
 
     entries: NDArray[np.int64]
@@ -40,9 +36,6 @@ class CommonNormal:
     inverse_root: NDArray[np.float64]
     shift: NDArray[np.float64]
     prior_gradient: Callable[[NDArray], NDArray[np.float64]]
-    marginal_mean: NDArray[np.float64]
-    marginal_root: NDArray[np.float64]
-    marginal_inverse_root: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +54,6 @@ class GroupedPosterior:
     reach : Reach
     common : CommonNormal or None
         None where no entry is read by all rows.
-    untouched : int array
-        Entries that no row reads.
     """
 
     exact_part: Callable[[NDArray, NDArray], float]
@@ -71,7 +62,6 @@ class GroupedPosterior:
     factors: tuple[LevelsOfFactor, ...]
     reach: Reach
     common: CommonNormal | None
-    untouched: NDArray[np.int64]
 
     @property
     def anchor(self) -> NDArray[np.float64]:

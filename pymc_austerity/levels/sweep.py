@@ -6,24 +6,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.levels.jointly import JointBlock, move_jointly
 from pymc_austerity.levels.moves import (
+    AlongWithLevels,
     Moved,
-    crank_nicolson,
     move_common,
     move_levels,
-    move_with_levels,
 )
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
+from pymc_austerity.proposals.adaptation import ScaleSearch
 
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
-_ENTRIES_OF_A_WALK = 4
-"""One more move with levels along for so many entries that no row reads."""
+_FEWEST_STEPS, _MOST_STEPS, _ENTRIES_MOVED = 2, 20, 5_000
+"""Steps of a random walk with levels along, and entries of the model times steps."""
 _USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
+_TARGET = 0.4
+"""Acceptance that the size of joint moves is tuned to, where it is not higher at full size."""
 
 
 class SweepState(NamedTuple):
@@ -34,14 +37,17 @@ class SweepState(NamedTuple):
     alone : RandomWalkState, HamiltonianState or None
         Given the levels; None where there are no such entries.
     along : tuple of RandomWalkState
-        With the levels of each factor along.
+        Of the hyperparameters of each factor that has some, with its levels along.
     shifts : tuple of RandomWalkState
-        Of the mean level of each factor but the first, with the levels of the first one along.
+        Of the mean level of each large factor but the first, with the levels of the first along.
+    joint : ScaleSearch
+        Largest size of joint moves.
     """
 
     alone: UntouchedState | None
     along: tuple[RandomWalkState, ...]
     shifts: tuple[RandomWalkState, ...]
+    joint: ScaleSearch
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,15 @@ class Sweep:
     posterior : GroupedPosterior
     untouched : UntouchedEntries or None
         Entries that no row reads.
+    joint : JointBlock or None
+        What moves with the levels of the first factor along, besides.
     walk : RandomWalkProposal
         Moves that take levels along.
     """
 
     posterior: GroupedPosterior
     untouched: UntouchedEntries | None
+    joint: JointBlock | None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     @property
@@ -89,21 +98,37 @@ class Sweep:
         factors = tuple(
             levels.names.strip("[]").replace(", ", "_") for levels in self.posterior.factors
         )
+        untouched = ("untouched",) if self.untouched is not None else ()
         common = ("common",) if self.posterior.common is not None else ()
-        return (*(("untouched",) if self.untouched is not None else ()), *factors, *common)
+        joint = ("joint",) if self.joint is not None else ()
+        return (*untouched, *factors, *common, *joint)
 
     def init(self) -> SweepState:
         """State of a chain that begins."""
         shifts = tuple(
-            self.walk.init(Layout.continuous(levels.entries.shape[1]))
-            for levels in self.posterior.factors[1:]
+            self.walk.init(Layout.continuous(self.posterior.factors[factor].entries.shape[1]))
+            for factor in self._shifted_factors()
         )
+        size = ScaleSearch.begin(_USUAL, largest=_USUAL)
         if self.untouched is None:
-            return SweepState(None, (), shifts)
-        layout = Layout.continuous(self.untouched.entries.size)
-        along = self.walk.init(layout, self.untouched.about)
-        n_factors = len(self.posterior.factors)
-        return SweepState(self.untouched.init(), (along,) * n_factors, shifts)
+            return SweepState(None, (), shifts, size)
+        untouched, along = self.untouched, []
+        for factor in self._with_hyperparameters():
+            hyperparameters = self.posterior.factors[factor].prior.hyperparameters
+            own = np.isin(untouched.entries, hyperparameters)
+            about = untouched.about.marginal(own)
+            along.append(self.walk.init(Layout.continuous(int(own.sum())), about))
+        return SweepState(untouched.init(), tuple(along), shifts, size)
+
+    def _shifted_factors(self) -> list[int]:
+        """Numbers of the factors, but the first, that are too large to be moved at once."""
+        moved = [] if self.joint is None else [number for number, _ in self.joint.factors]
+        return [k for k in range(1, len(self.posterior.factors)) if k not in moved]
+
+    def _with_hyperparameters(self) -> list[int]:
+        """Numbers of the factors whose prior depends on what no row reads."""
+        factors = self.posterior.factors
+        return [k for k, levels in enumerate(factors) if levels.prior.hyperparameters.size]
 
     def freeze(self, state: SweepState) -> SweepState:
         """State in which the tuning phase ends."""
@@ -112,6 +137,7 @@ class Sweep:
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
             tuple(freeze(walk) for walk in state.shifts),
+            state.joint.end(),
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -143,18 +169,30 @@ class Sweep:
         if self.untouched is not None:
             theta, state, use = self._untouched(theta, state, rng, tuning=tuning)
             uses.append(use)
+        shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
             moved = move_levels(self.posterior, factor, theta, _size(rng), rng)
-            theta = moved.point
-            done = [moved]
-            if factor > 0:
-                moved, state = self._shifted(factor, theta, state, rng, tuning=tuning)
+            theta, done = moved.point, [moved]
+            if factor in shifts:
+                moved, shifts[factor] = self._shifted(
+                    factor, theta, shifts[factor], rng, tuning=tuning
+                )
                 theta = moved.point
                 done.append(moved)
             uses.append(BlockUse.of(done))
+        state = state._replace(shifts=tuple(shifts.values()))
         if self.posterior.common is not None:
-            theta, use = self._common(theta, rng)
-            uses.append(use)
+            moved = move_common(self.posterior, theta, _size(rng), rng)
+            theta = moved.point
+            uses.append(BlockUse.of([moved]))
+        if self.joint is not None:
+            size = _size(rng) * state.joint.scale
+            moved = move_jointly(self.posterior, self.joint, theta, size, rng)
+            theta = moved.point
+            if tuning:
+                joint = state.joint.step(moved.accepted > 0.0, _TARGET)
+                state = state._replace(joint=joint)
+            uses.append(BlockUse.of([moved]))
         return theta, state, dict(zip(self.blocks, uses, strict=True))
 
     def _untouched(
@@ -168,40 +206,16 @@ class Sweep:
         assert self.untouched is not None and state.alone is not None
         moved, alone = self.untouched.move(theta, state.alone, rng, tuning=tuning)
         theta, done, along = moved.point, [moved], list(state.along)
-        for factor in range(len(along)):
-            for _ in range(1 + self.untouched.entries.size // _ENTRIES_OF_A_WALK):
-                moved, walk = self._walked(factor, theta, along[factor], rng, tuning=tuning)
-                theta, along[factor] = moved.point, walk
+        for number, factor in enumerate(self._with_hyperparameters()):
+            for n_steps in _walk_lengths(theta.size):
+                moved, along[number] = self._walked(
+                    factor, n_steps, theta, along[number], rng, tuning=tuning
+                )
+                theta = moved.point
                 done.append(moved)
         return theta, state._replace(alone=alone, along=tuple(along)), BlockUse.of(done)
 
     def _shifted(
-        self,
-        factor: int,
-        theta: NDArray[np.float64],
-        state: SweepState,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> tuple[Moved, SweepState]:
-        """All levels of a factor by the same amount, with the levels of the first one along.
-
-        Rows that read one level of each depend on their sum, so that one mean level can rise and
-        the other fall, which moves of single levels do slowly.
-        """
-        its, walk = self.posterior, state.shifts[factor - 1]
-        entries = its.factors[factor].entries
-        before = theta[entries].mean(axis=0)
-        there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        values = theta[entries] + (there - before)
-        moved = move_with_levels(its, 0, theta, entries, values, log_ratio, rng)
-        if tuning:
-            after = moved.point[entries].mean(axis=0)
-            walk = self.walk.tune(walk, Outcome(before, after, moved.accepted > 0, moved.n_rows))
-        shifts = (*state.shifts[: factor - 1], walk, *state.shifts[factor:])
-        return moved, state._replace(shifts=shifts)
-
-    def _walked(
         self,
         factor: int,
         theta: NDArray[np.float64],
@@ -210,32 +224,50 @@ class Sweep:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        """One random walk of the untouched entries, with the levels of a factor along."""
-        its, entries = self.posterior, self.posterior.untouched
-        before = theta[entries]
+        """All levels of a factor by the same amount, with the levels of the first one along.
+
+        Rows that read one level of each depend on their sum, so that one mean level can rise and
+        the other fall, which moves of single levels do slowly.
+        """
+        its = self.posterior
+        entries = its.factors[factor].entries
+        before = theta[entries].mean(axis=0)
         there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        moved = move_with_levels(its, factor, theta, entries, there, log_ratio, rng)
+        along = AlongWithLevels(its, 0, theta, entries)
+        along.move(theta[entries] + (there - before), log_ratio, rng)
+        moved = along.decide(rng)
         if tuning:
-            outcome = Outcome(before, moved.point[entries], moved.accepted > 0.0, moved.n_rows)
-            walk = self.walk.tune(walk, outcome)
+            after = moved.point[entries].mean(axis=0)
+            walk = self.walk.tune(walk, Outcome(before, after, moved.accepted > 0, moved.n_rows))
         return moved, walk
 
-    def _common(
-        self, theta: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], BlockUse]:
-        """Common entries given the levels, and with the levels of one factor along."""
-        its, common = self.posterior, self.posterior.common
-        assert common is not None
-        first = move_common(its, theta, _size(rng), rng)
-        theta = first.point
-        own = common.entries
-        mean = its.anchor[own] + common.marginal_mean
-        z = common.marginal_inverse_root @ (theta[own] - mean)
-        there, log_ratio = crank_nicolson(z, _size(rng), rng)
-        factor, values = int(rng.integers(len(its.factors))), mean + common.marginal_root @ there
-        second = move_with_levels(its, factor, theta, own, values, float(log_ratio), rng)
-        return second.point, BlockUse.of([first, second])
+    def _walked(
+        self,
+        factor: int,
+        n_steps: int,
+        theta: NDArray[np.float64],
+        walk: RandomWalkState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, RandomWalkState]:
+        """A random walk of the hyperparameters of a factor, with its levels along."""
+        entries = self.posterior.factors[factor].prior.hyperparameters
+        along = AlongWithLevels(self.posterior, factor, theta, entries)
+        for _ in range(n_steps):
+            before = along.theta[entries]
+            there, log_ratio, walk = self.walk.propose(walk, before, rng)
+            accepted = along.move(there, log_ratio, rng)
+            if tuning:
+                outcome = Outcome(before, along.theta[entries], accepted, 0)
+                walk = self.walk.tune(walk, outcome)
+        return along.decide(rng), walk
 
 
 def _size(rng: np.random.Generator) -> float:
     return _SMALL if rng.random() < _SHARE else _USUAL
+
+
+def _walk_lengths(n_entries: int) -> tuple[int, int]:
+    """Of random walks with levels along: one step, then many with one decision on rows."""
+    return 1, min(max(_ENTRIES_MOVED // n_entries, _FEWEST_STEPS), _MOST_STEPS)

@@ -34,6 +34,11 @@ class GaussianApproximation:
         covariance = covariance_estimate(points, full=True)
         return None if covariance is None else cls(points.mean(axis=0), root_of(covariance))
 
+    def marginal(self, entries: NDArray[np.bool_]) -> "GaussianApproximation":
+        """Distribution of some of the entries, which a mask of shape (d,) picks."""
+        own = self.root[entries]
+        return GaussianApproximation(self.mean[entries], root_of(own @ own.T))
+
     @cached_property
     def inverse_root(self) -> NDArray[np.float64]:
         """Inverse of `root`."""

@@ -6,6 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
+from pymc_austerity.levels.moves import AlongWithLevels
 from pymc_austerity.setup.levels import NoGroupsError, build_grouped, centered_problem, spans
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
@@ -124,9 +125,27 @@ def test_the_anchor_is_a_mode_of_what_rows_read(case):
     problem, target = case
     its = target.sweep.posterior
     slope = its.expansion.gradient + problem.exact_derivatives.gradient(its.anchor)[1]
-    touched = np.setdiff1d(np.arange(its.anchor.size), its.untouched)
+    touched = touched_by_rows(its)
     sds = 1.0 / np.sqrt(-its.expansion.hessian.diagonal()[touched] + 1e-9)
     assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
+
+
+def touched_by_rows(its):
+    levels = [levels.entries.ravel() for levels in its.factors]
+    return np.sort(np.concatenate([*levels, *([its.common.entries] if its.common else [])]))
+
+
+def precision_and_slope(problem, its, point):
+    """Of the normal approximation: rows are expanded at the anchor, the prior at a point."""
+    step, slope = 1e-4, problem.exact_derivatives.gradient
+    prior = np.stack(
+        [
+            (slope(point + step * e)[1] - slope(point - step * e)[1]) / (2 * step)
+            for e in np.eye(point.size)
+        ]
+    )
+    precision = -(its.expansion.hessian.toarray() + prior)
+    return precision, its.expansion.slope(point) + slope(point)[1]
 
 
 def test_levels_have_terms_and_derivatives_of_their_own(case):
@@ -190,28 +209,86 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
 
 
 @pytest.mark.parametrize("name", ["logistic", "slopes"])
-def test_common_entries_are_approximated_with_and_without_the_levels(name):
+def test_common_entries_are_approximated_given_the_levels(name):
     problem, target = built(name)
     its = target.sweep.posterior
     own = its.common.entries
-    touched = np.setdiff1d(np.arange(its.anchor.size), its.untouched)
-    step, slope = 1e-4, problem.exact_derivatives.gradient
-    prior = np.stack(
-        [
-            (slope(its.anchor + step * e)[1] - slope(its.anchor - step * e)[1]) / (2 * step)
-            for e in np.eye(its.anchor.size)
-        ]
-    )
-    precision = -(its.expansion.hessian.toarray() + prior)
+    precision, _ = precision_and_slope(problem, its, its.anchor)
     given = np.linalg.inv(precision[np.ix_(own, own)])
-    marginal = np.linalg.inv(precision[np.ix_(touched, touched)])
-    place = np.searchsorted(touched, own)
     np.testing.assert_allclose(its.common.root @ its.common.root.T, given, rtol=1e-5)
-    root = its.common.marginal_root
-    np.testing.assert_allclose(root @ root.T, marginal[np.ix_(place, place)], rtol=1e-5)
     np.testing.assert_allclose(
         its.common.inverse_root @ its.common.root, np.eye(own.size), atol=1e-9
     )
+
+
+def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_factor(case):
+    problem, target = case
+    its, joint = target.sweep.posterior, target.sweep.joint
+    touched, theta = touched_by_rows(its), near(target)
+    at_anchor = theta.copy()
+    at_anchor[touched] = its.anchor[touched]
+    precision, slope = precision_and_slope(problem, its, at_anchor)
+    covariance = np.linalg.inv(precision[np.ix_(touched, touched)])
+    place = np.searchsorted(touched, joint.entries)
+    first = its.factors[0].entries
+    assert sorted([*first.ravel(), *joint.entries]) == list(touched)
+    found = joint.normal(its, theta)
+    root = found.inverse_root[0]
+    np.testing.assert_allclose(root.T @ root, covariance[np.ix_(place, place)], rtol=1e-4)
+    mean = covariance @ slope[touched]
+    np.testing.assert_allclose(found.mean[0], mean[place], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["crossed", "slopes"])
+def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(name):
+    """Rows are expanded and the prior is normal, so that the ratio does not depend on levels."""
+    problem, target = built(name)
+    its = target.sweep.posterior
+    levels, entries = its.factors[0], its.factors[0].prior.hyperparameters
+    here = near(target)
+    there = here[entries] + 0.1 * RNG.normal(size=entries.size)
+
+    def log_marginal(values):
+        point = here.copy()
+        point[entries], point[levels.entries] = values, levels.anchor
+        precision, slope = precision_and_slope(problem, its, point)
+        own = levels.entries.ravel()
+        precision, slope = precision[np.ix_(own, own)], slope[own]
+        log_det = np.linalg.slogdet(precision)[1]
+        at_mode = 0.5 * slope @ np.linalg.solve(precision, slope) - 0.5 * log_det
+        return at_mode + float(its.exact_part(point, its.anchor))
+
+    expected = log_marginal(there) - log_marginal(here[entries])
+    for log_ratio, accepts in ((1e-3 - expected, True), (-1e-3 - expected, False)):
+        along = AlongWithLevels(its, 0, here, entries)
+        assert along.move(there, log_ratio, _AtThreshold()) is accepts
+    assert along.decide(RNG) == (here, 0.0, 0)
+
+
+class _AtThreshold:
+    def standard_exponential(self):
+        return 0.0
+
+
+def test_many_moves_with_levels_along_read_rows_once():
+    _, target = built("logistic")
+    its = target.sweep.posterior
+    levels = its.factors[0]
+    entries = levels.prior.hyperparameters
+    along = AlongWithLevels(its, 0, its.anchor, entries)
+    moved = [
+        along.move(along.theta[entries] + 0.01 * RNG.normal(size=entries.size), 0.0, RNG)
+        for _ in range(10)
+    ]
+    assert any(moved)
+    end = along.theta
+    _, before = its.level_normals(0, its.anchor)
+    _, after = its.level_normals(0, end)
+    np.testing.assert_allclose(
+        after.standard(end[levels.entries] - levels.anchor), before.standard(0.0), atol=1e-9
+    )
+    result = along.decide(RNG)
+    assert result.point is (end if result.accepted else its.anchor)
 
 
 def test_rows_without_cheap_bounds_are_all_read(monkeypatch):

@@ -34,7 +34,7 @@ STATISTICS_OF_ONE = {
     | {
         f"{what}_{block}"
         for what in ("accepted", "n_rows")
-        for block in ("untouched", "a", "common")
+        for block in ("untouched", "a", "common", "joint")
     },
     AusterityGibbs: set(),
 }

@@ -38,7 +38,7 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.coordinates import Coordinates
-from pymc_austerity.setup.levels.normals import common_normal, untouched_entries
+from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.spans import (
     RADII,
@@ -147,9 +147,9 @@ def build_grouped(
         factors,
         reach,
         common,
-        blocks.untouched,
     )
-    sweep = Sweep(posterior, untouched_entries(parts, anchor, exact_part))
+    untouched = untouched_entries(parts, anchor, exact_part)
+    sweep = Sweep(posterior, untouched, joint_block(parts, anchor))
     order = parts.rows.order
     numbers = SharedRows([order], np.arange(order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
@@ -260,7 +260,13 @@ def _factors(
                 level_blocks(anchor.hessian, factor.entries),
                 _with_others(anchor.hessian, factor.entries),
                 anchor.gradient[factor.entries],
-                Prior(terms.terms, terms.derivatives, terms.given, terms.is_quadratic),
+                Prior(
+                    terms.terms,
+                    terms.derivatives,
+                    terms.given,
+                    np.intersect1d(terms.given, parts.blocks.untouched),
+                    terms.is_quadratic,
+                ),
                 rows,
             )
         )

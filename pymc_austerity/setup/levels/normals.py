@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from pymc_austerity.levels import CommonNormal, KeptAtAnchor, UntouchedEntries
+from pymc_austerity.levels import CommonNormal, JointBlock, KeptAtAnchor, UntouchedEntries
 from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.exact_gradient import exact_gradient
@@ -18,18 +18,19 @@ from pymc_austerity.setup.levels.anchor import (
     drawn_levels,
     level_noise,
     level_normals,
-    solved,
 )
 from pymc_austerity.setup.levels.parts import Parts
 
-__all__ = ["common_normal", "untouched_entries"]
+__all__ = ["common_normal", "joint_block", "untouched_entries"]
 
 _PAIRS = 2
 """Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
+_MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
+"""Entries that are moved together, and numbers that are stored for them with levels."""
 
 
 def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
-    """Of the common entries given the levels, and without knowing them; None if there are none.
+    """Of the common entries given the levels; None if there are none.
 
     Raises
     ------
@@ -41,26 +42,35 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
         return None
     precision = sparse.csr_array(-(anchor.hessian + anchor.exact_hessian))
     given = precision[own][:, own].toarray()
-    entries = parts.touched[: -own.size]
-    between = precision[entries][:, own].toarray()
-    of_levels = sparse.csc_array(precision[entries][:, entries])
-    marginal = given - between.T @ solved(of_levels, between)
     try:
         root, inverse_root = _roots(given)
-        marginal_root, marginal_inverse_root = _roots(marginal)
     except LinAlgError:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
-    shift = _shift(parts, anchor)
-    return CommonNormal(
-        own,
-        root,
-        inverse_root,
-        shift,
-        KeptAtAnchor(parts.common_exact.gradient, parts.common_exact.given, own, anchor.point),
-        marginal_root @ (marginal_root.T @ shift),
-        marginal_root,
-        marginal_inverse_root,
-    )
+    exact = parts.common_exact
+    gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
+    return CommonNormal(own, root, inverse_root, _shift(parts, anchor), gradient)
+
+
+def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
+    """Common entries, and levels of small factors, to be moved together; None without any."""
+    common, first = parts.blocks.common, parts.factors[0].entries
+    chosen, n_entries = [], common.size
+    for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
+        n_entries += factor.entries.size
+        if number and n_entries <= _MOST_AT_ONCE and first.size * n_entries <= _MOST_NUMBERS:
+            chosen.append(number)
+    entries = np.concatenate([common, *(parts.factors[k].entries.ravel() for k in chosen)])
+    if not entries.size:
+        return None
+    places = np.empty(anchor.point.size, dtype=np.int64)
+    places[entries] = np.arange(entries.size)
+    precision = -anchor.hessian[entries][:, entries].toarray()
+    own = places[common]
+    exact = anchor.exact_hessian
+    precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
+    between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
+    factors = [(k, places[parts.factors[k].entries]) for k in chosen]
+    return JointBlock(entries, precision, between.reshape(*first.shape, -1), own, factors)
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,91 @@
+"""Common entries and levels of smaller factors, moved at once, with the largest factor along."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.moves import AlongWithLevels, Moved, crank_nicolson
+from pymc_austerity.levels.normals import LevelNormals, normals_of
+from pymc_austerity.levels.posterior import GroupedPosterior
+
+__all__ = ["JointBlock", "move_jointly"]
+
+
+@dataclass(frozen=True, eq=False)
+class JointBlock:
+    """What is fixed of the normal approximation of some blocks together.
+
+    Levels of crossed factors and common entries depend on each other: where every row reads one of
+    each, one can rise and the other fall. Moves of one block at a time follow that slowly.
+
+    Attributes
+    ----------
+    entries : int array, shape (s,)
+        Common entries, if any, and levels of factors but the first.
+    precision : float array, shape (s, s)
+        Of the rows, and of the exact part of the common entries.
+    between : float array, shape (G, q, s)
+        The same with the levels of the first factor.
+    common : int array, shape (p,)
+        Which of `entries` are common.
+    factors : sequence of (int, int array of shape (G, q))
+        Numbers of the factors, and which of `entries` are their levels.
+    """
+
+    entries: NDArray[np.int64]
+    precision: NDArray[np.float64]
+    between: NDArray[np.float64]
+    common: NDArray[np.int64]
+    factors: Sequence[tuple[int, NDArray[np.int64]]]
+
+    def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
+        """Of the entries less their anchor, given all others but the levels of the first factor.
+
+        Those are integrated out.
+        """
+        first, anchor = posterior.factors[0], posterior.anchor
+        at_anchor = theta.copy()
+        at_anchor[self.entries] = anchor[self.entries]
+        at_anchor[first.entries] = first.anchor
+        slope = posterior.expansion.slope(at_anchor)[self.entries]
+        precision = self.precision.copy()
+        for number, own in self.factors:
+            gradients, curvatures = posterior.factors[number].prior_derivatives(at_anchor)
+            slope[own] += gradients
+            precision[own[:, :, None], own[:, None, :]] -= curvatures
+        if posterior.common is not None:
+            slope[self.common] += posterior.common.prior_gradient(at_anchor)
+        _, levels = posterior.level_normals(0, at_anchor)
+        flat = (-1, self.entries.size)
+        half = np.matmul(levels.inverse_root, self.between).reshape(flat)
+        precision -= half.T @ half
+        slope -= levels.mean.ravel() @ self.between.reshape(flat)
+        return normals_of(precision[None], slope[None])
+
+
+def move_jointly(
+    posterior: GroupedPosterior,
+    block: JointBlock,
+    theta: NDArray[np.float64],
+    b: float,
+    rng: np.random.Generator,
+) -> Moved:
+    r"""Move common entries and levels of smaller factors at once, the largest factor along.
+
+    Parameters
+    ----------
+    posterior : GroupedPosterior
+    block : JointBlock
+    theta : float array, shape (d,)
+    b : float
+        Size of the move, in (0, 1], in coordinates in which the normal approximation is standard.
+    rng : numpy.random.Generator
+    """
+    normal, anchor = block.normal(posterior, theta), posterior.anchor[block.entries]
+    z = normal.standard((theta[block.entries] - anchor)[None])
+    there, log_ratio = crank_nicolson(z, b, rng)
+    along = AlongWithLevels(posterior, 0, theta, block.entries)
+    along.move(anchor + normal.values(there)[0], float(log_ratio[0]), rng)
+    return along.decide(rng)
