@@ -25,7 +25,7 @@ __all__ = ["UntouchedEntries", "UntouchedState"]
 
 UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
 
-_MOST_BY_RANDOM_WALK = 4
+_MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk do."""
 _STEPS, _TRAJECTORIES = 4, 2
 """Of a random walk, and of Hamiltonian Monte Carlo, at every sweep."""

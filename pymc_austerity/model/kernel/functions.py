@@ -1,18 +1,28 @@
-"""Special functions of one number in compiled code, where Python's `math` has none.
+"""Functions of numbers in compiled code, where Python's `math` has none.
 
-They are stable over the whole range of double precision, and pass NaN on.
+The special ones are stable over the whole range of double precision, and pass NaN on.
 """
 
 import math
 
 from numba import njit
 
-__all__ = ["erfcx", "log1mexp"]
+__all__ = ["choose", "erfcx", "log1mexp"]
 
 _LOG_2 = math.log(2.0)
 _SQRT_PI = math.sqrt(math.pi)
 _FAR = 10.0
 _TERMS = 14
+
+
+@njit(error_model="numpy")
+def choose(condition: bool, yes: float, no: float) -> float:
+    """One of two numbers.
+
+    A conditional expression in its place gives its function two more blocks of code, and the time
+    to compile that grows with their square.
+    """
+    return yes if condition else no
 
 
 @njit(error_model="numpy")

@@ -69,7 +69,7 @@ OPERATIONS: dict[str, Operation] = (
         Ceil="math.ceil({0})",
         Identity="{0}",
         Second="{1}",
-        Switch="({1} if {0} else {2})",
+        Switch="choose({0}, {1}, {2})",
         LT="{0} < {1}",
         GT="{0} > {1}",
         LE="{0} <= {1}",
