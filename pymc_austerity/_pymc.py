@@ -144,8 +144,8 @@ OrderComparison = (LT, LE, GT, GE)
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")
 
 
-ASKS_FOR_SHAPES = "local_adv_sub1_adv_inc_sub1"
-"""A rewrite that logs an error in graphs by themselves, which do not know their shapes."""
+UNSUITABLE = ("local_adv_sub1_adv_inc_sub1", "local_zero_div")
+"""Rewrites that log an error, or never end, in graphs that do not know their shapes."""
 
 
 def stabilized(graph: Variable) -> Variable:
@@ -155,7 +155,7 @@ def stabilized(graph: Variable) -> Variable:
     that knows it: its derivative is then NaN for large x.
     """
     stable = rewrite_graph(graph, include=("stabilize",))
-    return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=(ASKS_FOR_SHAPES,))
+    return rewrite_graph(stable, include=("canonicalize", "stabilize"), exclude=UNSUITABLE)
 
 
 def inner_outputs(op: Any, replacements: Mapping[Variable, Variable]) -> list[Variable]:

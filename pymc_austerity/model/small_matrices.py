@@ -67,9 +67,14 @@ def inverse_of_lower(matrix: Variable, size: int) -> Variable:
     array([[ 0.5  ,  0.   ],
            [-0.125,  0.25 ]])
     """
-    columns = [[pt.constant(float(k == j)) for k in range(size)] for j in range(size)]
-    entries = _entries(matrix, size)
-    return pt.stack([pt.stack(_forward(entries, column)) for column in columns], axis=1)
+    a, zero = _entries(matrix, size), pt.zeros_like(matrix[..., 0, 0])
+    columns = []
+    for j in range(size):
+        column = [zero] * j + [1.0 / a[j][j]]
+        for i in range(j + 1, size):
+            column.append(-sum(a[i][k] * column[k] for k in range(j, i)) / a[i][i])
+        columns.append(pt.stack(column))
+    return pt.stack(columns, axis=1)
 
 
 def _known_root(matrix: Variable, known: Known, *, lower: bool) -> Variable | None:

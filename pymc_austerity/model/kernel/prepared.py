@@ -1,7 +1,7 @@
 """The function above the predictors, rewritten for evaluation."""
 
 from pymc_austerity._pymc import (
-    ASKS_FOR_SHAPES,
+    UNSUITABLE,
     CheckParameterValue,
     Variable,
     clone_replace,
@@ -29,7 +29,7 @@ def prepared(function: Variable, check_bounds: bool = True) -> Variable:
     return rewrite_graph(
         stabilized(graph),
         include=("canonicalize", "stabilize", "specialize"),
-        exclude=("local_pow_to_nested_squaring", ASKS_FOR_SHAPES),
+        exclude=("local_pow_to_nested_squaring", *UNSUITABLE),
     )
 
 
