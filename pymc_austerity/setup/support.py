@@ -50,8 +50,8 @@ def refuse_local(problem: Problem) -> None:
     others = [rv.name for rv in model.free_RVs if rv.name not in names]
     raise SettingError(
         f"{', '.join(map(repr, names))} has one entry per row, so that a step on it cannot be made "
-        f"cheap by reading fewer rows: leave it to another step method with "
-        f"AusterityMH(vars={others!r})."
+        "cheap by reading fewer rows: sample the model with NUTS, or leave it to another step "
+        f"method with AusterityMH(vars={others!r})."
     )
 
 

@@ -35,6 +35,7 @@ def model_of(form, group, y):
     scope="module",
     params=[
         ("centered", 1, 40),
+        ("centered", 1, 8),
         ("centered", 3, 40),
         ("not centered", 3, 40),
         ("not centered", 100, 40),
@@ -83,3 +84,9 @@ def test_is_what_non_centered_groups_get(n_groups):
         assert isinstance(AusterityMH(), GroupedMH)
     with model_of("centered", group, y):
         assert not isinstance(AusterityMH(), GroupedMH)
+
+
+def test_is_what_groups_of_one_row_get():
+    group, y = data(1, 8)
+    with model_of("centered", group, y):
+        assert isinstance(AusterityMH(), GroupedMH)

@@ -56,7 +56,7 @@ __all__ = ["FEWEST_PRODUCTS", "GroupedTarget", "NoGroupsError", "build_grouped"]
 _FEWEST_LEVELS = 30
 """Of the largest factor: with fewer there is little to win."""
 FEWEST_PRODUCTS = 3
-"""The same for levels in the non-centered form, which moves of everything at once do not suit."""
+"""The same where moves of everything at once do not suit: not centered, or one row each."""
 _FEWEST_ENTRIES = 200
 """Of all levels: with fewer, moves of everything at once take less time."""
 _MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
@@ -169,17 +169,23 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
     if blocks is None or not blocks.factors:
         raise NoGroupsError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
-    fewest = FEWEST_PRODUCTS if coordinates.names else _FEWEST_LEVELS
+    few_suffice = coordinates.names or _has_one_row_each(problem)
+    fewest = FEWEST_PRODUCTS if few_suffice else _FEWEST_LEVELS
     if len(factors[0].entries) < fewest:
         raise NoGroupsError(f"no factor has {fewest} levels")
     return replace(blocks, factors=tuple(factors))
+
+
+def _has_one_row_each(problem: Problem) -> bool:
+    """Whether some levels have one row each, which other moves are not for."""
+    return bool(problem.likelihood.local_variables)
 
 
 def _refuse_where_others_are_better(
     problem: Problem, blocks: Blocks, coordinates: Coordinates
 ) -> None:
     largest = blocks.factors[0].entries
-    if problem.start.size > _MOST_AT_ONCE:
+    if problem.start.size > _MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
     is_centered = not coordinates.names  # moves of everything at once do not suit other forms
