@@ -12,6 +12,9 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 
 __all__ = ["JointBlock", "move_jointly"]
 
+_MOST_WORK = 1e8
+"""Multiplications in a sweep, on average."""
+
 
 @dataclass(frozen=True, eq=False)
 class JointBlock:
@@ -25,9 +28,11 @@ class JointBlock:
     entries : int array, shape (s,)
         Common entries, if any, and levels of factors but the first.
     precision : float array, shape (s, s)
-        Of the rows, and of the exact part of the common entries.
+        Of the rows, and of the exact part of the common entries at the anchor.
     between : float array, shape (G, q, s)
-        The same with the levels of the first factor.
+        Precision between the levels of the first factor and the entries.
+    shift : float array, shape (s,)
+        What the uncertainty of these levels adds to the gradient of the rows, on average.
     common : int array, shape (p,)
         Which of `entries` are common.
     factors : sequence of (int, int array of shape (G, q))
@@ -37,8 +42,15 @@ class JointBlock:
     entries: NDArray[np.int64]
     precision: NDArray[np.float64]
     between: NDArray[np.float64]
+    shift: NDArray[np.float64]
     common: NDArray[np.int64]
     factors: Sequence[tuple[int, NDArray[np.int64]]]
+
+    @property
+    def share(self) -> float:
+        """Share of the sweeps that make this move: it takes long where there are many entries."""
+        work = self.between.size * self.entries.size + self.entries.size**3
+        return min(1.0, _MOST_WORK / work)
 
     def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
         """Of the entries less their anchor, given all others but the levels of the first factor.
@@ -49,7 +61,7 @@ class JointBlock:
         at_anchor = theta.copy()
         at_anchor[self.entries] = anchor[self.entries]
         at_anchor[first.entries] = first.anchor
-        slope = posterior.expansion.slope(at_anchor)[self.entries]
+        slope = posterior.expansion.slope(at_anchor)[self.entries] + self.shift
         precision = self.precision.copy()
         for number, own in self.factors:
             gradients, curvatures = posterior.factors[number].prior_derivatives(at_anchor)
@@ -87,5 +99,4 @@ def move_jointly(
     z = normal.standard((theta[block.entries] - anchor)[None])
     there, log_ratio = crank_nicolson(z, b, rng)
     along = AlongWithLevels(posterior, 0, theta, block.entries)
-    along.move(anchor + normal.values(there)[0], float(log_ratio[0]), rng)
-    return along.decide(rng)
+    return along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)

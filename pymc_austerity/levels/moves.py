@@ -120,8 +120,9 @@ class AlongWithLevels:
     it hardly moves (a centered parametrization), and where they say little it moves with its prior
     (a non-centered one).
 
-    The expansion of the rows stands for them at every move, so that any number of moves reads none.
-    `decide` then reads rows once, for what the expansion leaves out between the ends.
+    `jump` is one such move, with one decision. `move` decides without reading rows, as if their
+    expansion were exact. After any number of these `decide` reads rows once, for what the expansion
+    leaves out between the ends.
 
     Parameters
     ----------
@@ -158,6 +159,18 @@ class AlongWithLevels:
         self._kept = normals.standard(theta[levels.entries] - levels.anchor)
         self._volume = float(normals.log_volume.sum())
 
+    def jump(
+        self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator
+    ) -> Moved:
+        """One move with its decision; the parameters are those of `move`."""
+        proposed, _, log_ratio = self._proposed(values, log_ratio)
+        if not math.isfinite(log_ratio):
+            return Moved(self.theta, 0.0, 0)
+        weights = self._posterior.row_weights(self._factor, proposed, self.theta, rng)
+        log_ratio += float(weights.log_weight.sum())
+        accept = bool(-rng.standard_exponential() < log_ratio)
+        return Moved(proposed if accept else self.theta, float(accept), weights.n_rows)
+
     def move(self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator) -> bool:
         """Propose values of the entries; return whether they were accepted.
 
@@ -169,6 +182,16 @@ class AlongWithLevels:
             Density of the proposal backwards to that forwards, in nats.
         rng : numpy.random.Generator
         """
+        proposed, volume, log_ratio = self._proposed(values, log_ratio)
+        accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
+        if accept:
+            self.theta, self._volume = proposed, volume
+        return accept
+
+    def _proposed(
+        self, values: NDArray[np.float64], log_ratio: float
+    ) -> tuple[NDArray[np.float64], float, float]:
+        """The point, its volume, and the log-ratio of everything but the residuals of rows."""
         its = self._posterior
         levels = its.factors[self._factor]
         proposed = self.theta.copy()
@@ -179,10 +202,7 @@ class AlongWithLevels:
         log_ratio += volume - self._volume
         log_ratio += float(its.exact_part(proposed, self.theta))
         log_ratio += its.expansion.difference(proposed, self.theta)
-        accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
-        if accept:
-            self.theta, self._volume = proposed, volume
-        return accept
+        return proposed, volume, log_ratio
 
     def decide(self, rng: np.random.Generator) -> Moved:
         """Keep all that was accepted, or go back to where it began."""

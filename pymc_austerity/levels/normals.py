@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 __all__ = ["LevelNormals", "normals_of"]
 
-_FLOOR = 1e-10
-"""Least eigenvalue of a precision."""
+_FLOOR, _SMALLEST = 1e-10, 1e-12
+"""Least eigenvalue of a precision, and as a share of its largest one."""
 
 
 class LevelNormals(NamedTuple):
@@ -76,8 +76,11 @@ def _roots(precision: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.linalg.cholesky(precision), dtype=np.float64)
     except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(precision)
-        raised = vectors * np.maximum(np.abs(values), _FLOOR)[:, None, :]
-        return np.asarray(np.linalg.cholesky(raised @ vectors.swapaxes(1, 2)), dtype=np.float64)
+        sizes = np.abs(values)
+        least = np.maximum(_SMALLEST * sizes.max(axis=1, keepdims=True), _FLOOR)
+        raised = vectors * np.maximum(sizes, least)[:, None, :]
+        symmetric = raised @ vectors.swapaxes(1, 2)
+        return np.asarray(np.linalg.cholesky(symmetric), dtype=np.float64)
 
 
 def _times(matrices: NDArray[np.float64], vectors: NDArray[np.float64]) -> NDArray[np.float64]:

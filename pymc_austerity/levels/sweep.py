@@ -1,6 +1,8 @@
 """A sweep: every block of a model with groups moves."""
 
+import math
 from dataclasses import dataclass, field
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -20,13 +22,13 @@ from pymc_austerity.proposals.adaptation import ScaleSearch
 
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
-_FEWEST_STEPS, _MOST_STEPS, _ENTRIES_MOVED = 2, 20, 5_000
-"""Steps of a random walk with levels along, and entries of the model times steps."""
+_MOST_STEPS, _ENTRIES_MOVED = 20, 5_000
+"""Steps of a random walk with levels along, and entries that all walks of a sweep may move."""
 _USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
 _TARGET = 0.4
-"""Acceptance that the size of joint moves is tuned to, where it is not higher at full size."""
+"""Acceptance to which sizes of joint moves, and lengths of walks, are reduced."""
 
 
 class SweepState(NamedTuple):
@@ -38,14 +40,17 @@ class SweepState(NamedTuple):
         Given the levels; None where there are no such entries.
     along : tuple of RandomWalkState
         Of the hyperparameters of each factor that has some, with its levels along.
+    lengths : tuple of ScaleSearch
+        Steps of such a walk for which there is one decision.
     shifts : tuple of RandomWalkState
         Of the mean level of each large factor but the first, with the levels of the first along.
     joint : ScaleSearch
-        Largest size of joint moves.
+        Size of joint moves.
     """
 
     alone: UntouchedState | None
     along: tuple[RandomWalkState, ...]
+    lengths: tuple[ScaleSearch, ...]
     shifts: tuple[RandomWalkState, ...]
     joint: ScaleSearch
 
@@ -82,7 +87,7 @@ class Sweep:
     untouched : UntouchedEntries or None
         Entries that no row reads.
     joint : JointBlock or None
-        What moves with the levels of the first factor along, besides.
+        Common entries and levels of smaller factors, which move at once.
     walk : RandomWalkProposal
         Moves that take levels along.
     """
@@ -95,13 +100,15 @@ class Sweep:
     @property
     def blocks(self) -> tuple[str, ...]:
         """Names of the blocks, as they are counted."""
-        factors = tuple(
-            levels.names.strip("[]").replace(", ", "_") for levels in self.posterior.factors
-        )
-        untouched = ("untouched",) if self.untouched is not None else ()
-        common = ("common",) if self.posterior.common is not None else ()
-        joint = ("joint",) if self.joint is not None else ()
-        return (*untouched, *factors, *common, *joint)
+        names = ["untouched"] if self.untouched is not None else []
+        last = ["common"] if self.posterior.common is not None else []
+        last += ["joint"] if self.joint is not None else []
+        for levels in self.posterior.factors:
+            name = levels.names.strip("[]").replace(", ", "_")
+            taken = {"untouched", "common", "joint", *names}
+            others = (f"{name}_{number}" for number in count(2))
+            names.append(next(free for free in chain([name], others) if free not in taken))
+        return (*names, *last)
 
     def init(self) -> SweepState:
         """State of a chain that begins."""
@@ -111,14 +118,17 @@ class Sweep:
         )
         size = ScaleSearch.begin(_USUAL, largest=_USUAL)
         if self.untouched is None:
-            return SweepState(None, (), shifts, size)
+            return SweepState(None, (), (), shifts, size)
         untouched, along = self.untouched, []
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
             own = np.isin(untouched.entries, hyperparameters)
             about = untouched.about.marginal(own)
             along.append(self.walk.init(Layout.continuous(int(own.sum())), about))
-        return SweepState(untouched.init(), tuple(along), shifts, size)
+        entries = self.posterior.anchor.size * len(along)
+        most = min(max(_ENTRIES_MOVED // max(entries, 1), 1), _MOST_STEPS)
+        lengths = (ScaleSearch.begin(most, largest=most),) * len(along)
+        return SweepState(untouched.init(), tuple(along), lengths, shifts, size)
 
     def _shifted_factors(self) -> list[int]:
         """Numbers of the factors, but the first, that are too large to be moved at once."""
@@ -136,6 +146,7 @@ class Sweep:
         return SweepState(
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
+            tuple(length.end() for length in state.lengths),
             tuple(freeze(walk) for walk in state.shifts),
             state.joint.end(),
         )
@@ -185,7 +196,9 @@ class Sweep:
             moved = move_common(self.posterior, theta, _size(rng), rng)
             theta = moved.point
             uses.append(BlockUse.of([moved]))
-        if self.joint is not None:
+        if self.joint is not None and rng.random() >= self.joint.share:
+            uses.append(BlockUse(math.nan, 0))
+        elif self.joint is not None:
             size = _size(rng) * state.joint.scale
             moved = move_jointly(self.posterior, self.joint, theta, size, rng)
             theta = moved.point
@@ -205,15 +218,17 @@ class Sweep:
     ) -> tuple[NDArray[np.float64], SweepState, BlockUse]:
         assert self.untouched is not None and state.alone is not None
         moved, alone = self.untouched.move(theta, state.alone, rng, tuning=tuning)
-        theta, done, along = moved.point, [moved], list(state.along)
+        theta, done = moved.point, [moved]
+        along, lengths = list(state.along), list(state.lengths)
         for number, factor in enumerate(self._with_hyperparameters()):
-            for n_steps in _walk_lengths(theta.size):
-                moved, along[number] = self._walked(
-                    factor, n_steps, theta, along[number], rng, tuning=tuning
-                )
-                theta = moved.point
-                done.append(moved)
-        return theta, state._replace(alone=alone, along=tuple(along)), BlockUse.of(done)
+            moved, along[number] = self._walked(factor, theta, along[number], rng, tuning=tuning)
+            longer, lengths[number] = self._walked_far(
+                factor, moved.point, along[number], lengths[number], rng, tuning=tuning
+            )
+            theta = longer.point
+            done += [moved, longer]
+        state = state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
+        return theta, state, BlockUse.of(done)
 
     def _shifted(
         self,
@@ -234,8 +249,7 @@ class Sweep:
         before = theta[entries].mean(axis=0)
         there, log_ratio, walk = self.walk.propose(walk, before, rng)
         along = AlongWithLevels(its, 0, theta, entries)
-        along.move(theta[entries] + (there - before), log_ratio, rng)
-        moved = along.decide(rng)
+        moved = along.jump(theta[entries] + (there - before), log_ratio, rng)
         if tuning:
             after = moved.point[entries].mean(axis=0)
             walk = self.walk.tune(walk, Outcome(before, after, moved.accepted > 0, moved.n_rows))
@@ -244,30 +258,43 @@ class Sweep:
     def _walked(
         self,
         factor: int,
-        n_steps: int,
         theta: NDArray[np.float64],
         walk: RandomWalkState,
         rng: np.random.Generator,
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        """A random walk of the hyperparameters of a factor, with its levels along."""
+        """One step of the hyperparameters of a factor, with its levels along."""
+        entries = self.posterior.factors[factor].prior.hyperparameters
+        there, log_ratio, walk = self.walk.propose(walk, theta[entries], rng)
+        moved = AlongWithLevels(self.posterior, factor, theta, entries).jump(there, log_ratio, rng)
+        if tuning:
+            accepted = moved.accepted > 0.0
+            outcome = Outcome(theta[entries], moved.point[entries], accepted, moved.n_rows)
+            walk = self.walk.tune(walk, outcome)
+        return moved, walk
+
+    def _walked_far(
+        self,
+        factor: int,
+        theta: NDArray[np.float64],
+        walk: RandomWalkState,
+        length: ScaleSearch,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, ScaleSearch]:
+        """Several steps, as if the expansion of the rows were exact, and one decision."""
         entries = self.posterior.factors[factor].prior.hyperparameters
         along = AlongWithLevels(self.posterior, factor, theta, entries)
-        for _ in range(n_steps):
-            before = along.theta[entries]
-            there, log_ratio, walk = self.walk.propose(walk, before, rng)
-            accepted = along.move(there, log_ratio, rng)
-            if tuning:
-                outcome = Outcome(before, along.theta[entries], accepted, 0)
-                walk = self.walk.tune(walk, outcome)
-        return along.decide(rng), walk
+        for _ in range(max(round(length.scale), 1)):
+            there, log_ratio, walk = self.walk.propose(walk, along.theta[entries], rng)
+            along.move(there, log_ratio, rng)
+        moved = along.decide(rng)
+        if tuning:
+            length = length.step(moved.accepted > 0.0, _TARGET)
+        return moved, length
 
 
 def _size(rng: np.random.Generator) -> float:
     return _SMALL if rng.random() < _SHARE else _USUAL
-
-
-def _walk_lengths(n_entries: int) -> tuple[int, int]:
-    """Of random walks with levels along: one step, then many with one decision on rows."""
-    return 1, min(max(_ENTRIES_MOVED // n_entries, _FEWEST_STEPS), _MOST_STEPS)

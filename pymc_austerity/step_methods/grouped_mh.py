@@ -308,7 +308,7 @@ def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict
     """Statistics of a sweep."""
     used = sum(use.n_rows for use in uses.values())
     return {
-        "accepted": sum(use.accepted for use in uses.values()) / len(uses),
+        "accepted": float(np.nanmean([use.accepted for use in uses.values()])),
         "n_rows_used": used,
         "data_fraction": used / n_rows,
         "n_looks": 1,

@@ -234,9 +234,34 @@ def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_f
     assert sorted([*first.ravel(), *joint.entries]) == list(touched)
     found = joint.normal(its, theta)
     root = found.inverse_root[0]
-    np.testing.assert_allclose(root.T @ root, covariance[np.ix_(place, place)], rtol=1e-4)
-    mean = covariance @ slope[touched]
-    np.testing.assert_allclose(found.mean[0], mean[place], rtol=1e-3, atol=1e-4)
+    marginal = covariance[np.ix_(place, place)]
+    np.testing.assert_allclose(root.T @ root, marginal, rtol=1e-4)
+    mean = (covariance @ slope[touched])[place] + marginal @ joint.shift
+    np.testing.assert_allclose(found.mean[0], mean, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["logistic", "crossed"])
+def test_gradients_of_rows_are_shifted_by_the_uncertainty_of_levels(name):
+    """The mean gradient over many draws of the levels of the first factor, and the expansion."""
+    _, target = built(name)
+    its, joint = target.sweep.posterior, target.sweep.joint
+    levels, step = its.factors[0], 1e-4
+    _, normals = its.level_normals(0, its.anchor)
+    rise = []
+    for _ in range(40):
+        point = its.anchor.copy()
+        noise = normals.inverse_root.swapaxes(1, 2) @ RNG.normal(size=(*levels.anchor.shape, 1))
+        for sign in (1.0, -1.0):
+            point[levels.entries] = levels.anchor + sign * noise[:, :, 0]
+            for entry in joint.entries[:3]:
+                to, back = point.copy(), point.copy()
+                to[entry] += step
+                back[entry] -= step
+                rise.append(its.residuals(to, back, every_row(target)).sum() / (2 * step))
+    rise = np.array(rise).reshape(40, 2, -1).mean(axis=1)
+    error = rise.std(axis=0, ddof=1) * np.sqrt(1.0 / 40 + 1.0 / 2)  # the shift is of two pairs
+    assert (abs(rise.mean(axis=0) - joint.shift[:3]) < 5.0 * error + 1e-6).all()
+    assert abs(rise.mean(axis=0)).max() > 0.0
 
 
 @pytest.mark.parametrize("name", ["crossed", "slopes"])

@@ -48,7 +48,8 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
     exact = parts.common_exact
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
-    return CommonNormal(own, root, inverse_root, _shift(parts, anchor), gradient)
+    shift = _shift(parts, anchor, range(len(parts.factors)))[own]
+    return CommonNormal(own, root, inverse_root, shift, gradient)
 
 
 def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
@@ -56,8 +57,9 @@ def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
     common, first = parts.blocks.common, parts.factors[0].entries
     chosen, n_entries = [], common.size
     for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
-        n_entries += factor.entries.size
-        if number and n_entries <= _MOST_AT_ONCE and first.size * n_entries <= _MOST_NUMBERS:
+        more = n_entries + factor.entries.size
+        if number and more <= _MOST_AT_ONCE and first.size * more <= _MOST_NUMBERS:
+            n_entries = more
             chosen.append(number)
     entries = np.concatenate([common, *(parts.factors[k].entries.ravel() for k in chosen)])
     if not entries.size:
@@ -70,7 +72,9 @@ def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
     precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
     between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
     factors = [(k, places[parts.factors[k].entries]) for k in chosen]
-    return JointBlock(entries, precision, between.reshape(*first.shape, -1), own, factors)
+    shift = _shift(parts, anchor, range(1))[entries]
+    between = between.reshape(*first.shape, -1)
+    return JointBlock(entries, precision, between, shift, own, factors)
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -80,16 +84,19 @@ def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     return np.ascontiguousarray(root), np.ascontiguousarray(upper.T)
 
 
-def _shift(parts: Parts, anchor: LevelAnchor) -> NDArray[np.float64]:
-    """What the uncertainty of the levels adds to the gradient of the common entries."""
-    own, rng = parts.blocks.common, np.random.default_rng(1)
-    normals, total = level_normals(parts, anchor.point, anchor.hessian), np.zeros(own.size)
+def _shift(parts: Parts, anchor: LevelAnchor, factors: range) -> NDArray[np.float64]:
+    """What the uncertainty of the levels of some factors adds to the gradient of the rows."""
+    rng, total = np.random.default_rng(1), np.zeros(anchor.point.size)
+    normals = level_normals(parts, anchor.point, anchor.hessian)
     for _ in range(_PAIRS):
-        noise = level_noise(parts, rng)
+        noise = [
+            xi if k in factors else np.zeros_like(xi)
+            for k, xi in enumerate(level_noise(parts, rng))
+        ]
         for sign in (1.0, -1.0):
             point = drawn_levels(parts, anchor.point, normals, [sign * xi for xi in noise])
             expected = anchor.gradient + anchor.hessian @ (point - anchor.point)
-            total += (parts.row_sums(point).gradient - expected)[own]
+            total += parts.row_sums(point).gradient - expected
     return total / (2 * _PAIRS)
 
 
