@@ -108,15 +108,16 @@ class GroupedMH(SubsamplingStep):
 
     For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
     and a scale of its own. `AusterityMH()` returns this step method where the model has 200 levels
-    or more, 30 with several entries each, or three in the non-centered form, and no settings ask
-    for something else. A step is a sweep:
+    or more, 30 with several entries each, or three in the non-centered form or with one row each,
+    and no settings ask for something else. A step is a sweep:
 
     - entries that no row reads (means and scales of priors) move given the levels, which reads no
       rows, and with the levels moved along, which makes them as independent as if the levels were
       integrated out;
     - all levels of a factor move at once. Given the rest they are independent, so that each has a
       proposal from its normal approximation, the exact prior, and an exact decision by itself;
-    - the entries that all rows read move given the levels, and with the levels of a factor along.
+    - the entries that all rows read move given the levels, and then jointly with the levels of all
+      factors but the largest, whose levels move along.
 
     Decisions are exact. They read a few rows of each level, drawn at rates that bound
     what they can change; all rows of a level where there is no such bound.
