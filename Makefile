@@ -14,20 +14,24 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format typecheck docs bench bench-peers bench-pymhss austerity2014 hostile-models clean
+.PHONY: help demo test test-all coverage wheel-test lint format docs linkcheck bench bench-peers bench-pymhss austerity2014 hostile-models families clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
 	@echo "make test    run the tests; ARGS='-k rows' is passed on to pytest"
 	@echo "make test-all run all of them, on every shape of model (an hour and more)"
-	@echo "make lint    check style and types"
+	@echo "make coverage  run the tests and count the lines that they reach; below 95 % it fails"
+	@echo "make wheel-test  build the package, install it elsewhere and test it there"
+	@echo "make lint    check style, types and spelling"
 	@echo "make format  put the style right"
 	@echo "make docs    build the site into docs/_build/html"
+	@echo "make linkcheck  follow the links of the site that lead elsewhere"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
 	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
 	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
+	@echo "make families  models of many kinds, beside NUTS; goes on where it was stopped"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
 	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."
@@ -37,19 +41,42 @@ demo: $(READY)
 
 # Two workers with all the threads of a linear algebra library get in each other's way. A worker that
 # has nothing left takes tests from the other: those of a folder are given to one, long or short.
-test test-all: export OMP_NUM_THREADS ?= 1
-test test-all: export OPENBLAS_NUM_THREADS ?= 1
-test test-all: export MPLBACKEND ?= agg
+test test-all coverage wheel-test: export OMP_NUM_THREADS ?= 1
+test test-all coverage wheel-test: export OPENBLAS_NUM_THREADS ?= 1
+test test-all coverage wheel-test: export MPLBACKEND ?= agg
 test: $(READY)
 	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
 
 test-all: $(READY)
 	$(RUN) -m pytest -n 2 --dist worksteal -m "exhaustive or not exhaustive" $(ARGS)
 
+# pytest imports the package, for its warnings, before a plugin could count lines.
+coverage: $(READY)
+	$(RUN) -m coverage erase
+	$(RUN) -m coverage run -m pytest -n 2 --dist worksteal $(ARGS)
+	$(RUN) -m coverage combine --quiet
+	$(RUN) -m coverage report
+
+# The tests run in the unpacked source distribution, beside which the package lies installed only.
+# They are those of parts that compile little: whether the wheel is whole does not take all of them.
+WHEEL_VENV := $(CURDIR)/.venv-wheel-$(VERSION)
+WHEEL_TESTS ?= tests/test_project.py tests/rows tests/deciding tests/plots tests/step_methods/test_contract.py
+wheel-test: $(READY)
+	@rm -rf dist $(WHEEL_VENV)
+	$(INSTALL) build
+	$(RUN) -m build --outdir dist
+	@echo "Installing the wheel into $(WHEEL_VENV) ..."
+	@$(PYTHON) -m venv $(WHEEL_VENV)
+	@$(WHEEL_VENV)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--constraint constraints.txt "$$(echo dist/*.whl)[test]"
+	@cd $$(mktemp -d) && tar -xzf $(CURDIR)/dist/*.tar.gz --strip-components=1 && \
+		rm -r pymc_austerity && $(WHEEL_VENV)/bin/python -m pytest $(WHEEL_TESTS) $(ARGS)
+
 lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+	$(RUN) -m codespell_lib
 
 format: $(READY)
 	$(RUN) -m ruff check --fix .
@@ -58,6 +85,10 @@ format: $(READY)
 docs: $(DOCS_READY)
 	$(RUN) -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
+
+linkcheck: $(DOCS_READY)
+	$(RUN) -m sphinx -q -b linkcheck docs docs/_build/linkcheck
+
 bench: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
 
@@ -72,6 +103,10 @@ austerity2014: $(READY)
 
 hostile-models: $(READY)
 	$(RUN) -m examples.hostile_models $(ARGS)
+
+families: $(PEERS_READY)
+	$(INSTALL) pymc-bart
+	$(RUN) -m examples.families $(ARGS)
 
 clean:
 	rm -rf .venv-* .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api/generated examples/output

@@ -23,6 +23,7 @@ from pymc.distributions.shape_utils import change_dist_size, implicit_size_from_
 from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
+from pymc.model.transform.conditioning import remove_value_transforms
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
 from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
@@ -32,8 +33,8 @@ from pymc.vartypes import continuous_types, discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, get_mode, predefined_modes
 from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.gradient import DisconnectedInputError, NullTypeGradError, grad
-from pytensor.graph.basic import Constant, Variable
+from pytensor.gradient import DisconnectedInputError, NullTypeGradError
+from pytensor.graph.basic import Constant, Variable, equal_computations
 from pytensor.graph.op import Op
 from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import node_rewriter, out2in
@@ -76,6 +77,8 @@ from pytensor.tensor.exceptions import NotScalarConstantError
 from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
+from pytensor.tensor.random.op import RandomVariable
+from pytensor.tensor.random.type import RandomGeneratorType, random_generator_type
 from pytensor.tensor.reshape import JoinDims, SplitDims
 from pytensor.tensor.shape import Reshape, Shape, Shape_i, SpecifyShape
 from pytensor.tensor.sort import ArgSortOp, SortOp
@@ -94,6 +97,24 @@ from pymc_austerity.errors import AusterityWarning
 
 underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError)
 """What PyTensor raises where it has no derivative."""
+
+
+def grad(cost: Variable, wrt: Any, **options: Any) -> Any:
+    """Gradient of a scalar, as ``pytensor.gradient.grad`` has it.
+
+    Raises
+    ------
+    NullTypeGradError
+        An operation has no derivative. PyTensor raises a TypeError if it meets that while it joins
+        derivatives, such as those of a product.
+    """
+    try:
+        return pytensor.gradient.grad(cost, wrt, **options)
+    except TypeError as error:
+        if "NullType" not in str(error):
+            raise
+        raise NullTypeGradError(str(error)) from error
+
 
 PYMC_GENERATION = int(pm.__version__.split(".")[0])
 """5 (with PyTensor 2) or 6 (with PyTensor 3)."""
@@ -304,16 +325,19 @@ def is_relabelling(op: Any) -> bool:
 # ------------------------------------------------------------------ what pm.sample is given
 
 
-def before_sampling(check: Callable[..., None]) -> None:
-    """Look at what ``pm.sample`` was given, before anything begins.
+def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Model], Any]) -> None:
+    """Look at what ``pm.sample`` was given, before anything begins, and complete it.
 
     PyMC assigns step methods to variables first of all; this wraps the function that does.
 
     Parameters
     ----------
     check : callable
-        ``check(model, steps, nuts_sampler, nuts_settings)``: the step methods that the user gave,
-        the name of a sampler other than PyMC's or None, and the settings of NUTS.
+        ``check(model, steps, nuts_sampler, nuts_settings, var_names)``: the step methods that the
+        user gave, the name of a sampler other than PyMC's or None, the settings of NUTS, and the
+        names of the variables to store or None.
+    complete : callable
+        ``complete(step, model)``: the step methods that PyMC goes on with.
     """
     mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
     assign = mcmc.assign_step_methods
@@ -321,12 +345,14 @@ def before_sampling(check: Callable[..., None]) -> None:
     @functools.wraps(assign)
     def assign_step_methods(model: pm.Model, step: Any = None, methods: Any = None) -> Any:
         given = sys._getframe(1).f_locals
+        step = complete(step, model)
         nuts_sampler = given.get("nuts_sampler")
         check(
             model,
             _flat(step),
             None if nuts_sampler == "pymc" else nuts_sampler,
             dict((given.get("kwargs") or {}).get("nuts") or {}),
+            given.get("var_names"),
         )
         return assign(model, step, methods=methods)
 

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "variable_selection": {"errors", "arguments", "_pymc", "proposals"},
     "rows": {"errors", "strata"},
     "model": {"errors", "arguments", "_pymc"},
+    "sources": {"errors", "arguments"},
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
@@ -33,7 +34,7 @@ MAY_IMPORT = {
     "setup": {
         "errors", "arguments", "_pymc", "strata", "sequential", "proposals", "rows", "model",
         "exact", "control_variates", "design", "orthonormal", "variable_selection", "compiled",
-        "levels", "deciding",
+        "levels", "deciding", "sources",
     },
     "step_methods": {
         "errors", "arguments", "_pymc", "_version", "sequential", "proposals", "exact", "model",
@@ -43,6 +44,7 @@ MAY_IMPORT = {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",
         "step_methods",
     },
+    "pointwise": {"errors", "_pymc", "model", "setup"},
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},
 }  # fmt: skip
@@ -50,6 +52,7 @@ MAY_IMPORT = {
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
 KNOW_PYMC = {
     "_pymc", "orthonormal", "variable_selection", "model", "setup", "step_methods", "gibbs",
+    "pointwise",
 }  # fmt: skip
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 

@@ -18,6 +18,7 @@ from packaging.requirements import Requirement
 import pymc_austerity
 
 ROOT = Path(__file__).parents[1]
+PACKAGE = Path(pymc_austerity.__file__).parent
 README = (ROOT / "README.md").read_text()
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -69,7 +70,7 @@ class TestReadme:
             [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=300
         )
         assert run.returncode == 0, run.stderr
-        assert re.search(r"rows read per decision: [\d.]+%", run.stdout)
+        assert re.search(r"rows read per decision: [\d.]+ of 100,000", run.stdout)
 
     @pytest.mark.parametrize("folder", [".", "examples", "results"])
     def test_the_links_lead_somewhere(self, folder):
@@ -130,6 +131,25 @@ class TestDependencies:
             if requirement.name != "pymc-austerity":
                 assert requirement.specifier.contains(pins[requirement.name.lower()])
 
+    def test_before_a_commit_the_same_versions_check_it(self):
+        text = (ROOT / ".pre-commit-config.yaml").read_text()
+        hooks = re.findall(r"repo: \S+/(?:mirrors-)?(\w+?)(?:-pre-commit)?\n +rev: v(\S+)", text)
+        pins = re.findall(r"(\w+)==([\w.]+)", text)
+        constraints = (ROOT / "constraints.txt").read_text()
+        assert {name for name, _ in hooks} == {"codespell", "mypy", "ruff"}
+        for name, pin in hooks + pins:
+            assert re.search(rf"^{name}=={re.escape(pin)}(;|$)", constraints, re.M), name
+
+    def test_those_of_the_conda_package_are_the_same(self):
+        recipe = (ROOT / "conda" / "recipe" / "recipe.yaml").read_text()
+        (listed,) = re.findall(r"^  run:\n((?:    - .*\n)+)", recipe, re.M)
+        (oldest,) = re.findall(r'python_min: "(.*)"', recipe)
+        found = [line.strip(" -") for line in listed.splitlines()]
+        wanted = [f"python >= {oldest}", *PYPROJECT["project"]["dependencies"]]
+        assert PYPROJECT["project"]["requires-python"] == f">= {oldest}"
+        found[0] = found[0].replace("${{ python_min }}", oldest)
+        assert list(map(Requirement, found)) == list(map(Requirement, wanted))
+
     def test_extras_that_the_documents_name_exist(self):
         documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
         named = {
@@ -142,7 +162,7 @@ class TestDependencies:
         assert named <= set(PYPROJECT["project"]["optional-dependencies"])
 
     def test_every_one_of_the_package_is_imported_by_it(self):
-        sources = [path.read_text() for path in (ROOT / "pymc_austerity").rglob("*.py")]
+        sources = [path.read_text() for path in PACKAGE.rglob("*.py")]
         unused = [
             name
             for name in (Requirement(line).name for line in PYPROJECT["project"]["dependencies"])

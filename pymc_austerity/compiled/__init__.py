@@ -14,6 +14,7 @@ from pymc_austerity.compiled.chain import (
 from pymc_austerity.compiled.decision import STATISTICS, CompiledTest, SequentialDecisions
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
+from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import CompiledRows, new_survey
@@ -26,6 +27,7 @@ __all__ = [
     "CompiledTarget",
     "CompiledTest",
     "ExactDecisions",
+    "PooledDecisions",
     "SequentialDecisions",
     "Transitions",
     "address_of_tail",

@@ -18,6 +18,7 @@ from pymc_austerity.compiled.exact import (
     decide_exactly,
 )
 from pymc_austerity.compiled.parts import part, part_by_type
+from pymc_austerity.compiled.pooled import PooledDecisions, decide_from_pool
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
 
 __all__ = ["CompiledPosterior", "transitions"]
@@ -63,7 +64,12 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
 
 
 _decide = part_by_type(
-    types.int64, {SequentialDecisions: decide_sequentially, ExactDecisions: decide_exactly}
+    types.int64,
+    {
+        SequentialDecisions: decide_sequentially,
+        ExactDecisions: decide_exactly,
+        PooledDecisions: decide_from_pool,
+    },
 )
 
 
@@ -71,7 +77,7 @@ _decide = part_by_type(
 def transitions(
     proposals: CompiledProposals,
     posterior: CompiledPosterior,
-    decisions: SequentialDecisions | ExactDecisions,
+    decisions: SequentialDecisions | ExactDecisions | PooledDecisions,
     work: int,
     rng: np.random.Generator,
     audits: np.random.Generator,

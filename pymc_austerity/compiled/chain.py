@@ -10,6 +10,7 @@ from pymc_austerity.compiled.block import CompiledPosterior, transitions
 from pymc_austerity.compiled.calls import addressed
 from pymc_austerity.compiled.decision import STATISTICS, SequentialDecisions
 from pymc_austerity.compiled.exact import ExactDecisions
+from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import CompiledProposals
 
 __all__ = ["CompiledChain", "CompiledTarget", "Transitions"]
@@ -22,13 +23,13 @@ class CompiledTarget:
     Attributes
     ----------
     posterior : CompiledPosterior
-    decisions : SequentialDecisions or ExactDecisions
+    decisions : SequentialDecisions, ExactDecisions or PooledDecisions
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
     posterior: CompiledPosterior
-    decisions: SequentialDecisions | ExactDecisions
+    decisions: SequentialDecisions | ExactDecisions | PooledDecisions
     alive: tuple[Any, ...]
 
 
@@ -69,6 +70,20 @@ class CompiledChain:
             addressed(target.decisions),
         )
         self._work = np.zeros((3, proposals.size))
+
+    @property
+    def used(self) -> NDArray[np.int64]:
+        """What was used of a pool of rows, a copy; empty without one."""
+        decisions = self._target.decisions
+        if isinstance(decisions, PooledDecisions):
+            return decisions.used.copy()
+        return np.empty(0, dtype=np.int64)
+
+    @used.setter
+    def used(self, used: NDArray[np.int64]) -> None:
+        decisions = self._target.decisions
+        if isinstance(decisions, PooledDecisions):
+            decisions.used[:] = used
 
     def make(
         self,

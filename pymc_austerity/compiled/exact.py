@@ -16,7 +16,15 @@ from pymc_austerity.compiled.survey import announce
 from pymc_austerity.exact.select import group_rates
 from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
 
-__all__ = ["ACCEPTED", "REJECTED", "VIOLATED", "ExactDecisions", "decide_exactly"]
+__all__ = [
+    "ACCEPTED",
+    "REJECTED",
+    "VIOLATED",
+    "ExactDecisions",
+    "decide_exactly",
+    "rates_of_groups",
+    "whiten",
+]
 
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
 
@@ -76,11 +84,12 @@ class ExactDecisions(NamedTuple):
     is_single: bool
 
 
-_group_rates = part(types.int64)(group_rates.py_func)
+rates_of_groups = part(types.int64)(group_rates.py_func)
 
 
 @part(types.void)
-def _whiten(its: ExactDecisions, point: Any, whitened: Any) -> None:
+def whiten(its: ExactDecisions, point: Any, whitened: Any) -> None:
+    """Write a point in whitened coordinates about the anchor."""
     inverse_root, center, d = reals(its.inverse_root), reals(its.center), its.size
     for i in range(d):
         total = 0.0
@@ -192,10 +201,10 @@ def decide_exactly(
         `ACCEPTED`, `REJECTED`, or `VIOLATED` where a row changed by more than its bound.
     """
     u, v = reals(its.u), reals(its.v)
-    _whiten(its, current, u)
-    _whiten(its, proposed, v)
+    whiten(its, current, u)
+    whiten(its, proposed, v)
     totals = reals(its.totals)
-    n_read = _group_rates(
+    n_read = rates_of_groups(
         u, v, its.size, its.inflation, its.n_groups, its.n_radii, its.is_single,
         integers(its.starts), reals(its.radii), reals(its.largest), reals(its.directions),
         integers(its.direction), reals(its.cosines), reals(its.sines), reals(its.bounds), totals,

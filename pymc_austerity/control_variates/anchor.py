@@ -17,7 +17,7 @@ from pymc_austerity.control_variates.mode import (
     trust_region,
 )
 from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
-from pymc_austerity.rows import ArrayRows, RowSource
+from pymc_austerity.rows import ArrayRows, RowSource, SampledRows
 
 __all__ = ["Anchor", "NoAnchorError", "find_anchor", "inverse_root", "some_rows"]
 
@@ -130,7 +130,7 @@ def find_anchor(
         with threadpool_limits(1, user_api="blas"):
             point = _mode(start, density, row_function, source, rng) if at is None else at
             point = density.as_evaluated(point)
-            gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+            gradient, hessian = density.row_derivatives(point)
             root = inverse_root(-(hessian + density.exact_hessian(point)))
     except NoModeError as error:
         raise NoAnchorError(str(error)) from error
@@ -165,9 +165,13 @@ def _mode(
 ) -> NDArray[np.float64]:
     """Search on some rows first, unless there are few or these leave open what all of them tell."""
     point = start.astype(np.float64)
-    if source.n_rows > 4 * _SOME_ROWS:
+    if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
         try:
-            near, some = _mode_on_some_rows(point, density, row_function, source, rng)
+            if isinstance(source, SampledRows):
+                some = some_rows(density, source, source.n_rows, rng)
+                near = trust_region(point, some)
+            else:
+                near, some = _mode_on_some_rows(point, density, row_function, source, rng)
             return approach_mode(near, some, density)
         except KinkError:
             raise
@@ -199,7 +203,13 @@ def _mode_on_some_rows(
 def some_rows(
     density: RowDensity, source: RowSource, n_rows: int, rng: np.random.Generator
 ) -> RowDensity:
-    """A log-posterior with some rows, drawn at random, that stand for all; with all if so few."""
+    """A log-posterior with some rows, drawn at random, that stand for all; with all if so few.
+
+    Where rows are read slowly at random places, they are some of those that were drawn before.
+    """
+    if isinstance(source, SampledRows):
+        drawn_before = source.some(n_rows, rng)
+        return density.on([(drawn_before, source.n_rows / drawn_before.n_rows)])
     if source.n_rows <= n_rows:
         return density
     drawn = rng.choice(source.n_rows, n_rows, replace=False)

@@ -79,6 +79,17 @@ class RowDensity:
         at = point.astype(self._dtype)
         return _symmetric(self._sum(lambda block: self._rows.hessian(at, *block)))
 
+    def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Gradient and Hessian of the row part, in one pass over the rows."""
+        at = point.astype(self._dtype)
+
+        def block_sums(block: Block) -> NDArray[np.float64]:
+            _, gradient = self._rows.gradient(at, *block)
+            return np.concatenate([gradient, np.ravel(self._rows.hessian(at, *block))])
+
+        sums, size = self._sum(block_sums), point.size
+        return sums[:size], _symmetric(sums[size:].reshape(size, size))
+
     def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the exact part, shape (d, d)."""
         return _symmetric(self._exact.hessian(point.astype(self._dtype)))

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity.deciding.audits import RandomAudits
 from pymc_austerity.deciding.decider import IMPOSSIBLE
-from pymc_austerity.deciding.inflation import Inflation
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import EXACT, Settings
-from pymc_austerity.exact import ExactDecision, FireflyDecision
+from pymc_austerity.exact import ExactDecision, FireflyDecision, Inflation
 from pymc_austerity.sequential import Decision, TestDescription
 
 __all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
@@ -99,10 +98,9 @@ class ExactDecider:
         """Nothing changes from draw to draw."""
 
     def stop_tuning(self) -> str:
-        """End the tuning phase; what was chosen then, as a sentence."""
-        value = self.state.inflation.value
-        self.state = ExactState(Inflation.begin(value))
-        return f"Bounds of exact decisions are inflated by {value:.3g}."
+        """End the tuning phase; there is nothing to say about it."""
+        self.state = ExactState(Inflation.begin(self.state.inflation.value))
+        return ""
 
     def decide(
         self,

@@ -5,16 +5,30 @@ import math
 from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, test_of
 from pymc_austerity.deciding.exact import ExactDecider
-from pymc_austerity.design import Boundary, NormalityCheck, expected_error, worst_error
-from pymc_austerity.design.wording import percentage
+from pymc_austerity.deciding.settings import FIREFLY
+from pymc_austerity.design import Boundary, NormalityCheck, worst_error
+from pymc_austerity.design.expected import expected_characteristic
+from pymc_austerity.design.wording import in_round_numbers, percentage, share_range
 
-__all__ = ["expected_errors", "name_of_test", "promise_of", "verdict_of"]
+__all__ = [
+    "details_of",
+    "expected_errors",
+    "name_of_test",
+    "promise_of",
+    "rows_of",
+    "verdict_of",
+]
 
-_NOT_NORMAL = " (means of first looks are NOT normal enough to say how often it errs)"
+_NOT_NORMAL = (
+    "how many decisions are wrong is unknown, because means of first looks are NOT normal enough"
+)
+
+_FEW_ACCEPTED = 0.2
+"""Acceptance rate at which the expected errors are at the lower end of their range."""
 
 
 def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> str:
-    """Name of the test, and how often it errs.
+    """What decides, and how often it errs, as a sentence without its full stop.
 
     Parameters
     ----------
@@ -24,24 +38,88 @@ def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> 
         Whether the error of the test can be computed.
     """
     test = decider.test.description
-    if isinstance(decider, ExactDecider) or not test.has_verdicts:
+    if isinstance(decider, ExactDecider):
+        what = "Metropolis-Hastings on some of the rows"
+        if test is FIREFLY:
+            what = "Firefly Monte Carlo"
+        return f"exact {what}; no decision can be wrong"
+    if test.acceptance == "none":
         return test.summary
     sampling = decider.target.sampling
-    if sampling.is_exact:
-        return "no decision can be wrong"
+    if sampling.is_exact and test.has_verdicts:
+        return "plain Metropolis-Hastings on all rows, which is exact; no decision can be wrong"
+    what = f"Metropolis-Hastings by a sequential test on some of the rows ({_name(decider)})"
+    if not test.has_verdicts:
+        return f"{what}; decisions are random, so that none is right or wrong"
+    errors = _errors(decider, normality)
+    return f"{what}; {errors}" if errors else what
+
+
+def _name(decider: Decider) -> str:
+    test = decider.test.description
+    if decider.plan is not None:
+        return "designed while tuning"
+    if _has_schedule(decider):
+        return "Student's t-test with an epsilon for every draw"
+    return test.summary
+
+
+def _errors(decider: Decider, normality: NormalityCheck | None) -> str:
+    """How many decisions are wrong, in words; empty where nothing is known."""
+    test = decider.test.description
     if test.needs_bound:
-        most = f"{test.epsilon:.2g} at most"
-        return f"{test.summary} (wrong decisions: {most}, if the bound is right)"
-    unknown = "" if normality is None or normality.passes else _NOT_NORMAL
+        return f"at most {percentage(test.epsilon)} of decisions are wrong, if the bound is right"
+    if normality is not None and not normality.passes:
+        return _NOT_NORMAL
+    if decider.plan is not None:
+        return f"on average at most {percentage(decider.plan.max_error)} of decisions are wrong"
+    few, many = _characteristic(decider, _FEW_ACCEPTED)[0], expected_errors(decider)
+    if math.isnan(many) or _has_schedule(decider):
+        return ""
+    return f"expected share of wrong decisions: {share_range(min(few, many), many)}"
+
+
+def details_of(decider: AnyDecider) -> tuple[str, ...]:
+    """What else there is to say of the test, in sentences."""
+    if isinstance(decider, ExactDecider) or decider.target.sampling.is_exact:
+        return ()
     if decider.plan is not None and decider.worst_case is not None:
+        tuning = test_of(decider.worst_case).description.summary
         return (
-            f"{test_of(decider.worst_case).description.summary} while tuning, chosen so that no "
-            f"decision errs more often than {decider.plan.max_error:g} in the worst case, then a "
-            f"cheaper one whose decisions err so often on average{unknown}"
+            f"{tuning} while tuning, chosen so that no decision errs more often than "
+            f"{decider.plan.max_error:g} in the worst case; then a cheaper test, whose decisions "
+            "err so often on average.",
         )
-    if decider.schedule is not None and not decider.settings.tightens:
-        return f"{test.name} test with an epsilon for every draw{unknown}"
-    return test.summary + (unknown or _errors(decider))
+    test = decider.test.description
+    if not test.has_verdicts or test.needs_bound or math.isnan(test.epsilon):
+        return ()
+    if _has_schedule(decider):
+        return ()
+    worst = worst_error(decider.target.sampling.looks, Boundary(test.epsilon, test.alpha))
+    return (f"A decision exactly at the threshold is wrong with probability {worst:.2g}.",)
+
+
+def rows_of(decider: AnyDecider) -> str:
+    """Rows that a decision reads, in words."""
+    sampling = decider.target.sampling
+    if isinstance(decider, ExactDecider):
+        n_rows, expected = decider.sampling.groups.n_rows, decider.sampling.expected_rows
+        if decider.test.description is FIREFLY:
+            return f"the bright ones of {n_rows:,} rows per decision"
+        if expected < 1.0:
+            return f"on average less than one of {n_rows:,} rows per decision"
+        return f"about {in_round_numbers(expected)} of {n_rows:,} rows per decision"
+    strata = decider.target.sampling.strata
+    if decider.test.description.acceptance == "none":
+        return "no rows for decisions"
+    if sampling.is_exact:  # type: ignore[attr-defined]
+        return f"all {strata.n_rows:,} rows per decision"
+    if decider.plan is not None and decider.plan.chooses_batch_size:
+        return f"as many of {strata.n_rows:,} rows per decision as the designed test needs"
+    share = _characteristic(decider, decider.target.sampling.usual_spread[1])[1]
+    if math.isnan(share) or decider.plan is not None or _has_schedule(decider):
+        return f"at least {strata.n_first:,} of {strata.n_rows:,} rows per decision"
+    return f"about {in_round_numbers(share * strata.n_rows)} of {strata.n_rows:,} rows per decision"
 
 
 def expected_errors(decider: Decider) -> float:
@@ -52,23 +130,22 @@ def expected_errors(decider: Decider) -> float:
     decider : Decider
         Before it has learnt anything.
     """
+    return _characteristic(decider, decider.target.sampling.usual_spread[1])[0]
+
+
+def _characteristic(decider: Decider, acceptance: float) -> tuple[float, float]:
+    """Expected shares of wrong decisions and of the rows read; NaN where they are not known."""
     test, sampling = decider.test.description, decider.target.sampling
-    spread, acceptance = sampling.usual_spread
-    if math.isnan(test.epsilon) or math.isnan(spread):
-        return math.nan
+    spread, _ = sampling.usual_spread
+    if math.isnan(test.epsilon) or math.isnan(spread) or test.needs_bound:
+        return math.nan, math.nan
     boundary = Boundary(test.epsilon, test.alpha)
-    return expected_error(sampling.looks, boundary, spread, acceptance=acceptance)
+    return expected_characteristic(sampling.looks, boundary, spread, acceptance=acceptance)
 
 
-def _errors(decider: Decider) -> str:
-    test, sampling = decider.test.description, decider.target.sampling
-    if math.isnan(test.epsilon):
-        return ""
-    worst, error = worst_error(sampling.looks, Boundary(test.epsilon, test.alpha)), ""
-    expected = expected_errors(decider)
-    if not math.isnan(expected):
-        error = f"expect about {percentage(expected)} of all decisions to be wrong; "
-    return f" ({error}a decision exactly at the threshold is wrong with probability {worst:.2g})"
+def _has_schedule(decider: Decider) -> bool:
+    """Whether the user gave an epsilon for every draw."""
+    return decider.schedule is not None and not decider.settings.tightens
 
 
 def name_of_test(decider: AnyDecider) -> str:

@@ -28,9 +28,9 @@ def uniform_sampling(
     if always_exact(settings, n_rows):
         why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
         sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
-        return sampling, f"exact, all {n_rows:,} rows at every step ({why})"
+        return sampling, f"All {n_rows:,} rows at every step ({why})"
     growth, draw = settings.growth, row_draw(source, settings)
     sampling = UniformSampling(function, draw, n_rows, batch, growth, of_residuals)
     fresh = " drawn anew" if settings.sampling == "fresh" else ""
     look = "a look" if growth == 1.0 else "the first look"
-    return sampling, f"uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"
+    return sampling, f"Uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"

@@ -11,7 +11,7 @@ from pymc_austerity.design.boundaries import Boundary
 from pymc_austerity.design.error import operating_characteristic
 from pymc_austerity.design.looks import Looks
 
-__all__ = ["expected_error"]
+__all__ = ["expected_characteristic", "expected_error"]
 
 _NODES = 257
 _REACH = 40.0
@@ -63,14 +63,29 @@ def expected_error(
     >>> round(expected_error(constant_looks(500, 10_000), Boundary(0.05), 0.1, acceptance=0.5), 3)
     0.012
     """
+    return expected_characteristic(looks, boundary, spread, acceptance=acceptance)[0]
+
+
+def expected_characteristic(
+    looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
+) -> tuple[float, float]:
+    """Expected share of wrong decisions, and of the rows that a decision reads.
+
+    Parameters
+    ----------
+    looks, boundary, spread, acceptance
+        As for `expected_error`.
+    """
+    first = float(np.asarray(looks.shares)[0])
     if len(looks) == 1:
-        return 0.0
+        return 0.0, first
     fine = np.linspace(0.0, 1.0, _NODES) ** 3  # near the threshold
     nearest = _REACH * spread / math.sqrt(looks.information[0])
     nats = np.unique(np.concatenate([nearest * fine, _REACH * fine]))  # of error, and of density
-    error, _ = operating_characteristic(nats / spread, looks, boundary)
+    error, read = operating_characteristic(nats / spread, looks, boundary)
     density = _density(nats, acceptance) + _density(-nats, acceptance)
-    return float(min(np.trapezoid(error * density, nats), error[0]))
+    wrong = min(np.trapezoid(error * density, nats), error[0])
+    return float(wrong), first + float(np.trapezoid((read - first) * density, nats))
 
 
 def _density(distance: NDArray[np.float64], acceptance: float) -> NDArray[np.float64]:

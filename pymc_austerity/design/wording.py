@@ -1,6 +1,6 @@
-"""Shares in words."""
+"""Numbers in words."""
 
-__all__ = ["percentage"]
+__all__ = ["in_round_numbers", "percentage", "share_range"]
 
 _LEAST = 1e-5
 
@@ -17,3 +17,38 @@ def percentage(share: float) -> str:
     if 0.0 < share < _LEAST:
         return f"less than {100 * _LEAST:g}%"
     return f"{float(f'{100 * share:.2g}'):g}%"
+
+
+def share_range(low: float, high: float) -> str:
+    """A range of shares in per cent, with one digit each.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design.wording import share_range
+    >>> [share_range(*pair) for pair in ((0.0, 1e-9), (1e-9, 2.1e-4), (0.0041, 0.012))]
+    ['below 0.001%', 'below 0.02%', '0.4% to 1%']
+    >>> [share_range(*pair) for pair in ((0.121, 0.158), (0.0101, 0.0121))]
+    ['12% to 16%', 'about 1%']
+    """
+    if high < _LEAST:
+        return f"below {100 * _LEAST:g}%"
+    few, many = (f"{float(f'{100 * share:.{_digits(share)}g}'):g}%" for share in (low, high))
+    if low < _LEAST:
+        return f"below {many}"
+    return f"about {many}" if few == many else f"{few} to {many}"
+
+
+def _digits(share: float) -> int:
+    return 2 if share >= 0.1 else 1
+
+
+def in_round_numbers(count: float) -> str:
+    """A count of at least one, to two digits; below ten, to one.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design.wording import in_round_numbers
+    >>> [in_round_numbers(count) for count in (2.61, 387.2, 16_900.0)]
+    ['3', '390', '17,000']
+    """
+    return f"{float(f'{count:.{2 if count >= 10.0 else 1}g}'):,.0f}"

@@ -2,12 +2,20 @@
 
 from pymc_austerity.exact.change import change_along, largest_change, largest_change_of_cubic
 from pymc_austerity.exact.decide import BoundViolatedError, ExactDecision, decide
-from pymc_austerity.exact.directions import Directions, any_direction, nearest_directions
+from pymc_austerity.exact.directions import (
+    Directions,
+    any_direction,
+    directions_of,
+    nearest_directions,
+)
 from pymc_austerity.exact.expected import expected_rows
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
+from pymc_austerity.exact.grid import Grid, GridTotals
 from pymc_austerity.exact.groups import Groups, group_rows
+from pymc_austerity.exact.inflation import Inflation
 from pymc_austerity.exact.select import SelectedRows, group_rates, rates_of, select_rows
 from pymc_austerity.exact.thin import RELATIVE, Weight, first_violation, log_weight, thinned
+from pymc_austerity.exact.wanted import Picked, WantedRows
 
 __all__ = [
     "RELATIVE",
@@ -15,13 +23,19 @@ __all__ = [
     "Directions",
     "ExactDecision",
     "FireflyDecision",
+    "Grid",
+    "GridTotals",
     "Groups",
+    "Inflation",
+    "Picked",
     "SelectedRows",
+    "WantedRows",
     "Weight",
     "any_direction",
     "change_along",
     "decide",
     "decide_by_fireflies",
+    "directions_of",
     "expected_rows",
     "first_violation",
     "group_rates",

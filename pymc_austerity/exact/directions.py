@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Directions", "any_direction", "nearest_directions"]
+__all__ = ["Directions", "any_direction", "directions_of", "nearest_directions"]
 
 _ROUNDS = 8
 _SAMPLE = 20_000
@@ -63,7 +63,19 @@ def nearest_directions(
     >>> bool(found.nearest[0] == found.nearest[1] != found.nearest[2])
     True
     """
-    vectors = _clustered(whitened, weights, n_directions, rng)
+    return directions_of(whitened, _clustered(whitened, weights, n_directions, rng))
+
+
+def directions_of(whitened: NDArray[np.float64], vectors: NDArray[np.float64]) -> Directions:
+    """The nearest of given directions to each row.
+
+    Parameters
+    ----------
+    whitened : float array, shape (N, d)
+        Gradients of the rows' predictors in whitened coordinates.
+    vectors : float array, shape (C, d)
+        Unit vectors.
+    """
     nearest = np.empty(len(whitened), dtype=np.int64)
     angles = np.empty(len(whitened))
     for start in range(0, len(whitened), _CHUNK):

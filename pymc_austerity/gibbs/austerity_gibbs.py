@@ -32,6 +32,7 @@ from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
+from pymc_austerity.step_methods.summary import Words
 
 __all__ = ["AusterityGibbs"]
 
@@ -303,17 +304,17 @@ class AusterityGibbs(SubsamplingStep):
     # ------------------------------------------------------------------ words
 
     @property
-    def summary(self) -> str:
-        """What was built, in one line."""
+    def _words(self) -> Words:
         sizes = self.factors.sizes
         fewest, most = int(sizes.min()), int(sizes.max())
         each = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
         how = "found by the index arrays" if self.factors.is_analysed else "all of them"
-        looks, test = "exact, all of them", "no update can be wrong"
+        test, read = "which is exact; no update can be wrong", "all"
         if self.epsilon > 0.0:
-            looks = f"{self.batch_size:,} at a look"
-            test = f"{self.rule.description.name} test with epsilon={self.epsilon}"
-        return self._summary_of(
-            f"{sizes.size:,} binary entries, each with {each} of {self.n_rows:,} factors ({how}), "
-            f"{looks}; {self.scan} scan; {test}"
+            test = f"by a sequential test ({self.rule.description.summary})"
+            read = f"at least {min(self.batch_size, fewest):,} of"
+        return Words(
+            f"Gibbs sampling of {sizes.size:,} binary entries, {test}.",
+            f"{read} {each} factors per update ({self.n_rows:,} in all)",
+            (f"Factors of an entry: {how}.", f"Order of updates: {self.scan} scan."),
         )

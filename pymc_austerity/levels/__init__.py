@@ -4,6 +4,7 @@ from pymc_austerity.levels.expansion import SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
+from pymc_austerity.levels.moves import AlongWithLevels, move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
@@ -12,6 +13,7 @@ from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
 from pymc_austerity.levels.untouched import UntouchedEntries
 
 __all__ = [
+    "AlongWithLevels",
     "BlockUse",
     "CommonNormal",
     "GroupedPosterior",
@@ -27,5 +29,6 @@ __all__ = [
     "Sweep",
     "SweepState",
     "UntouchedEntries",
+    "move_levels",
     "normals_of",
 ]

@@ -29,6 +29,11 @@ class SparseExpansion:
     gradient: NDArray[np.float64]
     hessian: sparse.csr_array
 
+    def depends_on(self, entries: NDArray[np.int64]) -> bool:
+        """Whether it depends on some of these entries."""
+        starts = self.hessian.indptr
+        return bool(self.gradient[entries].any() or (starts[entries + 1] > starts[entries]).any())
+
     def slope(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient of the expansion at a point, shape (d,)."""
         slope: NDArray[np.float64] = self.gradient + self.hessian @ (theta - self.point)

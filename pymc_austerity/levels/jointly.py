@@ -83,6 +83,7 @@ def move_jointly(
     theta: NDArray[np.float64],
     b: float,
     rng: np.random.Generator,
+    inflation: float = 1.0,
 ) -> Moved:
     r"""Move common entries and levels of smaller factors at once, the largest factor along.
 
@@ -94,9 +95,11 @@ def move_jointly(
     b : float
         Size of the move, in (0, 1], in coordinates in which the normal approximation is standard.
     rng : numpy.random.Generator
+    inflation : float
+        Factor of the bounds of rows.
     """
     normal, anchor = block.normal(posterior, theta), posterior.anchor[block.entries]
     z = normal.standard((theta[block.entries] - anchor)[None])
     there, log_ratio = crank_nicolson(z, b, rng)
-    along = AlongWithLevels(posterior, 0, theta, block.entries)
+    along = AlongWithLevels(posterior, 0, theta, block.entries, inflation=inflation)
     return along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)

@@ -21,11 +21,17 @@ class Moved(NamedTuple):
         Share of the decisions that accepted.
     n_rows : int
         Rows that were read.
+    log_ratio : float
+        Of a decision about the whole point, nats.
+    ratios : float array, shape (n_candidates,)
+        Residuals of its candidates over their bounds.
     """
 
     point: NDArray[np.float64]
     accepted: float
     n_rows: int
+    log_ratio: float = -math.inf
+    ratios: NDArray[np.float64] = np.empty(0)
 
 
 def crank_nicolson(
@@ -86,7 +92,11 @@ def move_levels(
 
 
 def move_common(
-    posterior: GroupedPosterior, theta: NDArray[np.float64], b: float, rng: np.random.Generator
+    posterior: GroupedPosterior,
+    theta: NDArray[np.float64],
+    b: float,
+    rng: np.random.Generator,
+    inflation: float = 1.0,
 ) -> Moved:
     """Move the common entries given the levels, about their normal approximation.
 
@@ -94,6 +104,8 @@ def move_common(
     ----------
     posterior, theta, b, rng
         As in `move_levels`.
+    inflation : float
+        Factor of the bounds of rows.
     """
     common, anchor = posterior.common, posterior.anchor
     assert common is not None
@@ -107,7 +119,9 @@ def move_common(
     there, ratio = crank_nicolson(z, b, rng)
     proposed = theta.copy()
     proposed[own] = anchor[own] + mean + common.root @ there
-    return _decided(posterior, 0, proposed, theta, float(ratio), rng)
+    log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
+    log_ratio += posterior.expansion.difference(proposed, theta)
+    return _decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
 
 
 class AlongWithLevels:
@@ -132,6 +146,10 @@ class AlongWithLevels:
     theta : float array, shape (d,)
     entries : int array
         Entries of other blocks, which move.
+    tilt : float array, shape (n_entries,), optional
+        Gradient of what the expansion leaves out, as far as it is known: `move` decides with it.
+    inflation : float
+        Factor of the bounds of rows.
 
     References
     ----------
@@ -148,28 +166,33 @@ class AlongWithLevels:
         factor: int,
         theta: NDArray[np.float64],
         entries: NDArray[np.int64],
+        tilt: NDArray[np.float64] | None = None,
+        inflation: float = 1.0,
     ) -> None:
         self.entries = entries
+        self._inflation = inflation
+        self._tilt = np.zeros(entries.size) if tilt is None else tilt
         self.theta = theta
         self._posterior = posterior
         self._factor = factor
         self._begun = theta
         levels = posterior.factors[factor]
-        _, normals = posterior.level_normals(factor, theta)
+        slopes, normals = posterior.level_normals(factor, theta)
+        self._slopes = None if posterior.expansion.depends_on(entries) else slopes
         self._kept = normals.standard(theta[levels.entries] - levels.anchor)
         self._volume = float(normals.log_volume.sum())
+
+    def led_to(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The point with other values of the entries, shape (d,), the levels moved along."""
+        point, _, _ = self._proposed(values, 0.0)
+        return point
 
     def jump(
         self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator
     ) -> Moved:
         """One move with its decision; the parameters are those of `move`."""
         proposed, _, log_ratio = self._proposed(values, log_ratio)
-        if not math.isfinite(log_ratio):
-            return Moved(self.theta, 0.0, 0)
-        weights = self._posterior.row_weights(self._factor, proposed, self.theta, rng)
-        log_ratio += float(weights.log_weight.sum())
-        accept = bool(-rng.standard_exponential() < log_ratio)
-        return Moved(proposed if accept else self.theta, float(accept), weights.n_rows)
+        return self._decided(proposed, self.theta, log_ratio, rng)
 
     def move(self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator) -> bool:
         """Propose values of the entries; return whether they were accepted.
@@ -182,6 +205,7 @@ class AlongWithLevels:
             Density of the proposal backwards to that forwards, in nats.
         rng : numpy.random.Generator
         """
+        log_ratio += float(self._tilt.dot(values - self.theta[self.entries]))
         proposed, volume, log_ratio = self._proposed(values, log_ratio)
         accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
         if accept:
@@ -196,21 +220,38 @@ class AlongWithLevels:
         levels = its.factors[self._factor]
         proposed = self.theta.copy()
         proposed[self.entries] = values
-        _, normals = its.level_normals(self._factor, proposed)
-        proposed[levels.entries] = levels.anchor + normals.values(self._kept)
+        slopes = self._slopes
+        if slopes is None:
+            slopes = levels.slopes(proposed - its.anchor)
+        normals = levels.normals(proposed, slopes)
+        old, new = self.theta[levels.entries] - levels.anchor, normals.values(self._kept)
+        proposed[levels.entries] = levels.anchor + new
         volume = float(normals.log_volume.sum())
         log_ratio += volume - self._volume
         log_ratio += float(its.exact_part(proposed, self.theta))
-        log_ratio += its.expansion.difference(proposed, self.theta)
+        if self._slopes is None:
+            log_ratio += its.expansion.difference(proposed, self.theta)
+        else:  # only the levels change what the rows say
+            log_ratio += float(levels.expansion(slopes, new, old).sum())
         return proposed, volume, log_ratio
 
     def decide(self, rng: np.random.Generator) -> Moved:
         """Keep all that was accepted, or go back to where it began."""
         if self.theta is self._begun:
             return Moved(self.theta, 0.0, 0)
-        weights = self._posterior.row_weights(self._factor, self.theta, self._begun, rng)
-        accept = -rng.standard_exponential() < float(weights.log_weight.sum())
-        return Moved(self.theta if accept else self._begun, float(accept), weights.n_rows)
+        moved = self.theta[self.entries] - self._begun[self.entries]
+        log_ratio = -float(self._tilt.dot(moved))
+        return self._decided(self.theta, self._begun, log_ratio, rng)
+
+    def _decided(
+        self,
+        proposed: NDArray[np.float64],
+        theta: NDArray[np.float64],
+        log_ratio: float,
+        rng: np.random.Generator,
+    ) -> Moved:
+        where = (self._posterior, self._factor, proposed, theta)
+        return _decided(*where, log_ratio, rng, self._inflation)
 
 
 def _decided(
@@ -220,12 +261,13 @@ def _decided(
     theta: NDArray[np.float64],
     log_ratio: float,
     rng: np.random.Generator,
+    inflation: float,
 ) -> Moved:
-    """One decision about all of the proposed point."""
-    log_ratio += float(posterior.exact_part(proposed, theta))
-    log_ratio += posterior.expansion.difference(proposed, theta)
+    """One decision about all of the proposed point, given what is known without reading rows."""
     if not math.isfinite(log_ratio):
         return Moved(theta, 0.0, 0)
-    weights = posterior.row_weights(factor, proposed, theta, rng)
-    accept = -rng.standard_exponential() < log_ratio + float(weights.log_weight.sum())
-    return Moved(proposed if accept else theta, float(accept), weights.n_rows)
+    weights = posterior.row_weights(factor, proposed, theta, rng, inflation)
+    log_ratio += float(weights.log_weight.sum())
+    accept = bool(-rng.standard_exponential() < log_ratio)
+    following = proposed if accept else theta
+    return Moved(following, float(accept), weights.n_rows, log_ratio, weights.ratios)

@@ -74,13 +74,18 @@ class GroupedPosterior:
         proposed: NDArray[np.float64],
         current: NDArray[np.float64],
         rng: np.random.Generator,
+        inflation: float = 1.0,
     ) -> Weights:
-        """What takes the place of the residuals, by the levels of a factor."""
+        """What takes the place of the residuals, by the levels of a factor.
+
+        Bounds are multiplied by `inflation`.
+        """
         rows, reach = self.factors[factor].rows, self.reach
         bounds = rows.bounds(
             reach.of_levels(factor, current - self.anchor),
             reach.of_levels(factor, proposed - self.anchor),
             reach.of_levels(factor, proposed - current),
+            inflation,
         )
         return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
 

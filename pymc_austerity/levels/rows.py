@@ -23,10 +23,13 @@ class Weights(NamedTuple):
         For each level, in place of the sum of the residuals of its rows, nats.
     n_rows : int
         Rows that were read.
+    ratios : float array, shape (n_candidates,)
+        Residuals of the candidates over their bounds.
     """
 
     log_weight: NDArray[np.float64]
     n_rows: int
+    ratios: NDArray[np.float64]
 
 
 @numba.njit(cache=True)
@@ -36,6 +39,7 @@ def level_bounds(
     moved: NDArray[np.float64],
     radii: NDArray[np.float64],
     constants: NDArray[np.float64],
+    inflation: float,
     bounds: NDArray[np.float64],
 ) -> None:
     """Fill in the bound of a row of each level; see `LevelRows.bounds`."""
@@ -50,7 +54,7 @@ def level_bounds(
         if change == 0.0:
             bound = 0.0
         elif r < radii.size:
-            bound = constants[r, level] * change
+            bound = inflation * constants[r, level] * change
         bounds[level] = bound if bound <= 1.0 else np.inf
 
 
@@ -86,6 +90,7 @@ class LevelRows:
         before: NDArray[np.float64],
         after: NDArray[np.float64],
         moved: NDArray[np.float64],
+        inflation: float = 1.0,
     ) -> NDArray[np.float64]:
         r"""By how much the residual of a row of each level can change, nats.
 
@@ -97,6 +102,8 @@ class LevelRows:
         before, after, moved : float array, shape (G,)
             Bounds on the displacements :math:`|u|`, :math:`|v|` and :math:`|v - u|` of the
             predictors from the anchor.
+        inflation : float
+            Factor of the bounds, at least 1: larger ones read more rows, whose weights vary less.
 
         Returns
         -------
@@ -110,7 +117,7 @@ class LevelRows:
         array([0.075])
         """
         bounds = np.empty(before.size)
-        level_bounds(before, after, moved, self.radii, self.constants, bounds)
+        level_bounds(before, after, moved, self.radii, self.constants, inflation, bounds)
         return bounds
 
     def weights(
@@ -149,21 +156,21 @@ class LevelRows:
         places = self.starts[candidates] + (uniform[1] * sizes[candidates]).astype(np.int64)
         read, of_read = self._all_of(np.flatnonzero(is_read))
         if not read.size + places.size:
-            return Weights(np.zeros(sizes.size), 0)
+            return Weights(np.zeros(sizes.size), 0, np.empty(0))
         places = np.concatenate([read, places])
         rows = places if self.positions is None else self.positions[places]
         found, limits = residuals(rows), bounds[candidates]
-        added = found[: read.size]
+        added, ratios = found[: read.size], np.empty(0)
         if limits.size:
             rest = found[read.size :]
             wrong = first_violation(rest, limits)
             if wrong >= 0:
                 row = int(rows[read.size + wrong])
                 raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))
-            added = np.concatenate([added, thinned(rest, limits, rng)])
+            added, ratios = np.concatenate([added, thinned(rest, limits, rng)]), rest / limits
         levels = np.concatenate([of_read, candidates])
         weights = np.bincount(levels, weights=added, minlength=sizes.size)
-        return Weights(np.asarray(weights, dtype=np.float64), rows.size)
+        return Weights(np.asarray(weights, dtype=np.float64), rows.size, ratios)
 
     def _all_of(self, levels: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """Places of all rows of some levels, and the levels of these rows."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
 from pymc_austerity.levels.moves import (
     AlongWithLevels,
@@ -22,11 +23,14 @@ from pymc_austerity.proposals.adaptation import ScaleSearch
 
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
-_MOST_STEPS, _ENTRIES_MOVED = 20, 5_000
-"""Steps of a random walk with levels along, and entries that all walks of a sweep may move."""
+_STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
+"""Steps of a random walk with levels along, for each entry that walks, and in all; entries that all
+walks of a sweep may move."""
 _USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
 """Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
 from normal."""
+_ENOUGH = 0.85
+"""Share of the acceptance of all rows; a sweep has other work to do, but rows cost, too."""
 _TARGET = 0.4
 """Acceptance to which sizes of joint moves, and lengths of walks, are reduced."""
 
@@ -46,6 +50,8 @@ class SweepState(NamedTuple):
         Of the mean level of each large factor but the first, with the levels of the first along.
     joint : ScaleSearch
         Size of joint moves.
+    inflations : dict of str to Inflation
+        Factors of the bounds of rows, by the kind of move.
     """
 
     alone: UntouchedState | None
@@ -53,6 +59,19 @@ class SweepState(NamedTuple):
     lengths: tuple[ScaleSearch, ...]
     shifts: tuple[RandomWalkState, ...]
     joint: ScaleSearch
+    inflations: dict[str, Inflation]
+
+    def inflation(self, kind: str) -> float:
+        """Factor of the bounds of rows for a kind of move."""
+        return self.inflations[kind].value if kind in self.inflations else 1.0
+
+    def noting(self, kind: str, moved: Moved) -> "SweepState":
+        """The state that knows of one more decision of this kind."""
+        known = self.inflations.get(kind, Inflation.begin(1.0, _ENOUGH))
+        if not moved.n_rows:
+            return self
+        known = known.after(moved.ratios, moved.n_rows, moved.log_ratio)
+        return self._replace(inflations=self.inflations | {kind: known})
 
 
 @dataclass(frozen=True)
@@ -88,6 +107,9 @@ class Sweep:
         Entries that no row reads.
     joint : JointBlock or None
         Common entries and levels of smaller factors, which move at once.
+    tilts : tuple of float array
+        For each factor, the gradient along its hyperparameters, with its levels along, of what the
+        expansion leaves out.
     walk : RandomWalkProposal
         Moves that take levels along.
     """
@@ -95,6 +117,7 @@ class Sweep:
     posterior: GroupedPosterior
     untouched: UntouchedEntries | None
     joint: JointBlock | None
+    tilts: tuple[NDArray[np.float64], ...]
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     @property
@@ -118,17 +141,20 @@ class Sweep:
         )
         size = ScaleSearch.begin(_USUAL, largest=_USUAL)
         if self.untouched is None:
-            return SweepState(None, (), (), shifts, size)
-        untouched, along = self.untouched, []
+            return SweepState(None, (), (), shifts, size, {})
+        untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
             own = np.isin(untouched.entries, hyperparameters)
             about = untouched.about.marginal(own)
             along.append(self.walk.init(Layout.continuous(int(own.sum())), about))
-        entries = self.posterior.anchor.size * len(along)
-        most = min(max(_ENTRIES_MOVED // max(entries, 1), 1), _MOST_STEPS)
-        lengths = (ScaleSearch.begin(most, largest=most),) * len(along)
-        return SweepState(untouched.init(), tuple(along), lengths, shifts, size)
+        possible = max(_ENTRIES_MOVED // max(self.posterior.anchor.size * len(along), 1), 1)
+        longest = [
+            min(possible, _MOST_STEPS, _STEPS_OF_AN_ENTRY * factors[k].prior.hyperparameters.size)
+            for k in self._with_hyperparameters()
+        ]
+        lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
+        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {})
 
     def _shifted_factors(self) -> list[int]:
         """Numbers of the factors, but the first, that are too large to be moved at once."""
@@ -149,6 +175,7 @@ class Sweep:
             tuple(length.end() for length in state.lengths),
             tuple(freeze(walk) for walk in state.shifts),
             state.joint.end(),
+            state.inflations,
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -185,26 +212,30 @@ class Sweep:
             moved = move_levels(self.posterior, factor, theta, _size(rng), rng)
             theta, done = moved.point, [moved]
             if factor in shifts:
+                kind = f"shift {factor}"
                 moved, shifts[factor] = self._shifted(
-                    factor, theta, shifts[factor], rng, tuning=tuning
+                    factor, theta, shifts[factor], state.inflation(kind), rng, tuning=tuning
                 )
                 theta = moved.point
                 done.append(moved)
+                state = state.noting(kind, moved) if tuning else state
             uses.append(BlockUse.of(done))
         state = state._replace(shifts=tuple(shifts.values()))
         if self.posterior.common is not None:
-            moved = move_common(self.posterior, theta, _size(rng), rng)
+            inflation = state.inflation("common")
+            moved = move_common(self.posterior, theta, _size(rng), rng, inflation)
             theta = moved.point
             uses.append(BlockUse.of([moved]))
+            state = state.noting("common", moved) if tuning else state
         if self.joint is not None and rng.random() >= self.joint.share:
             uses.append(BlockUse(math.nan, 0))
         elif self.joint is not None:
-            size = _size(rng) * state.joint.scale
-            moved = move_jointly(self.posterior, self.joint, theta, size, rng)
+            size, inflation = _size(rng) * state.joint.scale, state.inflation("joint")
+            moved = move_jointly(self.posterior, self.joint, theta, size, rng, inflation)
             theta = moved.point
             if tuning:
                 joint = state.joint.step(moved.accepted > 0.0, _TARGET)
-                state = state._replace(joint=joint)
+                state = state._replace(joint=joint).noting("joint", moved)
             uses.append(BlockUse.of([moved]))
         return theta, state, dict(zip(self.blocks, uses, strict=True))
 
@@ -221,12 +252,23 @@ class Sweep:
         theta, done = moved.point, [moved]
         along, lengths = list(state.along), list(state.lengths)
         for number, factor in enumerate(self._with_hyperparameters()):
-            moved, along[number] = self._walked(factor, theta, along[number], rng, tuning=tuning)
+            near, far = f"near {factor}", f"far {factor}"
+            moved, along[number] = self._walked(
+                factor, theta, along[number], state.inflation(near), rng, tuning=tuning
+            )
             longer, lengths[number] = self._walked_far(
-                factor, moved.point, along[number], lengths[number], rng, tuning=tuning
+                factor,
+                moved.point,
+                along[number],
+                lengths[number],
+                state.inflation(far),
+                rng,
+                tuning=tuning,
             )
             theta = longer.point
             done += [moved, longer]
+            if tuning:
+                state = state.noting(near, moved).noting(far, longer)
         state = state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
         return theta, state, BlockUse.of(done)
 
@@ -235,6 +277,7 @@ class Sweep:
         factor: int,
         theta: NDArray[np.float64],
         walk: RandomWalkState,
+        inflation: float,
         rng: np.random.Generator,
         *,
         tuning: bool,
@@ -248,7 +291,7 @@ class Sweep:
         entries = its.factors[factor].entries
         before = theta[entries].mean(axis=0)
         there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        along = AlongWithLevels(its, 0, theta, entries)
+        along = AlongWithLevels(its, 0, theta, entries, inflation=inflation)
         moved = along.jump(theta[entries] + (there - before), log_ratio, rng)
         if tuning:
             after = moved.point[entries].mean(axis=0)
@@ -260,6 +303,7 @@ class Sweep:
         factor: int,
         theta: NDArray[np.float64],
         walk: RandomWalkState,
+        inflation: float,
         rng: np.random.Generator,
         *,
         tuning: bool,
@@ -267,7 +311,8 @@ class Sweep:
         """One step of the hyperparameters of a factor, with its levels along."""
         entries = self.posterior.factors[factor].prior.hyperparameters
         there, log_ratio, walk = self.walk.propose(walk, theta[entries], rng)
-        moved = AlongWithLevels(self.posterior, factor, theta, entries).jump(there, log_ratio, rng)
+        along = AlongWithLevels(self.posterior, factor, theta, entries, inflation=inflation)
+        moved = along.jump(there, log_ratio, rng)
         if tuning:
             accepted = moved.accepted > 0.0
             outcome = Outcome(theta[entries], moved.point[entries], accepted, moved.n_rows)
@@ -280,18 +325,21 @@ class Sweep:
         theta: NDArray[np.float64],
         walk: RandomWalkState,
         length: ScaleSearch,
+        inflation: float,
         rng: np.random.Generator,
         *,
         tuning: bool,
     ) -> tuple[Moved, ScaleSearch]:
         """Several steps, as if the expansion of the rows were exact, and one decision."""
         entries = self.posterior.factors[factor].prior.hyperparameters
-        along = AlongWithLevels(self.posterior, factor, theta, entries)
+        where = (self.posterior, factor, theta, entries)
+        along = AlongWithLevels(*where, tilt=self.tilts[factor], inflation=inflation)
         for _ in range(max(round(length.scale), 1)):
             there, log_ratio, walk = self.walk.propose(walk, along.theta[entries], rng)
             along.move(there, log_ratio, rng)
+        has_moved = along.theta is not theta
         moved = along.decide(rng)
-        if tuning:
+        if tuning and has_moved:
             length = length.step(moved.accepted > 0.0, _TARGET)
         return moved, length
 

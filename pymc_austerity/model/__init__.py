@@ -3,6 +3,7 @@
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.centering import Centered, centered
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
+from pymc_austerity.model.cut import Examples
 from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
@@ -22,6 +23,7 @@ from pymc_austerity.model.predictors import (
     Dense,
     DenseRows,
     Design,
+    DesignFunction,
     Gathered,
     GatheredRows,
     Predictor,
@@ -40,6 +42,7 @@ from pymc_austerity.model.prior_terms import (
     level_terms,
     partial_exact,
 )
+from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.taylor import (
@@ -53,6 +56,7 @@ from pymc_austerity.model.verify_differences import (
     verify_differences,
     verify_exact_difference,
 )
+from pymc_austerity.model.verify_examples import verify_examples
 
 __all__ = [
     "Blocks",
@@ -63,11 +67,14 @@ __all__ = [
     "DensityKernel",
     "Derivatives",
     "Design",
+    "DesignFunction",
     "ExactGradient",
+    "Examples",
     "Factor",
     "Gathered",
     "GatheredRows",
     "Kernel",
+    "LeafRecipes",
     "LevelTerms",
     "LevelsAsRows",
     "NotByLevelError",
@@ -108,4 +115,5 @@ __all__ = [
     "verify_centered",
     "verify_differences",
     "verify_exact_difference",
+    "verify_examples",
 ]

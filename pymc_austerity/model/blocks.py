@@ -35,7 +35,7 @@ class Factor:
     index : variable, shape (m,)
         Graph of leaf placeholders: the level of each row.
     n_rows : int array, shape (n_levels,)
-        Rows of each level; there may be none.
+        Rows of each level; there may be none. Empty where rows are not in memory.
     """
 
     names: str
@@ -45,6 +45,8 @@ class Factor:
 
     def __str__(self) -> str:
         """What `explain` says of it."""
+        if not self.n_rows.size:
+            return f"{len(self.entries):,} levels of {self.names}"
         fewest, most = self.n_rows.min(), self.n_rows.max()
         rows = f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
         of_each = "one row each" if rows == "1" else f"{rows} rows each"
@@ -116,7 +118,7 @@ def find_blocks(
         if entries is None or _are_coupled(entries, gradient, start.astype(structure.dtype)):
             owner[owner == number] = _SHARED
             continue
-        n_rows = np.bincount(levels, minlength=len(entries))
+        n_rows = np.bincount(levels, minlength=len(entries)) if levels.size else levels
         names = layout.variables(np.sort(entries, axis=None))
         factors.append(Factor(names, entries, index, n_rows))
     common, untouched = (np.flatnonzero(owner == kind) for kind in (_SHARED, _NOBODY))
@@ -130,18 +132,23 @@ class _Indices:
     Attributes
     ----------
     distinct : list of (variable, int array of shape (n_rows,))
-        Graphs of data, and their values.
+        Graphs of data, and their values; without values where the rows are not in memory.
     """
 
     def __init__(self, structure: RowStructure, model: pm.Model) -> None:
         graphs = list(dict.fromkeys(term.index for term in _gathered(structure)))
         read = data_reader(graphs, structure, model)
         values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
+        is_known = all(leaf.recipe is None for leaf in structure.leaves)
         self.distinct: list[tuple[Variable, NDArray[np.int64]]] = []
         self._numbers: dict[Variable, int] = {}
         for graph in graphs:
-            levels = np.asarray(values[graph], dtype=np.int64)
-            equal = (n for n, (_, known) in enumerate(self.distinct) if (known == levels).all())
+            levels = np.asarray(values[graph] if is_known else [], dtype=np.int64)
+            equal = (
+                n
+                for n, (_, known) in enumerate(self.distinct)
+                if is_known and (known == levels).all()
+            )
             self._numbers[graph] = next(equal, len(self.distinct))
             if self._numbers[graph] == len(self.distinct):
                 self.distinct.append((graph, levels))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import pymc as pm
+from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.blocks import Blocks
@@ -50,7 +51,7 @@ def explain(
         *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
         "In full at every step:",
         *(
-            f"  {_about_term(term, row_likelihood.n_rows, term.name in transformed)}"
+            f"  {_about_term(term, row_likelihood.n_in_model, term.name in transformed)}"
             for term in row_likelihood.evaluated_in_full
         ),
     ]
@@ -98,7 +99,8 @@ def row_length_deterministics(row_likelihood: RowLikelihood) -> list[str]:
     return [
         variable.name
         for variable, static in zip(model.deterministics, plain, strict=True)
-        if row_likelihood.n_rows in (*static.type.shape, *_lengths_of_dims(model, variable.name))
+        if row_likelihood.n_in_model
+        in (*static.type.shape, *_lengths_of_dims(model, variable.name))
     ]
 
 
@@ -117,8 +119,15 @@ def _about_predictors(structure: RowStructure | str) -> str:
 def _about_leaf(leaf: RowLeaf) -> str:
     name, array = leaf.placeholder.name, leaf.array
     shape = " x ".join(f"{length:,}" for length in array.shape)
+    if leaf.recipe is not None:
+        once = " (computed from the data of each row)" if leaf.is_computed else ""
+        return f"reads {name}{once}: of each row {_entries(array)} of {array.dtype}."
     once = " (computed from the data once, at the start)" if leaf.is_computed else ""
     return f"reads {name}{once}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
+
+
+def _entries(array: NDArray) -> str:
+    return " x ".join(f"{length:,}" for length in array.shape[1:]) or "one number"
 
 
 def _about_term(term: EvaluatedInFull, n_rows: int, is_transformed: bool) -> str:

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_austerity._pymc import Constant, SharedVariable, Variable, ancestors
-from pymc_austerity.model.cut import RowLeaf
+from pymc_austerity._pymc import SharedVariable, Variable, ancestors
+from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
 from pymc_austerity.model.fingerprint import fingerprint
+from pymc_austerity.model.recipes import LeafRecipes
 
 __all__ = ["DataSource", "EvaluatedInFull", "RowLeaf", "RowLikelihood", "data_sources_of"]
 
@@ -34,7 +35,7 @@ class DataSource:
 
     def is_stale(self) -> bool:
         """Tell whether the array has been replaced by another or changed in place."""
-        return fingerprint([_array_of(self.variable)]) != self.fingerprint
+        return fingerprint([array_of(self.variable)]) != self.fingerprint
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,11 @@ class RowLikelihood:
         Value variables with one entry per row.
     data_sources : tuple of DataSource
         Data that the leaves were read from.
+    examples : Examples
+        Data that hold a few rows of many. The leaves and `full` are then those of the example, and
+        `n_rows` is the number of all rows.
+    recipes : LeafRecipes or None
+        Leaves of any rows of such data.
     """
 
     model: pm.Model
@@ -105,6 +111,13 @@ class RowLikelihood:
     evaluated_in_full: tuple[EvaluatedInFull, ...]
     local_variables: frozenset[Variable]
     data_sources: tuple[DataSource, ...] = field(repr=False)
+    examples: Examples = NO_EXAMPLES
+    recipes: LeafRecipes | None = None
+
+    @property
+    def n_in_model(self) -> int:
+        """Number of rows that the model itself holds: all of them, or those of its example."""
+        return len(self.leaves[0].array)
 
     @property
     def arrays(self) -> list[np.ndarray]:
@@ -143,14 +156,8 @@ def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSo
         if isinstance(variable, SharedVariable):
             counterpart = model.named_vars.get(variable.name, variable)
             own = counterpart if isinstance(counterpart, SharedVariable) else variable
-        array = _array_of(own)
+        array = array_of(own)
         if isinstance(array, np.ndarray) and (array.size > 1 or isinstance(own, SharedVariable)):
             name = own.name or "an array without a name"
             sources[own] = DataSource(name, own, fingerprint([array]))
     return tuple(sources.values())
-
-
-def _array_of(variable: Any) -> Any:
-    if isinstance(variable, SharedVariable):
-        return variable.get_value(borrow=True)
-    return variable.data if isinstance(variable, Constant) else None

@@ -8,9 +8,24 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, clone_replace
-from pymc_austerity.errors import NotRowwiseError
-from pymc_austerity.model.cut import CannotCut, Cut, Known, refuse_work_on_all_rows
+from pymc_austerity.errors import NotRowwiseError, SettingError
+from pymc_austerity.model.cut import (
+    NO_EXAMPLES,
+    CannotCut,
+    Cut,
+    Examples,
+    Known,
+    refuse_work_on_all_rows,
+)
+from pymc_austerity.model.example_terms import (
+    reading,
+    refuse_examples_in,
+    refuse_number_of_rows,
+    refuse_unread,
+    with_known_lengths,
+)
 from pymc_austerity.model.full_data import counterpart, in_terms_of, on_full_data
+from pymc_austerity.model.recipes import computed_leaves, leaf_recipes
 from pymc_austerity.model.row_likelihood import (
     EvaluatedInFull,
     RowLikelihood,
@@ -28,6 +43,7 @@ def split_log_density(
     likelihood: Sequence[str] | None = None,
     axis: int = 0,
     point: Mapping[str, NDArray] | None = None,
+    examples: Sequence[str] = (),
 ) -> RowLikelihood:
     """Split the log-density of a model into an exact part and a sum over rows.
 
@@ -43,6 +59,9 @@ def split_log_density(
     point : dict of str to array, optional
         Values of the model's value variables, at which shapes are read. By default the initial
         point.
+    examples : sequence of str
+        Names of data that hold a few example rows only: a ``pm.Data``, or an observed variable.
+        The leaves then have recipes, and nothing is concluded from the values of the example.
 
     Returns
     -------
@@ -56,7 +75,7 @@ def split_log_density(
     DataError
         The model has no observed data.
     SettingError, SettingTypeError
-        `likelihood` names something unknown, or `axis` is not an axis.
+        `likelihood` or `examples` names something unknown, or `axis` is not an axis.
 
     Notes
     -----
@@ -80,9 +99,14 @@ def split_log_density(
     """
     axis = checked_axis(axis)
     whole = on_full_data(model)
-    known = Known(whole.value_vars, model.initial_point() if point is None else point)
+    if examples and whole is not model:
+        raise SettingError(
+            "data= is not possible with pm.Minibatch: give the model a few rows as a pm.Data."
+        )
+    given = Examples.named(model, examples) if examples else NO_EXAMPLES
+    known = Known(whole.value_vars, model.initial_point() if point is None else point, given)
     terms = terms_of(whole, known)
-    chosen = choose(terms, likelihood, axis)
+    chosen = choose(terms, likelihood if likelihood or not given else reading(terms, known), axis)
     plain = spelled_out([term.plain for term in chosen], known)
     known.learn_values(plain)
     n_rows = chosen[0].shape[axis]
@@ -90,9 +114,18 @@ def split_log_density(
     pairs = zip(chosen, plain, strict=True)
     rows = _with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
     rest = [term for term in terms if term not in chosen]
+    refuse_examples_in(rest, known)
     full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
     parts = spelled_out([term.graph for term in rest], known)
     exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
+    leaves, recipes = tuple(cut.leaves), None
+    if given:
+        rows, exact, *parts = with_known_lengths([rows, exact, *parts], known)
+        inputs = {leaf.placeholder.name: leaf.placeholder for leaf in leaves}
+        refuse_unread(given, inputs)
+        refuse_number_of_rows([rows, exact, *parts], known)
+        rows, leaves = computed_leaves(rows, leaves, known.parameters)
+        recipes = leaf_recipes(leaves, inputs)
     rows, full, exact, *parts = in_terms_of(model, whole, [rows, full, exact, *parts])
     return RowLikelihood(
         model=model,
@@ -101,12 +134,14 @@ def split_log_density(
         exact_terms=tuple(parts),
         rows=rows,
         full=full,
-        leaves=tuple(cut.leaves),
+        leaves=leaves,
         n_rows=n_rows,
         subsampled=tuple(term.name for term in chosen),
         evaluated_in_full=tuple(EvaluatedInFull(t.name, t.kind, t.shape) for t in rest),
         local_variables=frozenset(counterpart(v, model) for v in cut.local),
         data_sources=data_sources_of([term.graph for term in chosen], model),
+        examples=given,
+        recipes=recipes,
     )
 
 
@@ -140,8 +175,12 @@ def cut_terms(
 
 def _with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
     """Sum of rows of a batch whose length is that of its data."""
-    if not cut.leaves:  # all rows are alike, and only their number is left to be told
+    if (
+        not cut.leaves and not cut.known.examples
+    ):  # all rows are alike, and only their number is left to be told
         cut.leaf(np.zeros(cut.n_rows, dtype=np.int8), "number", "number")
+    if not cut.leaves:  # to be refused
+        return _sum(rows)
     length = cut.leaves[0].placeholder.shape[0]
     return clone_replace(_sum(rows), {cut.batch_length: length}, rebuild_strict=False)
 
@@ -152,11 +191,16 @@ def _cut(term: Term, plain: Variable, cut: Cut, axis: int) -> Variable:
         rows = cut.take(plain, axis)
         refuse_work_on_all_rows(cut)
     except CannotCut as refusal:
+        remedy = (
+            "write it so that each row needs no more than its own data in data= and the parameters"
+            if cut.known.examples
+            else "use NUTS for this model, or rewrite it so that each row needs no more than its "
+            "own data and the parameters"
+        )
         what = "potential" if term.kind == "potential" else "observed variable"
         raise NotRowwiseError(
             f"the log-likelihood of {what} {term.name!r} cannot be evaluated on a mini-batch "
-            f"because {refusal.reason}: use NUTS for this model, or rewrite it so that each row "
-            "needs no more than its own data and the parameters."
+            f"because {refusal.reason}: {refusal.remedy or remedy}."
         ) from None
     return _sum_over_others(rows, axis)
 

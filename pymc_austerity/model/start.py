@@ -31,9 +31,9 @@ def refuse_infinite_start(
     DataError
         Names the variable, how many rows are concerned, and what to do.
     """
-    looked_at = np.arange(split.n_rows)
-    if split.n_rows > max_rows:
-        at_random = rng.choice(split.n_rows, size=max_rows, replace=False)
+    looked_at = np.arange(split.n_in_model)
+    if split.n_in_model > max_rows:
+        at_random = rng.choice(split.n_in_model, size=max_rows, replace=False)
         looked_at = np.unique(np.concatenate([at_random, *map(_suspicious, split.leaves)]))
     bad = looked_at[~np.isfinite(rows(start, looked_at))]
     if bad.size:
@@ -74,8 +74,8 @@ def _extreme_rows(array: NDArray) -> NDArray[np.int64]:
 
 def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) -> str:
     names = ", ".join(map(repr, split.subsampled))
-    of_all = f"{split.n_rows:,} rows"
-    if n_looked_at < split.n_rows:
+    of_all = f"{split.n_in_model:,} rows"
+    if n_looked_at < split.n_in_model:
         of_all = f"the {n_looked_at:,} rows looked at"
     beginning = (
         f"the log-likelihood of {names} is not finite at the starting point in {bad.size:,} of "

@@ -17,10 +17,23 @@ from pymc_austerity.model.nearby import jittered
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.start import refuse_infinite_start
 
-__all__ = ["RowFunction", "Verified", "finite_nearby", "verify", "verify_centered"]
+__all__ = [
+    "WITHOUT_CHECKS",
+    "BlockFunction",
+    "RowFunction",
+    "Verified",
+    "finite_nearby",
+    "subsets_of",
+    "tolerance_of",
+    "verify",
+    "verify_centered",
+]
 
 RowFunction: TypeAlias = Callable[[list[NDArray], NDArray[np.int64]], NDArray]
 """``f(values, rows)``: log-likelihoods of some rows, given values of all value variables."""
+
+BlockFunction: TypeAlias = Callable[[list[NDArray], Sequence[NDArray]], NDArray]
+"""``f(values, block)``: the same of rows given by their leaves."""
 
 
 class Verified(NamedTuple):
@@ -32,14 +45,17 @@ class Verified(NamedTuple):
         ``f(values, rows)``: log-likelihoods of some rows by the cut graph, nats.
     exact : callable
         ``f(*values)``: the exact part, nats.
+    on_block : callable
+        ``f(values, block)``: log-likelihoods of rows given by their leaves, nats.
     """
 
     rows: RowFunction
     exact: Callable[..., NDArray]
+    on_block: BlockFunction
 
 
 # A failed check of parameters gives -inf, and slices are moved towards the data.
-_WITHOUT_CHECKS = NUMPY_MODE.including("local_remove_check_parameter")
+WITHOUT_CHECKS = NUMPY_MODE.including("local_remove_check_parameter")
 
 _N_WINDOWS = 4
 _ADD_UP_TO = 100_000
@@ -98,13 +114,13 @@ def verify(
     functions = _Functions(row_likelihood)
     start = [np.asarray(point[v.name], dtype=v.dtype) for v in row_likelihood.value_vars]
     refuse_infinite_start(row_likelihood, functions.rows, functions.exact, start, rng, max_rows)
-    rows = _rows_to_compare(row_likelihood.n_rows, max_rows, rng)
+    rows = _rows_to_compare(row_likelihood.n_in_model, max_rows, rng)
     _compare(functions, start, rows, rng)
     for _ in range(n_points - 1):
         _compare(functions, finite_nearby(functions.rows, start, rows.rows, rng), rows, rng)
-    if row_likelihood.n_rows <= _ADD_UP_TO:
+    if row_likelihood.n_in_model <= _ADD_UP_TO:
         _refuse_wrong_sum(functions, start)
-    return Verified(functions.rows, functions.exact)
+    return Verified(functions.rows, functions.exact, functions.on_block)
 
 
 def verify_centered(
@@ -138,17 +154,17 @@ def verify_centered(
         The numbers differ.
     """
     functions = _Functions(row_likelihood)
-    chosen = _rows_to_compare(row_likelihood.n_rows, max_rows, rng).rows
+    chosen = _rows_to_compare(row_likelihood.n_in_model, max_rows, rng).rows
     for old, new in pairs:
         expected, found = before.rows(old, chosen), functions.rows(new, chosen)
-        tolerance = _tolerance(expected)
+        tolerance = tolerance_of(expected)
         if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
             raise NotRowwiseError(
                 f"the log-likelihood of {_names(functions)} gives other numbers when its levels "
                 "are multiplied by their scales first: use NUTS for this model, and please report "
                 "it."
             )
-    return Verified(functions.rows, functions.exact)
+    return Verified(functions.rows, functions.exact, functions.on_block)
 
 
 class _Functions:
@@ -158,7 +174,7 @@ class _Functions:
         self.split = split
         placeholders = [leaf.placeholder for leaf in split.leaves]
         first, last = pt.lscalar("first"), pt.lscalar("last")
-        self._window = _compiled(split, [first, last], split.full[first:last], _WITHOUT_CHECKS)
+        self._window = _compiled(split, [first, last], split.full[first:last], WITHOUT_CHECKS)
         self._rows = _compiled(split, placeholders, split.rows, NUMPY_MODE)
         self.exact = _compiled(split, [], split.exact, NUMPY_MODE)
 
@@ -170,10 +186,14 @@ class _Functions:
         """Log-likelihoods of any rows by the cut graph."""
         return self._rows(*point, *[leaf.array[chosen] for leaf in self.split.leaves])
 
+    def on_block(self, point: list[NDArray], block: Sequence[NDArray]) -> NDArray:
+        """The same of rows given by their leaves."""
+        return self._rows(*point, *block)
+
 
 def _compiled(split: RowLikelihood, more: list, output: Any, mode: Any) -> Callable[..., NDArray]:
     inputs = [*split.value_vars, *more]
-    if mode is _WITHOUT_CHECKS:
+    if mode is WITHOUT_CHECKS:
         return pytensor.function(inputs, output, mode=mode, on_unused_input="ignore")
     with split.model:  # so that its check_bounds is honoured
         return pm.compile(inputs, output, mode=mode, on_unused_input="ignore")
@@ -211,7 +231,7 @@ def finite_nearby(
     return start
 
 
-def _subsets(n: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+def subsets_of(n: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Yield sets of rows: shuffled and of uneven sizes, with repetitions, and a single one."""
     cuts = np.sort(rng.choice(np.arange(1, n), size=min(5, n - 1), replace=False))
     yield from np.split(rng.permutation(n), cuts)
@@ -219,7 +239,8 @@ def _subsets(n: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     yield np.zeros(1, dtype=np.int64)
 
 
-def _tolerance(log_density: NDArray) -> float:
+def tolerance_of(log_density: NDArray) -> float:
+    """Relative error of log-densities that rounding explains."""
     return 1e-6 if log_density.dtype == np.float64 else 1e-3
 
 
@@ -227,8 +248,8 @@ def _compare(
     functions: _Functions, point: list[NDArray], windows: _Windows, rng: np.random.Generator
 ) -> None:
     expected = np.concatenate([functions.window(point, *bounds) for bounds in windows.bounds])
-    tolerance = _tolerance(expected)
-    for chosen in _subsets(len(expected), rng):
+    tolerance = tolerance_of(expected)
+    for chosen in subsets_of(len(expected), rng):
         found = functions.rows(point, windows.rows[chosen])
         if found.shape != chosen.shape or not np.allclose(
             found, expected[chosen], rtol=tolerance, atol=tolerance
@@ -243,11 +264,11 @@ def _compare(
 
 def _refuse_wrong_sum(functions: _Functions, point: list[NDArray]) -> None:
     split = functions.split
-    terms = functions.rows(point, np.arange(split.n_rows)).astype(np.float64)
+    terms = functions.rows(point, np.arange(split.n_in_model)).astype(np.float64)
     parts = float(functions.exact(*point)) + terms.sum()
     log_density = log_density_on_full_data(split.model)
     total = _compiled(split, [], log_density, NUMPY_MODE)(*point)
-    allowed = _tolerance(total) * (1.0 + abs(parts) + np.abs(terms).sum())
+    allowed = tolerance_of(total) * (1.0 + abs(parts) + np.abs(terms).sum())
     if not abs(parts - float(total)) <= allowed:
         raise NotRowwiseError(
             f"the rows of {_names(functions)} and the other terms do not add up to the log-density "

@@ -57,7 +57,7 @@ def verify_differences(
     failed check of parameters is a failure of all rows there.
     """
     start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
-    chosen = rng.integers(0, split.n_rows, min(max_rows, split.n_rows))
+    chosen = rng.integers(0, split.n_in_model, min(max_rows, split.n_in_model))
     nearby = (finite_nearby(rows, start, chosen, rng) for _ in range(n_points - 1))
     values = [start, *nearby]
     raveled = [_raveled(v, split.value_vars, variables) for v in values]

@@ -2,7 +2,14 @@
 
 from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
 from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of, sum_over_rows
-from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowDraw, RowSource, RowStream
+from pymc_austerity.rows.protocols import (
+    LARGEST_BLOCK,
+    Block,
+    RowDraw,
+    RowSource,
+    RowStream,
+    SampledRows,
+)
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.strata import StratifiedWindows, strata_by_score
 
@@ -16,6 +23,7 @@ __all__ = [
     "RowDraw",
     "RowSource",
     "RowStream",
+    "SampledRows",
     "SharedRows",
     "StratifiedWindows",
     "Windows",

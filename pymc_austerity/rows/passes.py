@@ -60,10 +60,16 @@ class ReorderedRows:
         return self.source.take(self.order[indices])
 
 
-def blocks_of(source: RowSource) -> Iterator[Block]:
-    """All rows, in storage order, in blocks that fit the cache."""
-    for start in range(0, source.n_rows, LARGEST_BLOCK):
-        yield source.window(start, min(start + LARGEST_BLOCK, source.n_rows))
+def blocks_of(source: RowSource, length: int = LARGEST_BLOCK) -> Iterator[Block]:
+    """All rows, in storage order, in blocks of so many rows; by default they fit the cache.
+
+    A source that has ``blocks()`` reads ahead by itself, in blocks of its own length.
+    """
+    if hasattr(source, "blocks"):
+        yield from source.blocks()
+        return
+    for start in range(0, source.n_rows, length):
+        yield source.window(start, min(start + length, source.n_rows))
 
 
 def sum_over_rows(

@@ -1,12 +1,12 @@
 """The contracts between rows, ways of drawing them and what evaluates them."""
 
 from collections.abc import Iterator
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_BLOCK", "Block", "RowDraw", "RowSource", "RowStream"]
+__all__ = ["LARGEST_BLOCK", "Block", "RowDraw", "RowSource", "RowStream", "SampledRows"]
 
 LARGEST_BLOCK = 8_192
 """Rows handed out at once: what is computed from a block should stay in the cache."""
@@ -33,6 +33,15 @@ class RowSource(Protocol):
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Rows at the given positions in storage order."""
+        ...
+
+
+@runtime_checkable
+class SampledRows(RowSource, Protocol):
+    """Rows that are read in passes, and a sample of them that is at hand."""
+
+    def some(self, n_rows: int, rng: np.random.Generator) -> RowSource:
+        """So many rows, or fewer, drawn at random without replacement."""
         ...
 
 

@@ -57,17 +57,31 @@ class SharedRows:
 
     def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
         self._n_rows = int(order.size)
+        self._arrays: list[NDArray] = []
         n_bytes = sum(array.nbytes for array in arrays)
         place = _temporary_folder(n_bytes)
         with _in_words(place, n_bytes):
             Tenancy.evict(place)
             self._attach(Tenancy.of_new_folder(place))
+        self.add(arrays, order)
+
+    def add(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
+        """Store more of the same rows; nothing stays stored if that fails.
+
+        Parameters
+        ----------
+        arrays : sequence of arrays, each of shape (n_rows, ...)
+        order : int array, shape (n_rows,)
+            The one of the rows that are stored.
+        """
+        first, n_bytes = len(self._arrays), sum(array.nbytes for array in arrays)
+        with _in_words(str(self._folder.parent), n_bytes):
             try:
-                for number, array in enumerate(arrays):
+                for number, array in enumerate(arrays, start=first):
                     _store(array, order, self._folder / f"{number}.npy")
-                self._arrays = _open(self._folder, len(arrays))
+                self._arrays = _open(self._folder, first + len(arrays))
             except OSError:
-                self._finalizer()
+                self.close()
                 raise
 
     def _attach(self, tenancy: Tenancy) -> None:
@@ -80,6 +94,11 @@ class SharedRows:
     def n_rows(self) -> int:
         """Number of rows."""
         return self._n_rows
+
+    @property
+    def n_arrays(self) -> int:
+        """Number of arrays."""
+        return len(self._arrays)
 
     @property
     def n_bytes(self) -> int:

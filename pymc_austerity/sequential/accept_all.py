@@ -26,7 +26,9 @@ class AcceptAll:
     """
 
     description: ClassVar[TestDescription] = TestDescription(
-        name="None", summary="no test, every proposal is accepted", acceptance="none"
+        name="None",
+        summary="no test: every proposal is accepted, and draws have the error of the proposal",
+        acceptance="none",
     )
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:

@@ -94,7 +94,7 @@ class BarkerTest:
         """What the rest of the package needs to know; batches double until the error is small."""
         return TestDescription(
             name="BarkerTest",
-            summary=f"Barker test with noise of {self.noise:g} nats",
+            summary=f"Barker's test with noise of {self.noise:g} nats",
             acceptance="barker",
             growth=2.0,
         )

@@ -39,7 +39,7 @@ class ConcentrationTest(StoppingTest):
         name = type(self).__name__
         return TestDescription(
             name=name,
-            summary=f"{name} test with epsilon={self.error_prob:g}",
+            summary=f"{name} with epsilon={self.error_prob:g}",
             assumption="bounded differences",
             epsilon=self.error_prob,
             growth=2.0,

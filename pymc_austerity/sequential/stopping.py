@@ -37,7 +37,7 @@ class StoppingTest(ABC):
     def description(self) -> TestDescription:
         """What the rest of the package needs to know."""
         name = type(self).__name__
-        return TestDescription(name=name, summary=f"{name} test")
+        return TestDescription(name=name, summary=name)
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
         """Accept or reject a proposal.

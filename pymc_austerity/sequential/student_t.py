@@ -68,7 +68,7 @@ class StudentTTest(StoppingTest):
         """What the rest of the package needs to know."""
         return TestDescription(
             name="StudentTTest",
-            summary=f"StudentTTest test with epsilon={self.epsilon:g}",
+            summary=f"Student's t-test with epsilon={self.epsilon:g}",
             assumption="normal means",
             epsilon=self.epsilon,
         )

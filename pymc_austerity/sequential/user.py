@@ -32,7 +32,7 @@ class UserTest(StoppingTest):
     def description(self) -> TestDescription:
         """What the rest of the package needs to know."""
         name, epsilon = type(self.rule).__name__, getattr(self.rule, "epsilon", None)
-        summary, growth = f"{name} test", getattr(self.rule, "growth", 1.0)
+        summary, growth = name, getattr(self.rule, "growth", 1.0)
         if epsilon is None:
             return TestDescription(name, summary, growth=growth)
         summary = f"{summary} with epsilon={epsilon:g}"

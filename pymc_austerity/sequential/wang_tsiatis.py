@@ -78,7 +78,7 @@ class WangTsiatisTest(StoppingTest):
         """What the rest of the package needs to know."""
         return TestDescription(
             name="WangTsiatisTest",
-            summary=f"WangTsiatisTest test with epsilon={self.epsilon:g}",
+            summary=f"t-test of Wang and Tsiatis with epsilon={self.epsilon:g}",
             assumption="normal means",
             epsilon=self.epsilon,
             alpha=self.alpha,

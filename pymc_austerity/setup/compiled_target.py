@@ -9,16 +9,18 @@ from pymc_austerity.compiled import (
     CompiledTarget,
     CompiledTest,
     ExactDecisions,
+    PooledDecisions,
     SequentialDecisions,
     new_survey,
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.pool import PoolDraws, PooledSampling
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import RowSource, SharedRows
 from pymc_austerity.setup.target import Target
 
-__all__ = ["exact_target", "sequential_target", "why_python"]
+__all__ = ["exact_target", "pooled_target", "sequential_target", "why_python"]
 
 
 def why_python(target: Target) -> str:
@@ -56,10 +58,36 @@ def sequential_target(target: Target, test: CompiledTest) -> CompiledTarget:
 
 def exact_target(target: Target, inflation: float) -> CompiledTarget:
     """A target whose decisions are exact and do not need Python."""
-    sampling, kernel, arrays = target.sampling, _kernel(target), _arrays(target)
+    decisions = _exact_decisions(target, _arrays(target), inflation)
+    return CompiledTarget(_posterior(target), decisions, _alive(target))
+
+
+def pooled_target(target: Target, inflation: float, draws: PoolDraws) -> CompiledTarget:
+    """A target whose decisions use the draws of a chain; what they use of them is noted there."""
+    sampling = target.sampling
+    assert isinstance(sampling, PooledSampling)
+    own, begin = sampling.stored_of(draws)
+    arrays, drawn = _all_of(sampling.pool.stored.rows), _all_of(own.rows)
+    draws.used = np.array(draws.used)  # of this chain alone
+    decisions = PooledDecisions(
+        _exact_decisions(target, arrays, inflation),
+        table=_table(drawn),
+        whole=sampling.pool.whole.astype(np.int64),
+        begin=begin.astype(np.int64),
+        lengths=draws.lengths.astype(np.int64),
+        used=draws.used,
+    )
+    alive = (*_alive(target), arrays, drawn, own, draws)
+    return CompiledTarget(_posterior(target), decisions, alive)
+
+
+def _exact_decisions(
+    target: Target, arrays: tuple[NDArray, ...], inflation: float
+) -> ExactDecisions:
+    sampling, kernel = target.sampling, _kernel(target)
     assert isinstance(sampling, PoissonSampling)
     groups, entries, size = sampling.groups, _entries(target), target.start.size
-    decisions = ExactDecisions(
+    return ExactDecisions(
         function=kernel.address,
         terms=entries,
         row_starts=kernel.starts,
@@ -88,7 +116,6 @@ def exact_target(target: Target, inflation: float) -> CompiledTarget:
         n_radii=groups.radii.size,
         is_single=groups.is_single,
     )
-    return CompiledTarget(_posterior(target), decisions, _alive(target))
 
 
 def _posterior(target: Target) -> CompiledPosterior:
@@ -117,7 +144,10 @@ def _entries(target: Target) -> NDArray[np.int64]:
 
 def _arrays(target: Target) -> tuple[NDArray, ...]:
     """All rows, where they are stored."""
-    source = target.source
+    return _all_of(target.source)
+
+
+def _all_of(source: RowSource) -> tuple[NDArray, ...]:
     assert isinstance(source, SharedRows)
     return source.window(0, source.n_rows)
 

@@ -24,6 +24,7 @@ from pymc_austerity.deciding.sampling import (
 )
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
+from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import (
@@ -38,10 +39,12 @@ from pymc_austerity.setup.exact import (
     exact_sampling,
     stored,
 )
+from pymc_austerity.setup.exact_from_sources import pooled_sampling
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.source_rows import ExpandedSourceRows
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
@@ -61,17 +64,24 @@ class Plan(NamedTuple):
     source: RowSource
     sampling: Sampling | PoissonSampling
     anchor: Anchor
-    summary: str
+    details: tuple[str, ...]
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
     surrogate: SurrogatePosterior | None = None
 
 
 class NoPlan(NamedTuple):
-    """Why there are no control variates, as half a sentence, and what is known all the same."""
+    """Why there are no control variates and what helps, as half sentences; modes found anyway."""
 
     reason: str
+    remedy: str = ""
     modes: tuple[GaussianApproximation, ...] = ()
+
+
+_OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
+_OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
+_OF_MODES = "constrain what the data do not identify, or give anchor= near the intended mode"
+_OF_SUPPORT = "write the bound as a prior or a transform"
 
 
 def control_variate_plan(
@@ -99,9 +109,9 @@ def control_variate_plan(
     AusterityWarning
         The posterior has several modes, or a better one may have been missed.
     """
-    reason = _impossible(problem)
-    if reason:
-        return NoPlan(reason)
+    impossible = _impossible(problem)
+    if impossible is not None:
+        return impossible
     try:
         expanded = expanded_rows(problem, settings.order)
         modes, surrogate = _found(
@@ -110,7 +120,8 @@ def control_variate_plan(
         warn_of_modes(modes, problem)
         if modes.others:
             n_modes = 1 + len(modes.others)
-            return NoPlan(f"the posterior has {n_modes} modes", normal_approximations(modes))
+            reason = f"the posterior has {n_modes} modes"
+            return NoPlan(reason, _OF_MODES, normal_approximations(modes))
         residuals = expanded.residuals(modes.anchor.point)
     except NoAnchorError as error:
         return NoPlan(str(error))
@@ -120,6 +131,8 @@ def control_variate_plan(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     about = _About(residuals, modes.anchor, surrogate, where, problem, settings, say)
+    if problem.prepared.from_sources:
+        return _from_sources(about)
     if settings.decides_exactly:
         return _exact(about)
     return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
@@ -141,14 +154,17 @@ class _About(NamedTuple):
         function: RowFunction,
         source: RowSource,
         sampling: Sampling | PoissonSampling,
-        summary: str,
+        *details: str,
     ) -> Plan:
         """The plan for rows that are stored and sampled in some way."""
-        summary = f"control variates of order {self.anchor.order} about {self.where}; {summary}"
+        details = (
+            f"Control variates of order {self.anchor.order} about {self.where}.",
+            *details,
+        )
         modes = normal_approximations(Modes(self.anchor))
         as_what = self.residuals.compiled_as
         return Plan(
-            function, source, sampling, self.anchor, summary, as_what, modes, self.surrogate
+            function, source, sampling, self.anchor, details, as_what, modes, self.surrogate
         )
 
 
@@ -158,19 +174,20 @@ def _cheaper(about: _About) -> Plan:
     try:
         exact = cheap_exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
-        plan = _sequential(about)
-        return plan._replace(summary=f"{plan.summary}; no exact decisions because {reason}")
+        return _not_exact(_sequential(about), str(reason))
     rows = exact.expected_rows
     if rows <= FEWEST_FIRST_ROWS:
-        return _plan_of(exact, about, f"fewer than {FEWEST_FIRST_ROWS}")
+        return _plan_of(exact, about, FEWEST_FIRST_ROWS)
     plan = _sequential(about)
     assert not isinstance(plan.sampling, PoissonSampling)
     n_first = plan.sampling.strata.n_first
     if rows <= n_first:
-        return _plan_of(exact, about, f"fewer than {n_first:,}")
-    return plan._replace(
-        summary=f"{plan.summary} (exact decisions are expected to read {_rounded(rows)})"
-    )
+        return _plan_of(exact, about, n_first)
+    return _not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
+
+
+def _not_exact(plan: Plan, reason: str) -> Plan:
+    return plan._replace(details=(*plan.details, f"No exact decisions because {reason}."))
 
 
 def _sequential(about: _About) -> Plan:
@@ -220,7 +237,7 @@ def _modes(
 ) -> Modes:
     exact = problem.exact_derivatives
     say("finding the posterior mode")
-    rows = ArrayRows(problem.likelihood.arrays)
+    rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
@@ -236,18 +253,20 @@ def _refuse_too_few_for_strata(settings: Settings) -> None:
         )
 
 
-def _impossible(problem: Problem) -> str:
+def _impossible(problem: Problem) -> NoPlan | None:
     n_entries = problem.start.size
     if any(variable.dtype in discrete_types for variable in problem.variables):
-        return "there are discrete variables"
+        return NoPlan("there are discrete variables", _OF_DISCRETE)
     others = [variable for variable in problem.touched if variable in problem.shared]
     if others:
-        return f"other step methods move {_listed(others, problem)}, which the rows depend on"
+        names = _listed(others, problem)
+        return NoPlan(f"other step methods move {names}, which the rows depend on", _OF_DISCRETE)
     if problem.moving_support:
-        return f"the support of the rows depends on {', '.join(map(repr, problem.moving_support))}"
+        names = ", ".join(map(repr, problem.moving_support))
+        return NoPlan(f"the support of the rows depends on {names}", _OF_SUPPORT)
     if n_entries > _MOST_ENTRIES:
-        return f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
-    return ""
+        return NoPlan(f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}", _OF_MANY)
+    return None
 
 
 def _exact(about: _About) -> Plan:
@@ -262,38 +281,55 @@ def _exact(about: _About) -> Plan:
     return _plan_of(sampling, about)
 
 
-def _plan_of(sampling: PoissonSampling, about: _About, why: str = "") -> Plan:
-    sampling = stored(sampling, about.residuals)
-    source = sampling.source
-    summary = (
-        f"exact decisions, expected to read {_rounded(sampling.expected_rows)} of "
-        f"{source.n_rows:,} rows"
+def _from_sources(about: _About) -> Plan | NoPlan:
+    problem, rows = about.problem, about.problem.prepared.from_sources
+    assert rows is not None
+    try:
+        sampling = pooled_sampling(
+            problem,
+            about.residuals,
+            about.anchor,
+            steps_per_draw=about.settings.steps_per_draw,
+            say=about.say,
+        )
+    except NotExactError as reason:
+        return NoPlan(str(reason))
+    detail = (
+        f"Rows of decisions are taken from {sampling.source.n_rows:,} that were drawn beforehand, "
+        f"in {rows.n_passes} passes over all {rows.n_rows:,} rows."
     )
-    summary += f", {why} at the first look of a sequential test" if why else ""
-    return about.plan(sampling.function, source, sampling, summary)
+    source = ExpandedSourceRows(rows, about.residuals.block_of)
+    return about.plan(sampling.function, source, sampling, detail)
+
+
+def _plan_of(sampling: PoissonSampling, about: _About, n_first: int | None = None) -> Plan:
+    sampling = stored(sampling, about.residuals)
+    details: tuple[str, ...] = (
+        "Rows are drawn at rates that bound what they can change, in "
+        f"{sampling.groups.n_groups:,} groups of similar bounds.",
+    )
+    if n_first is not None:
+        details += (f"A sequential test would read {n_first:,} rows or more at its first look.",)
+    return about.plan(sampling.function, sampling.source, sampling, *details)
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:
     return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
 
 
-def _rounded(rows: float) -> str:
-    return f"{rows:,.0f}" if rows >= 10.0 else f"{rows:.1g}"
-
-
 def _uniform(about: _About) -> Plan:
     problem, settings = about.problem, about.settings
-    function, arrays, _, _ = about.residuals
+    function, arrays = about.residuals[:2]
     source = SharedRows(arrays, problem.prepared.rng.permutation(problem.likelihood.n_rows))
-    sampling, summary = uniform_sampling(function, source, settings, of_residuals=True)
+    sampling, words = uniform_sampling(function, source, settings, of_residuals=True)
     if settings.by_influence:
-        summary += ", too few for strata"
-    return about.plan(function, source, sampling, summary)
+        words += ", too few for strata"
+    return about.plan(function, source, sampling, f"{words}.")
 
 
 def _stratified(about: _About) -> Plan:
     anchor, rng, dtype = about.anchor, about.problem.prepared.rng, about.problem.start.dtype
-    function, arrays, _, _ = about.residuals
+    function, arrays = about.residuals[:2]
     rows = ArrayRows(arrays)
     pairs = [
         (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
@@ -306,9 +342,9 @@ def _stratified(about: _About) -> Plan:
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
-    always = f" ({n_take_all:,} of them always)" if n_take_all else ""
-    summary = (
+    always = f", {n_take_all:,} of them always the same" if n_take_all else ""
+    words = (
         f"{rows.n_rows:,} rows sampled by influence in {strata.sizes.size} strata, "
-        f"{int(strata.first_counts.sum()):,} at the first look{always}"
+        f"{int(strata.first_counts.sum()):,} at the first look{always}."
     )
-    return about.plan(function, source, sampling, summary)
+    return about.plan(function, source, sampling, words)

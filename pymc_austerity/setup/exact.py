@@ -3,24 +3,26 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.inflation import Inflation
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.stored_rows import RowBoundError, StoredResiduals
+from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.exact import (
     RELATIVE,
     Groups,
+    Inflation,
     any_direction,
     expected_rows,
     group_rows,
     nearest_directions,
     rates_of,
 )
-from pymc_austerity.model import RowStructure
+from pymc_austerity.model import RowStructure, design_function
 from pymc_austerity.model.bounds import (
     NoBoundError,
     are_cheap,
@@ -31,20 +33,34 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
 
-__all__ = ["NotExactError", "cheap_exact_sampling", "exact_sampling", "stored"]
+__all__ = [
+    "DIRECTIONS",
+    "FEW_ROWS",
+    "N_PAIRS",
+    "ROWS_OF_A_GROUP",
+    "NotExactError",
+    "Pair",
+    "cheap_exact_sampling",
+    "exact_sampling",
+    "inflation_for",
+    "radii_for",
+    "refuse_excess",
+    "stored",
+    "structure_of",
+]
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-_PAIRS = 16
+N_PAIRS = 16
 _TRIALS = 150
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _GROSS = 1e-6
 """Nats beyond a bound that are no rounding."""
-_DIRECTIONS = (8, 32, 128)
-_FEW_ROWS = 50.0
+DIRECTIONS = (8, 32, 128)
+FEW_ROWS = 50.0
 """Expected rows of a decision below which directions of the data are not worth looking for."""
 
-_ROWS_OF_A_GROUP = 0.05
+ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
 _SOME_ROWS = 5_000
@@ -80,7 +96,7 @@ def exact_sampling(
     NotExactError
         The message says why exact decisions are not possible.
     """
-    structure = _structure(problem, residuals)
+    structure = structure_of(problem, residuals)
     bounded = _bounded(problem, structure, anchor, problem.likelihood.arrays)
     order, groups, pairs = bounded.grouped(problem.prepared.rng, by_directions=by_directions)
     rows = ArrayRows(residuals.arrays)
@@ -95,7 +111,7 @@ def exact_sampling(
     )
     _refuse_wrong_bounds(sampling, anchor, problem)
     try:
-        inflation = _inflation(sampling, anchor, problem)
+        inflation = inflation_for(sampling, anchor, problem)
     except RowBoundError as error:
         raise NotExactError(str(error)) from None
     expected = expected_rows(groups, pairs, inflation=inflation)
@@ -110,9 +126,9 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
     NotExactError
         The message says why exact decisions are not possible, or what they would cost.
     """
-    structure, arrays = _structure(problem, residuals), problem.likelihood.arrays
+    structure, arrays = structure_of(problem, residuals), problem.likelihood.arrays
     if not are_cheap(problem.scalar_function, arrays):
-        raise NotExactError("their bounds take long (test='exact' has them)")
+        raise NotExactError("their bounds take long to compute (test='exact' computes them)")
     n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
     if n_rows <= _SOME_ROWS:
         return exact_sampling(problem, residuals, anchor)
@@ -123,7 +139,7 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
     if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * _MOST_ROWS:
         cost = min(plain, n_rows / _SOME_ROWS * some.cost(rng, by_directions=True))
     if cost > _MOST_ROWS:
-        raise NotExactError(f"they would read about {cost:,.2g} rows")
+        raise NotExactError(f"they would read about {in_round_numbers(cost)} rows")
     return exact_sampling(problem, residuals, anchor, by_directions=plain > _WORTH_WHILE * cost)
 
 
@@ -140,16 +156,17 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
 # ------------------------------------------------------------------ bounds
 
 
-def _structure(problem: Problem, residuals: Residuals) -> RowStructure:
+def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
+    """The linear predictors of the rows, or the reason why there are no exact decisions."""
     structure = problem.structure
     if isinstance(structure, str):
         raise NotExactError(f"the rows have no linear predictors: {structure}")
     if not residuals.is_double:
-        raise NotExactError("its rows are evaluated in single precision")
+        raise NotExactError("the rows are evaluated in single precision")
     return structure
 
 
-def _radii(size: int) -> NDArray[np.float64]:
+def radii_for(size: int) -> NDArray[np.float64]:
     """A few radii about the anchor: of some directions, of most and nearly all draws, and beyond.
 
     Draws of the posterior are at a distance of about the square root of the dimension.
@@ -161,14 +178,14 @@ def _radii(size: int) -> NDArray[np.float64]:
 def _bounded(
     problem: Problem, structure: RowStructure, anchor: Anchor, arrays: list[NDArray]
 ) -> "_BoundedRows":
-    rows = whitened_rows(structure, problem.model, arrays, anchor)
-    radii = _radii(anchor.point.size)
+    rows = whitened_rows(design_function(structure, problem.model), arrays, anchor)
+    radii = radii_for(anchor.point.size)
     try:
         constants = third_derivative_constants(
             problem.scalar_function, arrays, rows.center, rows.gram, radii.tolist()
         )
     except NoBoundError as error:
-        raise NotExactError(f"its rows have {error}") from None
+        raise NotExactError(f"the rows have {error}") from None
     return _BoundedRows(rows, radii, constants, anchor.point.size)
 
 
@@ -196,12 +213,12 @@ class _BoundedRows:
     def pairs(self, rng: np.random.Generator) -> list[Pair]:
         """Independent draws of the normal approximation."""
         return [
-            (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(_PAIRS)
+            (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(N_PAIRS)
         ]
 
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
-        _, groups = self._by(_DIRECTIONS[1], rng) if by_directions else self._plain()
+        _, groups = self._by(DIRECTIONS[1], rng) if by_directions else self._plain()
         return expected_rows(groups, self.pairs(rng))
 
     def grouped(
@@ -210,8 +227,8 @@ class _BoundedRows:
         """Groups by constants; by directions, too, where these save more rows than groups cost."""
         pairs, best = self.pairs(rng), self._plain()
         least = _cost(best[1], pairs)
-        if by_directions and self.rows.is_single and least > _FEW_ROWS:
-            for n in _DIRECTIONS:
+        if by_directions and self.rows.is_single and least > FEW_ROWS:
+            for n in DIRECTIONS:
                 found = self._by(n, rng)
                 cost = _cost(found[1], pairs)
                 if cost > least:
@@ -232,7 +249,7 @@ class _BoundedRows:
 
 
 def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
-    return expected_rows(groups, pairs) + _ROWS_OF_A_GROUP * groups.n_groups
+    return expected_rows(groups, pairs) + ROWS_OF_A_GROUP * groups.n_groups
 
 
 def _refuse_wrong_bounds(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> None:
@@ -240,12 +257,34 @@ def _refuse_wrong_bounds(sampling: PoissonSampling, anchor: Anchor, problem: Pro
 
     Decisions check the rows that they draw, and those with small bounds are hardly ever drawn.
     """
+    starts, n_rows = sampling.groups.starts, sampling.groups.n_rows
+    refuse_excess(
+        sampling, anchor, problem, np.searchsorted(starts, np.arange(n_rows), side="right") - 1
+    )
+
+
+def refuse_excess(
+    sampling: PoissonSampling, anchor: Anchor, problem: Problem, owners: NDArray[np.intp]
+) -> None:
+    """Look whether the first rows of the source change by more than their bounds.
+
+    Parameters
+    ----------
+    sampling, anchor, problem
+        What is sampled.
+    owners : int array
+        The group of each row.
+
+    Raises
+    ------
+    NotExactError
+        A row does.
+    """
     groups, rng = sampling.groups, np.random.default_rng(5)
-    rows = np.arange(groups.n_rows)
+    rows = np.arange(owners.size)
     if rows.size > _MOST_TO_CHECK:
         rows = np.sort(rng.choice(rows.size, _MOST_TO_CHECK, replace=False))
-    residuals = StoredResiduals(sampling.function, sampling.source)
-    owners = np.searchsorted(groups.starts, rows, side="right") - 1
+    residuals, owners = StoredResiduals(sampling.function, sampling.source), owners[rows]
     for _ in range(_PAIRS_TO_CHECK):
         new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
         u, v = sampling.whitened(old), sampling.whitened(new)
@@ -260,7 +299,7 @@ def _refuse_wrong_bounds(sampling: PoissonSampling, anchor: Anchor, problem: Pro
             )
 
 
-def _inflation(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> float:
+def inflation_for(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> float:
     """What a short run of independent proposals asks for, as if the priors were normal."""
     known, rng = Inflation.begin(sampling.inflation), problem.prepared.rng
     current = anchor.point.astype(problem.start.dtype)

@@ -16,6 +16,7 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 
 __all__ = [
     "checked_compile_kwargs",
+    "checked_data",
     "checked_generator",
     "checked_model",
     "checked_point",
@@ -39,6 +40,23 @@ def checked_model(value: Any) -> pm.Model:
             "`with pm.Model():`."
         )
     return model
+
+
+def checked_data(value: Any) -> tuple[str, ...]:
+    """Names of the data whose rows are in sources; none by default."""
+    if value is None:
+        return ()
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise SettingTypeError(
+            f"data={value!r:.80} is not a dictionary: give where the rows of each pm.Data or "
+            "observed variable are, as in data={'x': source, 'y': source}."
+        )
+    if not value:
+        raise SettingError(
+            "data={} names nothing: leave it out, or give where the rows of each pm.Data or "
+            "observed variable are."
+        )
+    return tuple(value)
 
 
 def checked_generator(rng: Any) -> np.random.Generator:

@@ -1,26 +1,27 @@
 """A model that was split into an exact part and rows, and verified."""
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.model import (
     RowLikelihood,
     Verified,
-    row_length_deterministics,
     split_log_density,
     verify,
+    verify_examples,
 )
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import ArrayRows, SharedRows
+from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.model_inputs import checked_generator, checked_point
+from pymc_austerity.setup.model_inputs import checked_data, checked_generator, checked_point
 from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
 __all__ = ["PreparedModel", "chosen", "prepare"]
 
@@ -42,6 +43,8 @@ class PreparedModel:
         Its parts in NumPy.
     rng : numpy.random.Generator
         Source of the order of the rows and of what else set-up draws.
+    from_sources : SourceRows or None
+        All rows where the model holds a few of them.
     targets : dict
         What was built from it, by the names of the variables, for step methods with equal settings.
     problems : dict
@@ -57,6 +60,7 @@ class PreparedModel:
         verified: Verified,
         rng: np.random.Generator,
         seconds: float = 0.0,
+        from_sources: SourceRows | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.point = point
@@ -65,7 +69,19 @@ class PreparedModel:
         self.seconds = seconds
         self.targets: dict[tuple[str, ...], Any] = {}
         self.problems: dict[tuple[str, ...], Any] = {}
+        self.from_sources = from_sources
         self._shuffled: SharedRows | None = None
+
+    @property
+    def rows(self) -> ArrayRows | SourceRows:
+        """All rows in the user's order, for passes over them."""
+        return self.from_sources or ArrayRows(self.likelihood.arrays)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells these rows from others of the same number."""
+        own = self.likelihood.fingerprint
+        return own if self.from_sources is None else f"{own}-{self.from_sources.fingerprint}"
 
     def shuffled_rows(self) -> SharedRows:
         """The rows in random order, stored once."""
@@ -77,7 +93,7 @@ class PreparedModel:
 
 def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings of a step method that `prepare` takes."""
-    names = ("likelihood", "axis", "rng", "initial_point")
+    names = ("likelihood", "axis", "rng", "initial_point", "data")
     return {name: settings[name] for name in names if name in settings}
 
 
@@ -89,21 +105,26 @@ def prepare(
     axis: int = 0,
     initial_point: Mapping[str, NDArray] | None = None,
     rng: Any = None,
+    data: Mapping[str, Any] | None = None,
     say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
     started, point = time.perf_counter(), checked_point(initial_point, model)
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
-    split = split_log_density(model, likelihood=likelihood, axis=axis, point=point)
+    names = checked_data(data)
+    split = split_log_density(model, likelihood=likelihood, axis=axis, point=point, examples=names)
     say("verifying the cut")
     verified = verify(split, point, rng=generator)
-    for name in row_length_deterministics(split):
-        warnings.warn(
-            f"Deterministic {name!r} has one entry per row ({split.n_rows:,}), which PyMC computes "
-            "and stores at every draw: leave it out with pm.sample(var_names=[...]) and compute it "
-            "afterwards with pm.compute_deterministics.",
-            AusterityWarning,
-            stacklevel=4,
+    rows = None
+    if data is not None:
+        rows = SourceRows.of(open_sources(data, split.examples), split)
+        say(f"looking at {rows.n_rows:,} rows")
+        start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
+        first_pass(rows, split, verified, start, generator)
+        verify_examples(
+            split, verified, point, windows_of(rows, split.n_in_model, generator), rng=generator
         )
-    return PreparedModel(split, point, verified, generator, time.perf_counter() - started)
+        split = replace(split, n_rows=rows.n_rows)
+    seconds = time.perf_counter() - started
+    return PreparedModel(split, point, verified, generator, seconds, rows)

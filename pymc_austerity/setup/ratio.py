@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.pool import PooledSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
@@ -33,14 +34,17 @@ class PosteriorRatio:
         Samples of what the row function gives.
     anchor : Anchor or None
         Where the row differences are expanded; None if they are not.
-    summary : str
-        What was chosen and why, in one line.
+    details : tuple of str
+        What was chosen and why, in sentences.
     compiled_as : str
         What evaluates rows and why, as the end of a sentence.
     modes : tuple of GaussianApproximation
         The posterior about each of its modes, the best first; empty where none is known.
     surrogate : SurrogatePosterior or None
         The exact part and the expansion, tuned for moves on it, where the posterior is not normal.
+    without : str
+        Why there are no control variates and what helps, as a sentence; empty where there are some
+        or none are wanted.
     """
 
     exact_difference: Callable[..., Any]
@@ -48,10 +52,11 @@ class PosteriorRatio:
     source: RowSource
     sampling: Sampling | PoissonSampling
     anchor: Anchor | None
-    summary: str
+    details: tuple[str, ...]
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
     surrogate: SurrogatePosterior | None
+    without: str = ""
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""
@@ -65,6 +70,8 @@ class PosteriorRatio:
         """Whether the log-density at a point is finite as it is at the start; reads all rows."""
         if not np.isfinite(self.exact_difference(candidate, start)):
             return False
+        if isinstance(self.sampling, PooledSampling) and self.sampling.is_bounded_at(candidate):
+            return True
         return all(
             np.isfinite(self.row_function(candidate, start, *block)).all()
             for block in blocks_of(self.source)

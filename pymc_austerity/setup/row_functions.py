@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from pymc_austerity.model import (
     predictor_derivatives,
     verify_differences,
 )
-from pymc_austerity.rows import ArrayRows, blocks_of
+from pymc_austerity.rows import ArrayRows, Block, blocks_of
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["ExpandedRows", "Residuals", "expanded_rows", "row_differences"]
@@ -56,16 +57,24 @@ class Residuals(NamedTuple):
         ``f(proposed, current, *block)``, nats.
     arrays : list of arrays, each of shape (n_rows, ...)
         What the blocks consist of: the data of the rows, and what is known of them at the anchor.
+        Empty where rows are in sources.
     compiled_as : str
         What was compiled and why, as the end of a sentence.
     is_double : bool
         Whether all is computed in double precision.
+    at_anchor : callable or None
+        From a block of data to what is known of its rows at the anchor: one more array.
     """
 
     function: RowFunction
     arrays: list[NDArray]
     compiled_as: str
     is_double: bool
+    at_anchor: Callable[..., NDArray[np.float64]] | None = None
+
+    def block_of(self, data: Block) -> Block:
+        """What the function takes, from the data of some rows."""
+        return data if self.at_anchor is None else (*data, self.at_anchor(*data))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +149,7 @@ def _by_graph(
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
         function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
         at_anchor = ResidualFunction(function, anchor.astype(dtype))
-        arrays, is_double = problem.likelihood.arrays, dtype == np.float64
+        arrays, is_double = _in_memory(problem), dtype == np.float64
         return Residuals(at_anchor, arrays, _by_pytensor(reason), is_double)
 
     differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
@@ -149,18 +158,26 @@ def _by_graph(
 
 def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kernel) -> ExpandedRows:
     """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
-    arrays = problem.likelihood.arrays
+    arrays = _in_memory(problem)
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
+        at_anchor = partial(derivatives.anchor_constants, anchor)
+        if not arrays:
+            return Residuals(kernel, [], _BY_KERNEL, True, at_anchor)
         constants = np.empty((problem.likelihood.n_rows, kernel.n_constants))
         done = 0
         for block in blocks_of(ArrayRows(arrays)):
-            some = derivatives.anchor_constants(anchor, *block)
+            some = at_anchor(*block)
             constants[done : done + len(some)] = some
             done += len(some)
-        return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True)
+        return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True, at_anchor)
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
+
+
+def _in_memory(problem: Problem) -> list[NDArray]:
+    """All rows, or none where they are in sources."""
+    return [] if problem.prepared.from_sources else problem.likelihood.arrays
 
 
 def _kernel(problem: Problem, order: int) -> Kernel | str:

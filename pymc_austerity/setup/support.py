@@ -1,6 +1,7 @@
 """Proposals that cannot move the variables at hand, or cannot go without a test."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Any
 
 import pymc as pm
@@ -11,7 +12,13 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["is_unconstrained", "refuse_local", "refuse_uncorrected", "refuse_unsuitable"]
+__all__ = [
+    "is_unconstrained",
+    "refuse_beside_sources",
+    "refuse_local",
+    "refuse_uncorrected",
+    "refuse_unsuitable",
+]
 
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
@@ -64,6 +71,23 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
             f"test=None accepts every proposal, and {name} does not follow the posterior by "
             "itself: give proposal=LangevinProposal(step_size=...), or leave test out."
         )
+
+
+def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
+    """Refuse what asks for decisions other than exact ones, and earlier runs, beside sources."""
+    if tuned is not None:
+        raise SettingError(
+            "tuned= is not possible with data=, where a run that goes on would use the rows that "
+            "were drawn for it again: leave it out, and let the chains tune again."
+        )
+    if settings.may_decide_exactly or settings.test == "exact":
+        return
+    pairs = [(f.name, getattr(settings, f.name), f.default) for f in fields(settings)]
+    given = [f"{name}={value!r}" for name, value, usual in pairs if value != usual]
+    raise SettingError(
+        f"{', '.join(given)} is not possible with data=, where decisions are exact and rows are "
+        "drawn by their bounds: leave it out, or hold the rows in the model."
+    )
 
 
 def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, find_anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.exact_gradient import exact_gradient
 from pymc_austerity.setup.explored import explored
@@ -80,12 +79,12 @@ def anchor_by_surrogate(
         There is no such mode, or the surrogate cannot be sampled.
     """
     rng, start = problem.prepared.rng, problem.start.astype(np.float64)
-    rows, wide = ArrayRows(problem.likelihood.arrays), _WidePrior(start)
+    rows, wide = problem.prepared.rows, _WidePrior(start)
     search = (problem.start, expanded.derivatives, wide, expanded.differences, rows)
     point = find_anchor(*search, rng=rng, order=order).point if at is None else at
     density = RowDensity(expanded.derivatives, wide, [(rows, 1.0)], problem.start.dtype)
     point = density.as_evaluated(point)
-    gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+    gradient, hessian = density.row_derivatives(point)
     if at is not None and not _bends_down(hessian):
         raise NoAnchorError("the rows are not concave at the anchor")
     touched = _touched(problem)
@@ -95,7 +94,7 @@ def anchor_by_surrogate(
     surrogate = _surrogate(problem, exact_difference, Expansion.concave(point, gradient, hessian))
     for number in range(_ROUNDS):
         if number:
-            gradient, hessian = density.row_gradient(point), density.row_hessian(point)
+            gradient, hessian = density.row_derivatives(point)
             surrogate = surrogate.about(Expansion.concave(point, gradient, hessian))
         found = explored(surrogate, start, rng)
         surrogate, start, way = found.surrogate, found.last, found.mean - point

@@ -1,6 +1,6 @@
 """From a problem and settings to the one frozen target of a step method."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
@@ -52,9 +52,9 @@ class Target(PosteriorRatio):
         Moves of entries that no row reads, where the default proposal leaves these to them.
     """
 
-    layout: Layout
-    start: NDArray
-    approximation: GaussianApproximation | None
+    layout: Layout = field(kw_only=True)
+    start: NDArray = field(kw_only=True)
+    approximation: GaussianApproximation | None = field(kw_only=True)
     untouched: UntouchedMoves | None = None
 
 
@@ -169,18 +169,38 @@ def _posterior_ratio(
             return PosteriorRatio(exact, *plan)
         without = plan
         _refuse_without_control_variates(settings, without.reason)
+    if problem.prepared.from_sources:
+        raise SettingError(
+            f"data= is not possible because {without.reason}: hold the rows in the model."
+        )
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)
     differences(problem.start, problem.start, *source.window(0, 1))
     usual = settings.without_control_variates(by_single_rows=bool(problem.moving_support))
-    sampling, summary = uniform_sampling(differences, source, usual)
+    sampling, words = uniform_sampling(differences, source, usual)
     if usual.is_exact and not settings.is_exact:
-        summary += ", the default without control variates"
-    summary += f"; no control variates because {without.reason}" if without.reason else ""
+        words += ", the default without control variates"
     return PosteriorRatio(
-        exact, differences, source, sampling, None, summary, compiled_as, without.modes, None
+        exact,
+        differences,
+        source,
+        sampling,
+        None,
+        (f"{words}.",),
+        compiled_as,
+        without.modes,
+        None,
+        _in_a_sentence(without, all_rows=usual.is_exact),
     )
+
+
+def _in_a_sentence(without: NoPlan, *, all_rows: bool) -> str:
+    if not without.reason:
+        return ""
+    cheaper = ", or give epsilon= to read fewer rows at the price of wrong decisions"
+    remedy = without.remedy or f"use NUTS if this is too slow{cheaper if all_rows else ''}"
+    return f"There are no control variates because {without.reason}: {remedy}."
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:

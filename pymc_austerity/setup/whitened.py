@@ -1,14 +1,13 @@
 """Linear predictors of all rows in whitened coordinates about the anchor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.model import DenseRows, Design, RowStructure, design_function
+from pymc_austerity.model import DenseRows, Design, DesignFunction
 from pymc_austerity.rows import ArrayRows, blocks_of
 
 __all__ = ["WhitenedRows", "whitened_rows"]
@@ -39,21 +38,19 @@ class WhitenedRows:
 
 
 def whitened_rows(
-    structure: RowStructure, model: pm.Model, arrays: list[NDArray], anchor: Anchor
+    designs: DesignFunction, arrays: Sequence[NDArray], anchor: Anchor
 ) -> WhitenedRows:
     """Evaluate the predictors of all rows, block by block.
 
     Parameters
     ----------
-    structure : RowStructure
-        The predictors.
-    model : pymc.Model
-        The model, for compilation.
-    arrays : list of arrays, each of shape (N, ...)
+    designs : callable
+        Evaluates the predictors; see `pymc_austerity.model.design_function`.
+    arrays : sequence of arrays, each of shape (N, ...)
         Data of the rows.
     anchor : Anchor
     """
-    designs, source = design_function(structure, model), ArrayRows(arrays)
+    source = ArrayRows(arrays)
     center, gram = [], []
     for block in blocks_of(source):
         on_rows = designs(block)

@@ -1,7 +1,7 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import pymc as pm
@@ -22,7 +22,12 @@ from pymc_austerity.setup.prepared import PreparedModel, chosen, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.setup.support import refuse_uncorrected, refuse_unsuitable
+from pymc_austerity.setup.support import (
+    refuse_beside_sources,
+    refuse_uncorrected,
+    refuse_unsuitable,
+)
+from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
 from pymc_austerity.step_methods.grouped_mh import grouped_if_possible
 from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.interrupts import clean_interrupt
@@ -101,7 +106,8 @@ class AusterityMH(MetropolisStep):
         Transitions between recorded draws. Where a transition costs little, PyMC's own work on a
         draw is most of the time; more of them make better draws in the same time.
     model : pymc.Model, optional
-        By default the model on the context stack.
+        By default the model on the context stack. Outside of a model, settings are all that
+        ``AusterityMH()`` holds, for any number of models: ``pm.sample`` makes the step method.
     rng : int or numpy.random.Generator, optional
         Source of the order of the stored rows, by default a fixed one, and of draws outside of
         ``pm.sample``, which brings its own.
@@ -111,6 +117,11 @@ class AusterityMH(MetropolisStep):
         Update all variables together; else one step method for each variable, on shared rows.
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile``; the mode is NUMBA by default.
+    data : dict of str to source, optional
+        Where all rows are, if the model was built on a few of them: for the name of each
+        ``pm.Data`` or observed variable that has rows, an array, a file or a table, with rows in
+        the same order. They stay there: decisions are exact, from rows that are drawn before the
+        chains in a few passes. The draws depend on `rng` and not on ``random_seed``.
 
     Raises
     ------
@@ -167,9 +178,11 @@ class AusterityMH(MetropolisStep):
         refuse_positional(cls, args)
         refuse_contradictions(kwargs)
         checked_choice("blocked", kwargs.get("blocked", True), (True, False))
+        if is_without_model(kwargs):
+            return DeferredStep(cls, vars, kwargs)
         model = checked_model(kwargs.get("model"))
         variables = checked_variables(vars, model)
-        if cls is AusterityMH:
+        if cls is AusterityMH and kwargs.get("data") is None:
             grouped = grouped_if_possible(cls, variables, kwargs)
             if grouped is not None:
                 return grouped
@@ -202,6 +215,7 @@ class AusterityMH(MetropolisStep):
         initial_point: dict[str, NDArray] | None = None,
         blocked: bool = True,
         compile_kwargs: dict[str, Any] | None = None,
+        data: Mapping[str, Any] | None = None,
         _prepared: PreparedModel | None = None,
     ) -> None:
         settings = Settings(
@@ -222,6 +236,8 @@ class AusterityMH(MetropolisStep):
         variables = checked_variables(vars, model)
         refuse_unsuitable(variables, model, own_proposal)
         refuse_uncorrected(settings, own_proposal)
+        if data is not None:
+            refuse_beside_sources(settings, tuned)
         started = time.perf_counter() - (_prepared.seconds if _prepared else 0.0)
         with setup_progress(type(self).__name__) as say:
             prepared = _prepared or prepare(
@@ -230,6 +246,7 @@ class AusterityMH(MetropolisStep):
                 axis=axis,
                 rng=rng,
                 initial_point=initial_point,
+                data=data,
                 say=say,
             )
             problem = pose(prepared, variables, compile_kwargs)

@@ -14,13 +14,14 @@ from pymc_austerity._pymc import (
     get_random_generator,
 )
 from pymc_austerity.errors import SettingError, StaleDataError
-from pymc_austerity.model import explain
+from pymc_austerity.model import explain, row_length_deterministics
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
+from pymc_austerity.step_methods.summary import Words
 
 __all__ = ["SubsamplingStep"]
 
@@ -30,7 +31,7 @@ _log = logging.getLogger("pymc.austerity")
 class SubsamplingStep(ArrayStepShared):
     """A step method that was built from rows: its chains, its pickle, its statistics, its words.
 
-    A subclass has ``constants`` (what is constant over the run), ``summary`` (one line of text) and
+    A subclass has ``constants`` (what is constant over the run), ``_words`` (what was built) and
     ``reset_tuning``, and calls `_begin` at the start and `_finish` at the end of its ``__init__``.
     """
 
@@ -56,7 +57,8 @@ class SubsamplingStep(ArrayStepShared):
         super().__init__(problem.variables, problem.shared, blocked=blocked, rng=rng)
         self.n_rows = problem.likelihood.n_rows
         self.subsampled = problem.likelihood.subsampled
-        self.data_fingerprint = problem.likelihood.fingerprint
+        self.data_fingerprint = problem.prepared.fingerprint
+        self.deterministics_by_row = tuple(row_length_deterministics(problem.likelihood))
         self.phase = Phase.TUNING
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
         self._model: pm.Model | None = problem.model
@@ -89,14 +91,17 @@ class SubsamplingStep(ArrayStepShared):
         }
 
     @property
-    def summary(self) -> str:
-        """What was built, in one line."""
+    def _words(self) -> Words:
+        """What was built, in words."""
         raise NotImplementedError
 
-    def _summary_of(self, words: str) -> str:
+    @property
+    def summary(self) -> str:
+        """What was built and how exact it is, in one line; what it costs, in another one."""
+        what, cost, _ = self._words
         return (
-            f"{type(self).__name__} on {', '.join(self.subsampled)}: {words} "
-            f"(set up in {self.setup_seconds:.1f} s)."
+            f"{type(self).__name__} on {', '.join(self.subsampled)}: {what}\n"
+            f"Cost: {cost}; set-up took {self.setup_seconds:.1f} s."
         )
 
     # ------------------------------------------------------------------ a chain
@@ -173,10 +178,10 @@ class SubsamplingStep(ArrayStepShared):
         str
             Some lines of text.
         """
-        return f"{self.summary}\n{self._explanation}"
+        return "\n".join([self.summary, *self._words.details, self._explanation])
 
     def __repr__(self) -> str:
-        return f"<{self.summary}>"
+        return f"<{self.summary.splitlines()[0]}>"
 
     # ------------------------------------------------------------------ PyMC's contract
 

@@ -32,9 +32,11 @@ from pymc_austerity.setup.prepared import PreparedModel, chosen, prepare
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
+from pymc_austerity.step_methods.summary import Words
 
 __all__ = ["GroupedMH", "grouped_if_possible"]
 
@@ -181,6 +183,8 @@ class GroupedMH(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
+        if is_without_model(kwargs):
+            return DeferredStep(cls, vars, kwargs)
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, checked_variables(vars, model), **kwargs)
 
@@ -292,16 +296,16 @@ class GroupedMH(SubsamplingStep):
         }
 
     @property
-    def summary(self) -> str:
-        """What was built, in one line."""
+    def _words(self) -> Words:
         factors = self.target.sweep.posterior.factors
-        levels = " and ".join(f"{len(f.entries):,} of {f.names}" for f in factors)
-        reads = "few rows of each"
+        levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
+        cost = f"some of the {self.n_rows:,} rows per sweep"
         if self.target.reads_all:
-            reads = f"all their rows, because {self.target.reads_all}"
-        return self._summary_of(
-            f"levels move by themselves ({levels}); exact decisions that read {reads}; no decision "
-            "can be wrong"
+            cost = f"all {self.n_rows:,} rows per sweep, because {self.target.reads_all}"
+        return Words(
+            "exact Metropolis-Hastings in which every level has a decision of its own "
+            f"({levels}); no decision can be wrong.",
+            cost,
         )
 
 

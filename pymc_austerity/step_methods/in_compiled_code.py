@@ -18,9 +18,10 @@ from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.firefly import FireflyDecider
+from pymc_austerity.deciding.pooled import PoolDecider
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.sequential import StudentTTest
-from pymc_austerity.setup.compiled_target import exact_target, sequential_target
+from pymc_austerity.setup.compiled_target import exact_target, pooled_target, sequential_target
 from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.ahead import DrawsAhead
@@ -81,6 +82,8 @@ def _chain(
 
 
 def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
+    if isinstance(decider, PoolDecider):
+        return pooled_target(target, decider.state.inflation.value, decider.draws)
     if isinstance(decider, ExactDecider):
         return exact_target(target, decider.state.inflation.value)
     address = address_of_tail()

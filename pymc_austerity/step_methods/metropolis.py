@@ -27,7 +27,7 @@ from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
-from pymc_austerity.step_methods.summary import constants_of, summary_of
+from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 
 __all__ = ["MetropolisStep"]
 
@@ -271,10 +271,8 @@ class MetropolisStep(SubsamplingStep):
         }
 
     @property
-    def summary(self) -> str:
-        """What was built, in one line."""
-        words = summary_of(self.target, self.decider, self.proposal, self.normality)
-        return self._summary_of(words)
+    def _words(self) -> Words:
+        return words_of(self.target, self.decider, self.proposal, self.normality)
 
     def explain(self) -> str:
         """What is subsampled, what is evaluated in full, and why, in plain words."""

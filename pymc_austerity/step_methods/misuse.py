@@ -1,17 +1,23 @@
 """What ``pm.sample`` is given beside a step method and cannot go with it."""
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import pymc as pm
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods.base import SubsamplingStep
 
 __all__ = ["refuse_misuse"]
 
 
 def refuse_misuse(
-    model: pm.Model, steps: list[Any], nuts_sampler: str | None, nuts_settings: dict[str, Any]
+    model: pm.Model,
+    steps: list[Any],
+    nuts_sampler: str | None,
+    nuts_settings: dict[str, Any],
+    var_names: Sequence[str] | None,
 ) -> None:
     """Refuse step methods of other models, and settings that have no effect beside a step method.
 
@@ -25,11 +31,18 @@ def refuse_misuse(
         Name of a sampler that takes the place of PyMC's NUTS.
     nuts_settings : dict
         Settings of NUTS.
+    var_names : sequence of str or None
+        Variables to store; None stores all.
 
     Raises
     ------
     SettingError
         In one sentence. Nothing is said where no step method is of this package.
+
+    Warns
+    -----
+    AusterityWarning
+        A Deterministic with one entry per row is computed and stored at every draw.
     """
     ours = [step for step in steps if isinstance(step, SubsamplingStep)]
     for step in ours:
@@ -48,4 +61,14 @@ def refuse_misuse(
         raise SettingError(
             f"{settings} has no effect, because {name} updates all variables and NUTS is not used: "
             "leave it out."
+        )
+    by_row = {name for step in ours for name in step.deterministics_by_row}
+    stored = by_row if var_names is None else by_row & set(var_names)
+    for deterministic in sorted(stored):
+        warnings.warn(
+            f"Deterministic {deterministic!r} has one entry per row ({ours[0].n_rows:,}), which "
+            "PyMC computes and stores at every draw: leave it out with pm.sample(var_names=[...]) "
+            "and compute it afterwards with pm.compute_deterministics.",
+            AusterityWarning,
+            stacklevel=4,
         )

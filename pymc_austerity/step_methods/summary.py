@@ -1,15 +1,39 @@
-"""What was built: as constants of the run, and in one line."""
+"""What was built: as constants of the run, and in words."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymc_austerity.deciding.choice import AnyDecider
-from pymc_austerity.deciding.promise import name_of_test, promise_of, verdict_of
+from pymc_austerity.deciding.promise import (
+    details_of,
+    name_of_test,
+    promise_of,
+    rows_of,
+    verdict_of,
+)
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.target import Target
 
-__all__ = ["constants_of", "summary_of"]
+__all__ = ["Words", "constants_of", "words_of"]
+
+
+class Words(NamedTuple):
+    """What was built.
+
+    Attributes
+    ----------
+    what : str
+        What the step method does and how exact it is, in sentences.
+    cost : str
+        Rows that it reads, as a part of a sentence.
+    details : tuple of str
+        What else `explain` says, in sentences.
+    """
+
+    what: str
+    cost: str
+    details: tuple[str, ...] = ()
 
 
 def constants_of(
@@ -39,21 +63,25 @@ def constants_of(
     return constants
 
 
-def summary_of(
+def words_of(
     target: Target,
     decider: AnyDecider,
     proposal: Proposal[Any],
     normality: NormalityCheck | None,
-) -> str:
-    """How rows are sampled, what the test promises, and who proposes, in one line."""
-    n_rows = target.source.n_rows
-    words = (target.summary, promise_of(decider, normality), _in_words(proposal, n_rows))
-    return "; ".join(words)
+) -> Words:
+    """What AusterityMH does, how exact it is, and what it costs."""
+    what = f"{promise_of(decider, normality)}."
+    if target.without:
+        what = f"{what} {target.without}"
+    gradients = _gradients(proposal, target.source.n_rows)
+    proposing = f"Proposals: {type(proposal).__name__}{gradients and f', with {gradients}'}."
+    cost = f"{rows_of(decider)}{gradients and f', besides {gradients}'}"
+    return Words(what, cost, (*target.details, *details_of(decider), proposing))
 
 
-def _in_words(proposal: Proposal[Any], n_rows: int) -> str:
-    """Name of the proposal, and how many of the rows its gradients read."""
-    name, n_read = type(proposal).__name__, getattr(proposal, "n_rows_read", 0)
+def _gradients(proposal: Proposal[Any], n_rows: int) -> str:
+    """How many of the rows the gradients of a proposal read; empty for none."""
+    n_read = getattr(proposal, "n_rows_read", 0)
     if n_read == 0:
-        return f"{name} proposal"
-    return f"{name} proposal with gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"
+        return ""
+    return f"gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"

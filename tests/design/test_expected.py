@@ -10,6 +10,7 @@ from pymc_austerity.design import (
     expected_error,
     operating_characteristic,
 )
+from pymc_austerity.design.expected import expected_characteristic
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 3.0])
@@ -20,9 +21,11 @@ def test_mean_over_decisions(spread, deviation):
     log_ratio = rng.normal(-0.5 * deviation**2, deviation, size=20_000)
     distances = (log_ratio - np.log(rng.random(log_ratio.size))) / spread
     looks, boundary = constant_looks(500, 10_000), Boundary(0.05)
-    errors, _ = operating_characteristic(distances, looks, boundary)
+    errors, shares = operating_characteristic(distances, looks, boundary)
     acceptance = np.minimum(1.0, np.exp(log_ratio)).mean()
-    found = expected_error(looks, boundary, spread, acceptance=acceptance)
+    found, read = expected_characteristic(looks, boundary, spread, acceptance=acceptance)
+    assert found == expected_error(looks, boundary, spread, acceptance=acceptance)
+    assert abs(read - shares.mean()) < 4.0 * shares.std() / np.sqrt(shares.size) + 0.02 * read
     # the acceptance rate is itself an estimate, which shifts the expected error a little
     assert abs(found - errors.mean()) < 4.0 * errors.std() / np.sqrt(errors.size) + 0.02 * found
 

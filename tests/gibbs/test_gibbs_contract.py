@@ -247,9 +247,13 @@ def test_audits_find_as_many_errors_as_there_are(field):
     assert wrong == told > 0
 
 
-def test_said_in_one_line(built, caplog):
-    assert repr(built).startswith("<AusterityGibbs on factors: 20 binary entries, each with 171 of")
-    assert "\n" not in built.summary
+def test_said_in_two_lines(built, caplog):
+    what, cost = built.summary.splitlines()
+    assert repr(built) == f"<{what}>"
+    assert what.startswith(
+        "AusterityGibbs on factors: Gibbs sampling of 20 binary entries, by a seq"
+    )
+    assert "of 171 factors per update (1,140 in all); set-up took" in cost
     assert "'factors', 1,140 rows" in built.explain()
     with pairs_grid(), caplog.at_level(logging.INFO, logger="pymc.austerity"):
         AusterityGibbs(["x"], **NAMED, **FAST)

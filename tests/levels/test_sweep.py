@@ -10,7 +10,7 @@ from pymc_austerity.levels import Sweep
 def sweep_of(names, *, common=True):
     factors = tuple(SimpleNamespace(names=f"[{name}]") for name in names)
     posterior = SimpleNamespace(factors=factors, common=object() if common else None)
-    return Sweep(posterior, object(), object())
+    return Sweep(posterior, object(), object(), ())
 
 
 @pytest.mark.parametrize(

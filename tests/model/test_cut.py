@@ -131,6 +131,12 @@ class TestLeaves:
         cut, _ = cut_of(pt.dot(b, pt.constant(X).T), 0)
         assert np.shares_memory(cut.leaves[0].array, X)
 
+    @pytest.mark.parametrize("name", ["prop(k, n)", "int64", "f4"])
+    def test_a_name_may_read_like_a_type(self, name):
+        cut = Cut(Known([b], VALUES), 2)
+        leaf = cut.leaf(np.zeros((2, 3)), name, key=0)
+        assert leaf.name == name and leaf.type.dtype == "float64" and leaf.type.shape == (None, 3)
+
     def test_small_types_stay_small(self):
         y = pt.constant(np.arange(N, dtype="int8"))
         cut, _ = cut_of(pt.cast(y, "float64") * mu, 0)

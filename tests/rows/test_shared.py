@@ -46,6 +46,18 @@ def test_rows_are_stored_in_the_given_order(arrays, order):
             assert got.dtype == want.dtype
 
 
+def test_more_of_the_same_rows_can_be_stored(arrays, order, temporary_folder):
+    rows = SharedRows(arrays[:1], order)
+    rows.add(arrays[1:], order)
+    assert rows.n_arrays == 3 and rows.n_bytes == sum(array.nbytes for array in arrays)
+    for known in (rows, pickle.loads(pickle.dumps(rows))):
+        for got, array in zip(known.window(0, 1_000), arrays, strict=True):
+            np.testing.assert_array_equal(got, array[order])
+    del known
+    rows.close()
+    assert not list(temporary_folder.iterdir())
+
+
 def test_transposed_and_strided_arrays(rng, order):
     wide = rng.normal(size=(4, 1_000))
     rows = SharedRows([wide.T, wide[0, ::1], np.repeat(wide[1], 2)[::2]], order)

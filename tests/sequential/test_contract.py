@@ -119,7 +119,7 @@ def test_a_rule_of_a_user_has_what_it_says():
     rule.epsilon, rule.growth = 0.1, 2.0
     description = as_test(rule).description
     assert (description.epsilon, description.growth) == (0.1, 2.0)
-    assert description.summary == "FirstLookDecides test with epsilon=0.1"
+    assert description.summary == "FirstLookDecides with epsilon=0.1"
 
 
 @pytest.mark.parametrize("value", [StudentTTest, "student", 0.05, object()])

@@ -238,10 +238,12 @@ def test_explain_says_why_there_are_no_control_variates(build, settings, reason)
 
 def test_explain_says_what_was_chosen():
     step = built(logistic(), epsilon=0.05)
-    line = step.explain().splitlines()[0]
-    assert "control variates of order 2 about the mode" in line
-    assert "20,000 rows sampled by influence in" in line
-    assert "ProposalMixture proposal" in line
+    what, cost, *details = step.explain().splitlines()
+    assert "(Student's t-test with epsilon=0.05); expected share of wrong decisions: " in what
+    assert re.match(r"Cost: about \d+ of 20,000 rows per decision; set-up took [\d.]+ s.", cost)
+    assert details[0] == "Control variates of order 2 about the mode."
+    assert details[1].startswith("20,000 rows sampled by influence in")
+    assert "Proposals: ProposalMixture." in details
 
 
 # ------------------------------------------------------------------ the user's own anchor
@@ -266,7 +268,7 @@ def test_anchor_as_a_dictionary_of_constrained_values():
     model = normal_regression()
     step = built(model, anchor={"beta": [0.5, -0.3, 0.2], "sigma": 1.1})
     np.testing.assert_allclose(step.anchor.point, [0.5, -0.3, 0.2, np.log(1.1)])
-    assert "about the anchor given" in step.summary
+    assert "about the anchor given" in step.explain()
     default = built(model)
     assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
     given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
@@ -310,3 +312,18 @@ def test_other_proposals_find_the_same_posterior(proposal):
     model, _, expected = logistic_run()
     step = built(model, proposal=proposal)
     assert_agree(moments(sample(model, step)), expected)
+
+
+def test_a_product_within_a_row_has_no_second_derivative():
+    """Stages of an ordinal response: PyTensor raises a TypeError where it joins the derivatives."""
+    rng = np.random.default_rng(21)
+    x, y = rng.normal(size=5_000), rng.integers(3, size=5_000)
+    with pm.Model():
+        passed = pm.math.invlogit(pm.Normal("cut", shape=2) - pm.Normal("b") * x[:, None])
+        last = pm.math.prod(1.0 - passed, axis=1, keepdims=True)
+        stages = [passed[:, :1], passed[:, 1:] * (1.0 - passed[:, :1]), last]
+        pm.Categorical("y", p=pm.math.concatenate(stages, axis=1), observed=y)
+        step = AusterityMH()
+    assert (
+        "no control variates because an operation of the likelihood has no second" in step.summary
+    )

@@ -1,13 +1,23 @@
 """Set-up of models with groups, against brute force on all rows."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pymc as pm
 import pytest
+from scipy import sparse
 
-from pymc_austerity.levels.moves import AlongWithLevels
-from pymc_austerity.setup.levels import NoGroupsError, build_grouped, centered_problem, spans
+from pymc_austerity.levels.moves import AlongWithLevels, move_common, move_levels
+from pymc_austerity.setup.levels import (
+    NoGroupsError,
+    anchor,
+    beyond,
+    build_grouped,
+    centered_problem,
+    parts,
+    spans,
+)
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
 from tests.step_methods.models import groups, many_levels
@@ -128,6 +138,29 @@ def test_the_anchor_is_a_mode_of_what_rows_read(case):
     touched = touched_by_rows(its)
     sds = 1.0 / np.sqrt(-its.expansion.hessian.diagonal()[touched] + 1e-9)
     assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
+
+
+def test_sums_do_not_depend_on_the_blocks(monkeypatch):
+    problem, target = built("logistic")
+    monkeypatch.setattr(parts, "LARGEST_BLOCK", 60)
+    again = build_grouped(problem, target.coordinates).sweep.posterior.expansion
+    expected = target.sweep.posterior.expansion
+    np.testing.assert_allclose(again.gradient, expected.gradient, atol=1e-7)
+    np.testing.assert_allclose(again.hessian.toarray(), expected.hessian.toarray(), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_others", [0, 1, 5])
+def test_levels_are_eliminated_first(n_others, rng):
+    levels, size = (7, 2), 14 + n_others
+    matrix = rng.normal(size=(size, size))
+    matrix = matrix @ matrix.T + size * np.eye(size)
+    matrix[:14, :14] *= np.kron(np.eye(7), np.ones((2, 2)))
+    right = rng.normal(size=size)
+    found = anchor.solved(sparse.csr_array(matrix), right, levels)
+    np.testing.assert_allclose(found, np.linalg.solve(matrix, right))
+    matrix[:2] = matrix[:, :2] = 0.0
+    with pytest.raises(anchor.NoLevelAnchorError, match="singular"):
+        anchor.solved(sparse.csr_array(matrix), right, levels)
 
 
 def touched_by_rows(its):
@@ -287,7 +320,80 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     for log_ratio, accepts in ((1e-3 - expected, True), (-1e-3 - expected, False)):
         along = AlongWithLevels(its, 0, here, entries)
         assert along.move(there, log_ratio, _AtThreshold()) is accepts
-    assert along.decide(RNG) == (here, 0.0, 0)
+    stayed = along.decide(RNG)
+    assert stayed.point is here and (stayed.accepted, stayed.n_rows) == (0.0, 0)
+    tilt = RNG.normal(size=entries.size)
+    expected += float(tilt.dot(there - here[entries]))
+    rows_say_nothing = replace(its, residuals=lambda proposed, current, rows: np.zeros(rows.size))
+    for log_ratio, accepts in ((-1e-3 - expected, False), (1e-3 - expected, True)):
+        along = AlongWithLevels(rows_say_nothing, 0, here, entries, tilt)
+        assert along.move(there, log_ratio, _AtThreshold()) is accepts
+    assert along.decide(RNG).log_ratio == pytest.approx(-tilt.dot(there - here[entries]))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
+    _, target = built(name)
+    its, sweep, step = target.sweep.posterior, target.sweep, 1e-4
+    point, every = near(target), every_row(target)
+
+    def slope(there, back):
+        return its.residuals(there, back, every).sum() / (2.0 * step)
+
+    rest = np.array([slope(point + step * e, point - step * e) for e in np.eye(point.size)])
+
+    def along(factor, entries):
+        moves = AlongWithLevels(its, factor, point, entries)
+        ends = [
+            [moves.led_to(point[entries] + s * step * e) for s in (1, -1)]
+            for e in np.eye(entries.size)
+        ]
+        return [slope(*pair) for pair in ends]
+
+    for factor, levels in enumerate(its.factors):
+        found = beyond._along_hyperparameters(its, factor, point, rest)
+        expected = along(factor, levels.prior.hyperparameters)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+    if sweep.joint is not None:
+        found = beyond._along_entries(its, sweep.joint, point, rest)
+        expected = along(0, sweep.joint.entries)
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_common_entries_move_about_the_mean_that_levels_leave_them():
+    """Without what is beyond the expansion the mean is several standard deviations away."""
+    with few_rows_each() as model:
+        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
+        target = build_grouped(problem, coordinates)
+    its, rng = target.sweep.posterior, np.random.default_rng(2)
+    assert np.abs(its.common.root.T @ its.common.shift).max() > 1.0
+
+    def log_ratios(posterior):
+        found = []
+        for _ in range(20):
+            point = posterior.anchor.copy()
+            for _ in range(3):
+                point = move_levels(posterior, 0, point, 1.0, rng).point
+            moved = move_common(posterior, point, 1.0, rng, inflation=1e12)  # reads all rows
+            found.append(moved.log_ratio)
+        return np.array(found)
+
+    with_it = log_ratios(its)
+    no_shift = replace(its, common=replace(its.common, shift=np.zeros_like(its.common.shift)))
+    assert with_it.std() < 0.4
+    assert log_ratios(no_shift).std() > 0.8
+
+
+def few_rows_each():
+    """Four rows of each of 400 levels, whose posteriors are far from normal."""
+    rng, n_levels = np.random.default_rng(5), 400
+    group, x = np.repeat(np.arange(n_levels), 4), rng.normal(1.0, 1.0, size=4 * n_levels)
+    eta = rng.normal(1.0, 1.0, size=n_levels)[group] + 0.7 * x
+    with pm.Model() as model:
+        a = pm.Normal("a", pm.Normal("mu"), pm.HalfNormal("tau"), shape=n_levels)
+        y = rng.random(x.size) < 1.0 / (1.0 + np.exp(-eta))
+        pm.Bernoulli("y", logit_p=a[group] + pm.Normal("b") * x, observed=y)
+    return model
 
 
 class _AtThreshold:

@@ -26,11 +26,14 @@ def regression():
 
 def test_without_control_variates_all_rows_decide(regression):
     step = built(regression, control_variates=None)
-    assert "all 2,000 rows at every step (epsilon=0), the default without" in step.summary
+    assert "on all rows, which is exact" in step.summary
+    assert "Cost: all 2,000 rows per decision; set-up took " in step.summary
+    assert "(epsilon=0), the default without control variates." in step.explain()
     assert step.constants["epsilon"] == 0.0
     step = built(switch_point())
     assert step.target.sampling.is_exact
-    assert "the default without control variates; no control variates because" in step.summary
+    assert "There are no control variates because" in step.summary
+    assert step.summary.splitlines()[0].endswith("as pm.Mixture does.")
 
 
 @pytest.mark.parametrize("settings", [{"batch_size": 100}, {"sampling": "fresh"}])

@@ -41,7 +41,7 @@ def test_who_names_an_anchor_means_that_mode(squares):
     model, _ = squares
     with model:
         step = AusterityMH(anchor={"a": 1.0})
-    assert "about the anchor given" in step.summary
+    assert "about the anchor given" in step.explain()
 
 
 def test_a_wrong_trough_is_left():
@@ -51,7 +51,7 @@ def test_a_wrong_trough_is_left():
         frequency = pm.Normal("frequency", 2.0, 1.0, initval=2.77)
         pm.Normal("y", pm.math.sin(frequency * x), 1.5, observed=rng.normal(np.sin(2.0 * x), 1.5))
         step = AusterityMH()
-    assert "nats above the one nearest to the start" in step.summary
+    assert "nats above the one nearest to the start" in step.explain()
     draws = sample(step, model, draws=200, tune=100).posterior["frequency"]
     assert draws.mean() == pytest.approx(2.0, abs=0.02)
 

@@ -77,7 +77,7 @@ class TestDefault:
     def test_a_kink_where_the_posterior_lies_has_hamiltonian_moves(self):
         step = built(laplace()[0])
         assert isinstance(step.proposal, SurrogateHamiltonianProposal)
-        assert "the mean of a surrogate" in step.summary
+        assert "the mean of a surrogate" in step.explain()
         assert step.target.surrogate.scaled.size == 0
 
     def test_a_funnel_has_them_in_units_of_its_scale(self, of_funnel):

@@ -15,6 +15,7 @@ from pymc_austerity import (
     SettingError,
     SettingTypeError,
 )
+from tests.running import sample
 from tests.step_methods.models import normal_mean, normal_regression
 
 
@@ -172,13 +173,16 @@ def test_one_unknown_per_row():
         AusterityMH(vars=["scale"])
 
 
-def test_deterministic_with_one_entry_per_row_is_warned_of():
+def test_a_stored_deterministic_with_one_entry_per_row_is_warned_of():
     x = np.random.default_rng(1).normal(size=1_000)
-    with pm.Model():
+    with pm.Model() as model:
         mu = pm.Deterministic("mu", pm.Normal("b") * x)
         pm.Normal("y", mu, 1.0, observed=x)
-        with pytest.warns(AusterityWarning, match=r"'mu' has one entry per row.*var_names"):
-            AusterityMH()
+        step = AusterityMH()
+    few = {"draws": 2, "tune": 2, "chains": 1}
+    with pytest.warns(AusterityWarning, match=r"'mu' has one entry per row.*var_names"):
+        sample(step, model, **few)
+    assert "mu" not in sample(step, model, var_names=["b"], **few).posterior
 
 
 def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):

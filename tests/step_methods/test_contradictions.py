@@ -92,7 +92,7 @@ def test_fresh_rows_are_fresh_with_control_variates_too():
         step = AusterityMH(sampling="fresh")
     assert step.anchor is not None
     assert step.constants["sampling"] == "FreshRows"
-    assert "uniform samples of 2,000 rows drawn anew, 500 at a look" in step.summary
+    assert "Uniform samples of 2,000 rows drawn anew, 500 at a look." in step.explain()
 
 
 @pytest.mark.parametrize("flag", ["tune", "blocked"])
@@ -138,7 +138,7 @@ def test_a_batch_too_small_for_strata_is_uniform_and_says_so():
         step = AusterityMH(batch_size=39)
     assert step.anchor is not None
     assert step.constants["batch_size"] == 39
-    assert "uniform samples of 2,000 rows, 39 at a look, too few for strata" in step.summary
+    assert "Uniform samples of 2,000 rows, 39 at a look, too few for strata." in step.explain()
 
 
 # ------------------------------------------------------------------ what used to come late
@@ -247,15 +247,16 @@ def test_anchors_that_do_not_fit(anchor, words):
 # ------------------------------------------------------------------ words
 
 
+def test_no_model_for_gibbs():
+    with pytest.raises(SettingTypeError, match=r"inside of `with pm\.Model"):
+        AusterityGibbs()
+
+
 @pytest.mark.parametrize("step_method", [AusterityMH, AusterityGibbs])
 class TestBothStepMethods:
     def test_a_model_that_is_none(self, step_method):
         with pytest.raises(SettingTypeError, match="model='m' is not a model: give"):
             step_method(model="m")
-
-    def test_no_model(self, step_method):
-        with pytest.raises(SettingTypeError, match=r"inside of `with pm\.Model"):
-            step_method()
 
     def test_settings_without_a_name(self, step_method):
         name = step_method.__name__

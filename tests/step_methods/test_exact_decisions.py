@@ -68,8 +68,13 @@ class TestRun:
         assert values.attrs["audit"] == 0.0
 
     def test_words(self, step, run):
-        assert "exact decisions, expected to read" in step.summary
-        assert "no decision can be wrong" in step.explain()
+        what, cost = step.summary.splitlines()
+        assert what.endswith(
+            "exact Metropolis-Hastings on some of the rows; no decision can be wrong."
+        )
+        assert cost.startswith(
+            f"Cost: on average less than one of {N_ROWS:,} rows per decision; set-up took"
+        )
         page = report(run)
         assert "Every decision is exact: rows were drawn at rates that bound" in page
         assert "there is nothing to audit" in page
@@ -155,7 +160,7 @@ def test_settings_without_use_are_refused(settings, words, model):
 
 def test_an_operation_without_a_bound_is_named():
     y = np.random.default_rng(0).normal(size=300)
-    words = "test='exact' is not possible because its rows have no bound, because .* arctan"
+    words = "test='exact' is not possible because the rows have no bound, because .* arctan"
     with pm.Model():
         pm.Normal("y", pt.arctan(pm.Normal("angle")), 1.0, observed=y)
         with pytest.raises(SettingError, match=words):

@@ -36,6 +36,7 @@ def test_statistics(run):
     assert 0 < values["n_bright"].mean() < 50
     assert (values["decision_error"] == 0.0).all()
     assert values.attrs["test"] == "firefly"
+    assert "exact Firefly Monte Carlo; no decision can be wrong." in step.summary
     assert "fireflies" in step.explain()
     assert "nothing to audit" in str(report(idata))
 

@@ -73,6 +73,9 @@ def test_output_has_the_variables_of_the_user(run):
         assert "Moved as products" not in step.explain()
         return
     assert "Moved as products with their scales (centered): z." in step.explain()
+    what, cost = step.summary.splitlines()
+    assert "every level has a decision of its own" in what and "levels of z" in what
+    assert cost.startswith("Cost: ") and " rows per sweep" in cost
     expected = posterior["mu"] + posterior["tau"] * posterior["z"].rename(z_dim_0="a_dim_0")
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
 

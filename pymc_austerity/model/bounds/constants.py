@@ -70,6 +70,7 @@ def third_derivative_constants(
     center: NDArray[np.float64],
     gram: NDArray[np.float64],
     radii: Sequence[float],
+    outermost: float | None = None,
 ) -> NDArray[np.float64]:
     r"""Bounds on the third derivatives of rows on nested balls about the anchor.
 
@@ -90,6 +91,9 @@ def third_derivative_constants(
         Z Z' of each row.
     radii : sequence of float
         Radii, ascending, in standard deviations of the whitened coordinates u.
+    outermost : float, optional
+        The largest of the radii of which these are some: the constants are then the same as if
+        all of them were given.
 
     Returns
     -------
@@ -134,7 +138,7 @@ def third_derivative_constants(
         data = function.constants_of(arrays)
         kinds = kinds_of_rows(data, len(center))
         if kinds is not None and len(center) > _FEWEST_FOR_TABLE:
-            return _by_table(function, data, kinds, center, gram, radii)
+            return _by_table(function, data, kinds, center, gram, radii, outermost)
     order = _ORDERS.get(k, 4)
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), _CHUNK):
@@ -158,10 +162,11 @@ def _by_table(
     center: NDArray[np.float64],
     gram: NDArray[np.float64],
     radii: Sequence[float],
+    outermost: float | None,
 ) -> NDArray[np.float64]:
     lengths = np.sqrt(gram[:, 0, 0])
     try:
-        found = tabulated_constants(function, data, kinds, center[:, 0], lengths, radii)
+        found = tabulated_constants(function, data, kinds, center[:, 0], lengths, radii, outermost)
     except NoRuleError as missing:
         raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
     unbounded = np.flatnonzero(~np.isfinite(found[0]))

@@ -66,6 +66,7 @@ def tabulated_constants(
     center: NDArray[np.float64],
     lengths: NDArray[np.float64],
     radii: Sequence[float],
+    outermost: float | None = None,
 ) -> NDArray[np.float64]:
     r"""Bounds on the third derivatives of rows on nested balls about the anchor.
 
@@ -84,6 +85,9 @@ def tabulated_constants(
     center, lengths : float array, shape (N,)
         Predictors at the anchor, and :math:`|z_i|`.
     radii : sequence of float
+    outermost : float, optional
+        Radius up to which cells are laid out, by default the largest one. Bounds depend on the
+        cells, and not on the other radii.
 
     Returns
     -------
@@ -91,7 +95,7 @@ def tabulated_constants(
         Not finite where a row has no bound.
     """
     first, kind = kinds
-    reach = max(radii) * lengths
+    reach = (outermost or max(radii)) * lengths
     edges = _edges(center, float((center - reach).min()), float((center + reach).max()))
     del reach
     table = _largest_of_runs(_of_cells(function, data, first, edges, len(center)))

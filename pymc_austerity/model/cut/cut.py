@@ -1,13 +1,14 @@
 """The recursion that cuts a log-likelihood to the rows of a batch."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable
+from pymc_austerity._pymc import ARange, Variable, ancestors
+from pymc_austerity.model.cut.examples import array_of
 from pymc_austerity.model.cut.known import Known, is_cast, without_views
 from pymc_austerity.model.cut.protocols import Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
@@ -35,11 +36,15 @@ class RowLeaf:
         All rows; where possible a view of the user's data, in the dtype of the user's data.
     is_computed : bool
         Whether the model computes it from the data, once.
+    recipe : variable or None
+        Where the array holds a few example rows: what makes those of any rows, a graph of the
+        example data's placeholders. A placeholder of these is its own.
     """
 
     placeholder: Variable
     array: NDArray
     is_computed: bool = False
+    recipe: Variable | None = None
 
 
 class Cut:
@@ -71,7 +76,7 @@ class Cut:
         self.leaves: list[RowLeaf] = []
         self.local: set[Variable] = set()
         self.kept: list[Variable] = []
-        self.selections = Selections(n_rows)
+        self.selections = Selections(n_rows, of_examples=bool(known.examples))
         self._placeholders: dict[Hashable, Variable] = {}
         self._taken: dict[tuple[Variable, int, Selection], Variable] = {}
 
@@ -113,7 +118,9 @@ class Cut:
         if self.known.depends(variable):
             self.kept.append(variable)
             parameter = self.known.parameter(without_views(variable))
-            if parameter is not None and self.n_rows in self.known.shape(variable):
+            if self.known.examples:
+                self._refuse_example(variable)
+            elif parameter is not None and self.n_rows in self.known.shape(variable):
                 self.local.add(parameter)
         return variable
 
@@ -122,19 +129,25 @@ class Cut:
         if key not in self._placeholders:
             if array.shape[0] != self.n_rows:
                 raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
-            placeholder = pt.tensor(name, dtype=array.dtype, shape=(None, *array.shape[1:]))
+            # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
+            kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
+            placeholder = kind(name)
             self.leaves.append(RowLeaf(placeholder, array, is_computed))
             self._placeholders[key] = placeholder
         return self._placeholders[key]
 
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
         """Placeholder of a truth value per row, broadcastable to what is wanted."""
+        if self.known.examples:
+            raise CannotCut("it changes rows by their numbers among the example's")
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
     # ------------------------------------------------------------------ roots
 
     def _take(self, variable: Variable, axis: int, selection: Selection) -> Variable:
+        if self.known.examples:
+            return self._rows_of_examples(variable, axis, selection)
         if not self.known.depends(variable):
             return self._rows_of_data(variable, axis, selection)
         parameter = self.known.parameter(variable)
@@ -162,6 +175,54 @@ class Cut:
         name = variable.name or root.name or ("computed" if is_computed else "data")
         placeholder = self.leaf(array, name, (memory, array.dtype), is_computed)
         return pt.moveaxis(placeholder, 0, axis) if axis else placeholder
+
+    # ------------------------------------------------------------------ examples
+
+    def _rows_of_examples(self, variable: Variable, axis: int, selection: Selection) -> Variable:
+        """Down to the data that are named: nothing is known of their other rows but these."""
+        if self.known.parameter(variable) is not None:
+            raise CannotCut(f"{variable.name!r} has one entry for each row of the example")
+        if variable.owner is not None:
+            if isinstance(variable.owner.op, ARange):
+                raise CannotCut(_NUMBERS)
+            return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+        name = self.known.examples.name_of(variable)
+        if name is None:
+            raise _not_named(variable)
+        if axis:
+            raise CannotCut(f"the rows of {name!r} are on its axis {axis} and not on the first one")
+        if name not in self._placeholders:
+            array = np.asarray(self.known.value(variable))
+            placeholder = self.leaf(array, name, name, is_computed=False)
+            self.leaves[-1] = replace(self.leaves[-1], recipe=placeholder)
+        return self._placeholders[name]
+
+    def _refuse_example(self, variable: Variable) -> None:
+        """Refuse what one row reads of others."""
+        if self.known.reads_examples(variable):
+            roots = (self.known.examples.name_of(v) for v in ancestors([variable]) if not v.owner)
+            names = ", ".join(sorted({repr(name) for name in roots if name}))
+            raise CannotCut(
+                f"something is computed from all rows of {names}, such as their mean, and the "
+                "model has an example of these only",
+                "give its value as a number",
+            )
+
+
+_NUMBERS = "it reads the numbers of the rows, which the example has its own of"
+
+
+def _not_named(variable: Variable) -> CannotCut:
+    """The refusal of data that have the length of the example."""
+    array = np.asarray(array_of(variable))
+    if np.array_equal(np.ravel(array), np.arange(array.size)):
+        return CannotCut(_NUMBERS)
+    shape = " x ".join(map(str, array.shape))
+    name = repr(variable.name) if variable.name else f"an array of shape {shape} without a name"
+    return CannotCut(
+        f"{name} has one entry for each row of the example and data= does not name it",
+        "hold it in a pm.Data and name a source for it",
+    )
 
 
 def _is_constant(array: NDArray) -> bool:

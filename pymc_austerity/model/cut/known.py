@@ -1,6 +1,6 @@
 """What is known of a graph before any rule is applied: dependence, values, shapes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from pymc_austerity._pymc import (
     clone_replace,
     is_relabelling,
 )
+from pymc_austerity.model.cut.examples import NO_EXAMPLES, Examples
 from pymc_austerity.model.nearby import jittered
 
 __all__ = ["Known", "is_cast", "is_view", "static_data", "without_views"]
@@ -85,15 +86,29 @@ class Known:
         Value variables of the model.
     point : mapping of str to array
         Their values, by name; shapes are read off it.
+    examples : Examples
+        Data of which only some rows are there. What is computed from them depends on the rest as
+        on a parameter: it has no value yet.
     """
 
-    def __init__(self, parameters: Sequence[Variable], point: Mapping[str, NDArray]) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[Variable],
+        point: Mapping[str, NDArray],
+        examples: Examples = NO_EXAMPLES,
+    ) -> None:
         self.parameters = tuple(parameters)
+        self.examples = examples
         self._parameter_set = frozenset(parameters)
         self._point = point
         self._depends: dict[Variable, bool] = {}
+        self._reads: dict[Variable, bool] = {}
         self._values: dict[Variable, Any] = {}
         self._shapes: dict[Variable, tuple[int, ...]] = {}
+
+    def start(self, parameter: Variable) -> NDArray:
+        """Value of a parameter at which shapes are read."""
+        return np.asarray(self._point[parameter.name])
 
     # ------------------------------------------------------------------ dependence
 
@@ -106,23 +121,44 @@ class Known:
         return None
 
     def depends(self, variable: Variable) -> bool:
-        """Tell whether a value depends on a parameter; the shape of a parameter does not."""
+        """Tell whether a value depends on a parameter or an example; a shape does not."""
+        return self._is_from(variable, self._is_root, self._depends)
+
+    @property
+    def roots(self) -> str:
+        """What values depend on, for the end of a sentence."""
+        return "parameters or on rows in sources" if self.examples else "parameters"
+
+    def reads_examples(self, variable: Variable) -> bool:
+        """Tell whether a value depends on data of which only some rows are there."""
+        return bool(self.examples) and self._is_from(variable, self._is_example, self._reads)
+
+    def _is_root(self, variable: Variable) -> bool:
+        return variable in self._parameter_set or self._is_example(variable)
+
+    def _is_example(self, variable: Variable) -> bool:
+        return variable.owner is None and self.examples.name_of(variable) is not None
+
+    @staticmethod
+    def _is_from(
+        variable: Variable, is_root: Callable[[Variable], bool], known: dict[Variable, bool]
+    ) -> bool:
         stack = [variable]
         while stack:
             top = stack[-1]
-            if top not in self._depends:
+            if top not in known:
                 inputs = [] if top.owner is None else list(top.owner.inputs)
-                if top in self._parameter_set:
-                    self._depends[top] = True
+                if is_root(top):
+                    known[top] = True
                 elif not inputs or isinstance(top.owner.op, Shape | Shape_i):
-                    self._depends[top] = False
-                elif missing := [i for i in inputs if i not in self._depends]:
+                    known[top] = False
+                elif missing := [i for i in inputs if i not in known]:
                     stack.extend(missing)
                     continue
                 else:
-                    self._depends[top] = any(self._depends[i] for i in inputs)
+                    known[top] = any(known[i] for i in inputs)
             stack.pop()
-        return self._depends[variable]
+        return known[variable]
 
     def dependent(self, outputs: Iterable[Variable]) -> list[Variable]:
         """All variables that outputs are computed from whose value depends on a parameter."""

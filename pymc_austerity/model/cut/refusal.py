@@ -36,11 +36,14 @@ class CannotCut(Exception):
     ----------
     reason : str
         Part of a sentence, to follow "because": names the operation in words.
+    remedy : str
+        What to do; empty for the usual.
     """
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, remedy: str = "") -> None:
         super().__init__(reason)
         self.reason = reason
+        self.remedy = remedy
 
 
 def in_words(op: Any) -> str:

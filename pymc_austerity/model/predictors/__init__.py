@@ -8,6 +8,7 @@ from pymc_austerity.model.predictors.derivatives import (
 from pymc_austerity.model.predictors.design import (
     DenseRows,
     Design,
+    DesignFunction,
     GatheredRows,
     data_reader,
     design_function,
@@ -25,6 +26,7 @@ __all__ = [
     "Dense",
     "DenseRows",
     "Design",
+    "DesignFunction",
     "Gathered",
     "GatheredRows",
     "Predictor",

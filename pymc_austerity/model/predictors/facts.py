@@ -36,10 +36,15 @@ class Facts:
         Value variables with their values.
     leaves : sequence of RowLeaf
         Data of the rows.
+
+    Attributes
+    ----------
+    arrays : dict of variable to array
+        All rows of the placeholders of which all are there.
     """
 
     def __init__(self, parameters: Mapping[Variable, NDArray], leaves: Sequence[RowLeaf]) -> None:
-        self.leaves = {leaf.placeholder: leaf.array for leaf in leaves}
+        self.arrays = {leaf.placeholder: leaf.array for leaf in leaves if leaf.recipe is None}
         self._values: tuple[dict[Variable, Any], ...] = tuple(
             {
                 **parameters,
@@ -53,7 +58,7 @@ class Facts:
             for n in (_FEW, MANY)
         )
         self._dependent = set(parameters)
-        self._by_row = set(self.leaves)
+        self._by_row = {leaf.placeholder for leaf in leaves}
         self._axes: dict[Variable, int | None] = {}
 
     def learn(self, output: Variable) -> None:

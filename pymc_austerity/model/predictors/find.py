@@ -152,6 +152,8 @@ def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: Layout
 def _copies(split: RowLikelihood) -> dict[Variable, Variable]:
     """Leaves with the same data as an earlier one, which models write where they repeat a term."""
     found: dict[Variable, Variable] = {}
+    if split.examples:  # what is equal in a few rows may differ in others
+        return found
     for k, leaf in enumerate(split.leaves):
         for other in split.leaves[:k]:
             one, two = leaf.array, other.array

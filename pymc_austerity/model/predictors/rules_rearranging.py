@@ -137,7 +137,7 @@ def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
 
 def _not_negative(index: Variable, n: int, facts: Facts) -> Variable:
     """An index that counts from the front."""
-    array = facts.leaves.get(index)
+    array = facts.arrays.get(index)
     if index.dtype.startswith("u") or (array is not None and array.size and array.min() >= 0):
         return index
     return pt.switch(index < 0, index + n, index)

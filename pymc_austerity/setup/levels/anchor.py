@@ -75,6 +75,7 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     noise = level_noise(parts, rng)
     z = rng.standard_normal(parts.scaled.size)
     point, touched = start.astype(np.float64), parts.touched
+    first = parts.factors[0].entries.shape
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
     for number in range(_MOST_PASSES):
         hessian = parts.row_hessian(point)
@@ -82,14 +83,15 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
             point = _with_untouched(parts, point, hessian, noise, z)
             value, gradient, rows = _at(parts, point, rows)  # which do not read these entries
         exact = parts.exact_hessian(point)
-        precision = sparse.csc_array(-(hessian + exact)[touched][:, touched])
-        step = solved(precision, gradient[touched])
+        precision = sparse.csr_array(-(hessian + exact)[touched][:, touched])
+        step = solved(precision, gradient[touched], first)
         distance = _length(step, gradient[touched])
         if number >= _ROUNDS and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
             return LevelAnchor(point, rows.gradient, hessian, exact)
         for damping in _DAMPINGS:
             if damping:
-                step = solved(precision + _ridge(precision, damping), gradient[touched])
+                ridge = _ridge(precision, damping)
+                step = solved(precision + ridge, gradient[touched], first)
             found = _ascended(parts, point, step, value)
             if found is not None:
                 break
@@ -107,28 +109,49 @@ def _at(
     return rows.value + float(exact), rows.gradient + slope, rows
 
 
-def solved(precision: sparse.csc_array, right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The solution of a sparse symmetric system, with one or several right-hand sides.
+def solved(
+    precision: sparse.csr_array, right: NDArray[np.float64], first: tuple[int, int]
+) -> NDArray[np.float64]:
+    """The solution of a sparse symmetric system, whose first entries are levels.
+
+    Levels of one factor do not depend on each other, so that they are eliminated one by one:
+    what is left is a system for the other entries.
+
+    Parameters
+    ----------
+    precision : scipy.sparse.csr_array, shape (t, t)
+    right : float array, shape (t,)
+    first : (G, q)
+        Levels of the factor that comes first, and entries of each.
 
     Raises
     ------
     NoLevelAnchorError
         The matrix is singular.
     """
+    n, own = first[0] * first[1], np.arange(first[0] * first[1]).reshape(first)
     try:
-        factor = splu(precision, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    except RuntimeError as error:
+        inverses = np.linalg.inv(level_blocks(precision, own))
+        levels = sparse.bsr_array((inverses, np.arange(first[0]), np.arange(first[0] + 1)))
+        between = precision[:n, n:]
+        by_levels = sparse.csr_array(levels @ between)
+        rest = np.empty(0)
+        if right.size > n:
+            left = sparse.csc_array(precision[n:, n:] - between.T @ by_levels)
+            factor = splu(left, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+            rest = factor.solve(right[n:] - by_levels.T @ right[:n])
+    except (RuntimeError, np.linalg.LinAlgError) as error:
         raise NoLevelAnchorError("the Hessian of the log-density is singular") from error
-    solution: NDArray[np.float64] = factor.solve(right)
+    solution = np.concatenate([levels @ right[:n] - by_levels @ rest, rest])
     if not np.isfinite(solution).all():
         raise NoLevelAnchorError("the Hessian of the log-density is singular")
     return solution
 
 
-def _ridge(precision: sparse.csc_array, damping: float) -> sparse.csc_array:
+def _ridge(precision: sparse.csr_array, damping: float) -> sparse.csr_array:
     """A diagonal that makes steps shorter and turns them towards the gradient."""
     diagonal = np.abs(precision.diagonal())
-    return sparse.csc_array(sparse.diags_array(damping * (diagonal + diagonal.mean())))
+    return sparse.csr_array(sparse.diags_array(damping * (diagonal + diagonal.mean())))
 
 
 def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:

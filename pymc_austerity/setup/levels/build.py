@@ -26,7 +26,7 @@ from pymc_austerity.model import (
     level_terms,
     partial_exact,
 )
-from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
+from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.exact_part import exact_difference_by_levels
 from pymc_austerity.setup.garbage import collection_paused
@@ -37,6 +37,7 @@ from pymc_austerity.setup.levels.anchor import (
     level_blocks,
     level_normals,
 )
+from pymc_austerity.setup.levels.beyond import beyond_expansion
 from pymc_austerity.setup.levels.coordinates import Coordinates
 from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
@@ -127,6 +128,7 @@ def build_grouped(
     except underivable:
         raise NoGroupsError("an operation of the model has no derivative") from None
     assert isinstance(expanded.derivatives, PredictorDerivatives)
+    say("storing the rows")
     parts, levels = _parts(problem, blocks, expanded.derivatives)
     say("finding the mode of the levels")
     try:
@@ -136,9 +138,8 @@ def build_grouped(
         raise NoGroupsError(str(error)) from None
     say("bounding the rows")
     factors, reach, reads_all = _factors(parts, anchor, levels, common)
-    say("storing the rows")
-    residuals = expanded.residuals(anchor.point)
-    source = SharedRows(residuals.arrays, parts.rows.order)
+    residuals, source = expanded.residuals(anchor.point), parts.rows
+    source.add(residuals.arrays[source.n_arrays :], parts.order)
     exact_part = exact_difference_by_levels(problem, parts.terms)
     posterior = GroupedPosterior(
         exact_part,
@@ -148,10 +149,14 @@ def build_grouped(
         reach,
         common,
     )
-    untouched = untouched_entries(parts, anchor, exact_part)
-    sweep = Sweep(posterior, untouched, joint_block(parts, anchor))
-    order = parts.rows.order
-    numbers = SharedRows([order], np.arange(order.size))
+    untouched, joint = untouched_entries(parts, anchor, exact_part), joint_block(parts, anchor)
+    beyond = beyond_expansion(parts, posterior, joint)
+    if common is not None:
+        posterior = replace(posterior, common=replace(common, shift=beyond.common))
+    if joint is not None:
+        joint = replace(joint, shift=beyond.joint)
+    sweep = Sweep(posterior, untouched, joint, beyond.along)
+    numbers = SharedRows([parts.order], np.arange(parts.order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 
@@ -215,9 +220,9 @@ def _parts(
         raise NoGroupsError(str(error)) from None
     levels = levels_of_rows(blocks.factors, structure, problem)
     order = np.argsort(levels[0], kind="stable")
-    rows = ReorderedRows(ArrayRows(likelihood.arrays), order)
+    rows = SharedRows(likelihood.arrays, order)
     scaled = _normal_given_others(problem, blocks)
-    parts = Parts(problem, blocks, derivatives, rows, terms, common, untouched, scaled)
+    parts = Parts(problem, blocks, derivatives, rows, order, terms, common, untouched, scaled)
     return parts, [own[order] for own in levels]
 
 

@@ -23,14 +23,12 @@ from pymc_austerity.setup.levels.parts import Parts
 
 __all__ = ["common_normal", "joint_block", "untouched_entries"]
 
-_PAIRS = 2
-"""Antithetic pairs of draws of the levels over which gradients of the rows are averaged."""
 _MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
 """Entries that are moved together, and numbers that are stored for them with levels."""
 
 
 def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
-    """Of the common entries given the levels; None if there are none.
+    """Of the common entries given the levels, without `shift`; None if there are none.
 
     Raises
     ------
@@ -48,12 +46,11 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
     exact = parts.common_exact
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
-    shift = _shift(parts, anchor, range(len(parts.factors)))[own]
-    return CommonNormal(own, root, inverse_root, shift, gradient)
+    return CommonNormal(own, root, inverse_root, np.zeros(own.size), gradient)
 
 
 def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
-    """Common entries, and levels of small factors, to be moved together; None without any."""
+    """Common entries and levels of small factors, to be moved together, without `shift`."""
     common, first = parts.blocks.common, parts.factors[0].entries
     chosen, n_entries = [], common.size
     for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
@@ -72,9 +69,8 @@ def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
     precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
     between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
     factors = [(k, places[parts.factors[k].entries]) for k in chosen]
-    shift = _shift(parts, anchor, range(1))[entries]
     between = between.reshape(*first.shape, -1)
-    return JointBlock(entries, precision, between, shift, own, factors)
+    return JointBlock(entries, precision, between, np.zeros(entries.size), own, factors)
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -82,22 +78,6 @@ def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
     upper = cholesky(precision[::-1, ::-1], lower=True)[::-1, ::-1]  # precision = upper upper'
     root = solve_triangular(upper, np.eye(len(upper))).T
     return np.ascontiguousarray(root), np.ascontiguousarray(upper.T)
-
-
-def _shift(parts: Parts, anchor: LevelAnchor, factors: range) -> NDArray[np.float64]:
-    """What the uncertainty of the levels of some factors adds to the gradient of the rows."""
-    rng, total = np.random.default_rng(1), np.zeros(anchor.point.size)
-    normals = level_normals(parts, anchor.point, anchor.hessian)
-    for _ in range(_PAIRS):
-        noise = [
-            xi if k in factors else np.zeros_like(xi)
-            for k, xi in enumerate(level_noise(parts, rng))
-        ]
-        for sign in (1.0, -1.0):
-            point = drawn_levels(parts, anchor.point, normals, [sign * xi for xi in noise])
-            expected = anchor.gradient + anchor.hessian @ (point - anchor.point)
-            total += parts.row_sums(point).gradient - expected
-    return total / (2 * _PAIRS)
 
 
 def untouched_entries(

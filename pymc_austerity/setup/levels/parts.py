@@ -1,6 +1,6 @@
 """What the anchor and the moves of a model with groups are computed from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ from pymc_austerity.model import (
     RowStructure,
     data_reader,
 )
-from pymc_austerity.rows import ArrayRows, ReorderedRows, blocks_of
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, blocks_of
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["Parts", "RowSums", "levels_of_rows"]
@@ -48,8 +48,10 @@ class Parts:
         Which rows read which entries.
     derivatives : PredictorDerivatives
         Of the rows.
-    rows : ReorderedRows
+    rows : SharedRows
         Sorted by the levels of the first factor.
+    order : int array, shape (N,)
+        Numbers of these rows in the user's data.
     terms : tuple of LevelTerms
         What the exact part says of the levels of each factor.
     common_exact, untouched_exact : PartialDerivatives
@@ -61,7 +63,8 @@ class Parts:
     problem: Problem
     blocks: Blocks
     derivatives: PredictorDerivatives
-    rows: ReorderedRows
+    rows: SharedRows
+    order: NDArray[np.intp]
     terms: tuple[LevelTerms, ...]
     common_exact: PartialDerivatives
     untouched_exact: PartialDerivatives
@@ -78,10 +81,16 @@ class Parts:
         levels = [factor.entries.ravel() for factor in self.factors]
         return np.concatenate([*levels, self.blocks.common])
 
+    def _blocks(self) -> Iterator[Block]:
+        """Rows in blocks, of no fewer than there are entries: sums of a block have one for each."""
+        n_leaves = len(self.problem.likelihood.leaves)
+        for block in blocks_of(self.rows, max(LARGEST_BLOCK, self.problem.start.size)):
+            yield block[:n_leaves]
+
     def row_sums(self, point: NDArray[np.float64]) -> RowSums:
         """Log-likelihood and gradient of all rows."""
         value, gradient = 0.0, np.zeros(point.size)
-        for block in blocks_of(self.rows):
+        for block in self._blocks():
             some, slope = self.derivatives.gradient(point, *block)
             value += float(some)
             gradient += slope
@@ -89,10 +98,13 @@ class Parts:
 
     def row_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
         """Hessian of all rows."""
-        total = sparse.csr_array((point.size, point.size))
-        for block in blocks_of(self.rows):
-            total = total + sparse.csr_array(self.derivatives.sparse_hessian(point, *block))
-        return total
+        sums: list[sparse.csr_array] = []  # of 1, 2, 4 ... blocks: few additions of large matrices
+        for number, block in enumerate(self._blocks(), start=1):
+            total = sparse.csr_array(self.derivatives.sparse_hessian(point, *block))
+            while number % 2 == 0:
+                total, number = total + sums.pop(), number // 2
+            sums.append(total)
+        return sum(reversed(sums))
 
     def exact_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
         """Hessian of the exact part for entries that rows read, but for pairs of two factors."""

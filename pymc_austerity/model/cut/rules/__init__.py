@@ -7,6 +7,7 @@ from pymc_austerity.model.cut.rules import (
     indexing,
     joining,
     loops,
+    random,
     setting,
     shapes,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "indexing",
     "joining",
     "loops",
+    "random",
     "setting",
     "shapes",
 ]

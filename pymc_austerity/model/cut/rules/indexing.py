@@ -138,7 +138,7 @@ def without_masks(index: Any, cut: CutContext) -> list[Any]:
     if index.dtype != "bool":
         return [index]
     if cut.known.depends(index):
-        raise CannotCut("a mask that depends on parameters picks rows")
+        raise CannotCut(f"a mask that depends on {cut.known.roots} picks rows")
     return [pt.constant(positions) for positions in np.nonzero(cut.known.value(index))]
 
 
@@ -151,7 +151,7 @@ def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
         elif is_none(bound):
             bounds.append(None)
         elif cut.known.depends(bound):
-            raise CannotCut("the bounds of a slice depend on parameters")
+            raise CannotCut(f"the bounds of a slice depend on {cut.known.roots}")
         else:
             bounds.append(int(cut.known.value(bound)))
     rows = np.arange(length)[slice(*bounds)]

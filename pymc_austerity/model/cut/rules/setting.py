@@ -31,7 +31,7 @@ def set_or_add(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
         if rows is None:
             return _into_columns(op, cut, wanted, indices)
     elif cut.known.depends(own):
-        raise CannotCut("which rows are set or added to depends on parameters")
+        raise CannotCut(f"which rows are set or added to depends on {cut.known.roots}")
     else:
         rows = np.mod(np.asarray(cut.known.value(own)), length)
     others = [index for k, index in enumerate(indices) if k != wanted.axis]

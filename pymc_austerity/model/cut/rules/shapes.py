@@ -75,7 +75,7 @@ def repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     if op.axis is None and operand.type.ndim != 1:
         raise CannotCut("a repeat of a raveled array mixes its rows")
     if cut.known.depends(times):
-        raise CannotCut("how often entries are repeated depends on parameters")
+        raise CannotCut(f"how often entries are repeated depends on {cut.known.roots}")
     if axis != wanted.axis:
         return op(cut.take(operand, wanted.axis, wanted.selection), times)
     rows = np.repeat(np.arange(cut.known.shape(operand)[axis]), cut.known.value(times))

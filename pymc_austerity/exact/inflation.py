@@ -9,7 +9,7 @@ from scipy.special import ndtr, ndtri
 __all__ = ["Inflation", "noise_variance"]
 
 _LEAST_ACCEPTANCE = 0.985
-"""Of that of all rows; a little more than 0.95, which is what is wanted."""
+"""Of that of all rows; by default a little more than 0.95, which is what is wanted."""
 
 _ROWS_OF_A_STEP = 50.0
 """Rows that are evaluated in about the time that a step takes besides reading rows."""
@@ -59,7 +59,7 @@ class Inflation(NamedTuple):
     Where the log-ratio of all rows is normal with variance :math:`s^2` and mean
     :math:`-s^2 / 2`, as it is for reversible moves, and the noise adds a variance v in the same
     way, the acceptance rate is :math:`2 \Phi(-\sqrt{s^2 + v} / 2)`. That of the run gives
-    :math:`s^2`. Of the inflations whose v costs at most 1.5 % of the acceptance, the one with the
+    :math:`s^2`. Of the inflations whose v leaves enough of the acceptance, the one with the
     most acceptance for its cost is taken. Decisions count by their probability of acceptance, as
     noise does not matter to hopeless ones.
 
@@ -77,6 +77,8 @@ class Inflation(NamedTuple):
     variances : float array, shape (19,)
         Sums of the variances of the noise for each inflation that is considered, weighted by these
         probabilities.
+    least : float
+        Share of the acceptance of all rows that is enough.
 
     Examples
     --------
@@ -95,11 +97,13 @@ class Inflation(NamedTuple):
     n_read: float
     n_candidates: float
     variances: NDArray[np.float64]
+    least: float
 
     @classmethod
-    def begin(cls, value: float) -> "Inflation":
+    def begin(cls, value: float, least: float = _LEAST_ACCEPTANCE) -> "Inflation":
         """Nothing is known yet."""
-        return cls(value, 0, _FIRST_WINDOW, 0.0, 0.0, 0.0, 0.0, np.zeros(_FACTORS.size))
+        nothing = (0.0, 0.0, 0.0, 0.0, np.zeros(_FACTORS.size))
+        return cls(value, 0, _FIRST_WINDOW, *nothing, least)
 
     def after(self, ratios: NDArray[np.float64], n_rows: int, log_ratio: float) -> "Inflation":
         """With a decision more; at the end of a window, a new value.
@@ -138,6 +142,7 @@ class Inflation(NamedTuple):
             0.5 * self.n_read,
             0.5 * self.n_candidates,
             0.5 * self.variances,
+            self.least,
         )
 
     def _best(self) -> float:
@@ -150,5 +155,5 @@ class Inflation(NamedTuple):
         without = max(0.0, total - now)
         shares = ndtr(-0.5 * np.sqrt(without + variances)) / ndtr(-0.5 * np.sqrt(without))
         rows = (self.n_read + self.n_candidates * _FACTORS) / self.tries
-        gains = np.where(shares >= _LEAST_ACCEPTANCE, shares / (_ROWS_OF_A_STEP + rows), 0.0)
+        gains = np.where(shares >= self.least, shares / (_ROWS_OF_A_STEP + rows), 0.0)
         return float(_FACTORS[np.argmax(gains)] if gains.any() else _FACTORS[-1])

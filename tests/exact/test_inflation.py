@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.deciding.inflation import Inflation, noise_variance
 from pymc_austerity.exact import log_weight
+from pymc_austerity.exact.inflation import Inflation, noise_variance
 
 
 def candidates(residuals, bounds, rng):

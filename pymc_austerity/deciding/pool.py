@@ -1,0 +1,296 @@
+"""Exact decisions from rows that were drawn before the chains, in a pass over all of them."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.stored_rows import StoredResiduals, rows_named
+from pymc_austerity.exact import BoundViolatedError, ExactDecision, log_weight, rates_of
+from pymc_austerity.exact.firefly import bounds_at
+from pymc_austerity.rows import RowSource
+
+__all__ = ["SETUP", "Pool", "PoolDraws", "PooledSampling", "RowsInGroups", "StoredDraws"]
+
+_log = logging.getLogger("pymc.austerity")
+
+SETUP = 0
+"""The part of the pool that set-up uses, again and again; chain k has part k + 1."""
+
+_MOST_PARTS = 32
+"""How many times as many draws as a part has one pass may make, unless a decision needs more."""
+
+
+class StoredDraws(NamedTuple):
+    """Rows of some groups, stored.
+
+    Attributes
+    ----------
+    rows : RowSource
+        What the row function takes.
+    numbers : RowSource
+        Their numbers in the data: one array.
+    """
+
+    rows: RowSource
+    numbers: RowSource
+
+
+class RowsInGroups(Protocol):
+    """All rows, of which passes know the groups."""
+
+    def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
+        """So many uniform draws with replacement from each group, one group after the other.
+
+        The draws of a group are independent, and in an order that is independent of them.
+        """
+        ...
+
+    def sum_over(
+        self, function: Callable[..., NDArray], groups: NDArray[np.bool_]
+    ) -> tuple[float, int]:
+        """Sum of a function of blocks of rows over all rows of some groups, and their number."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Rows that are at hand.
+
+    Attributes
+    ----------
+    stored : StoredDraws
+        First all rows of some groups, then the draws of part after part, group by group.
+    whole : int array, shape (G,)
+        Where the rows of a group begin that is there as a whole; -1 for others.
+    lengths : int array, shape (G,)
+        Draws of each group in a part; 0 for groups that are there as a whole.
+    n_parts : int
+        That of set-up, and those of chains.
+    seed : int
+        Of the draws.
+    """
+
+    stored: StoredDraws
+    whole: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    n_parts: int
+    seed: int
+
+    def begin(self, part: int) -> NDArray[np.int64]:
+        """Where the draws of each group begin in a part, shape (G,)."""
+        n_whole = self.stored.rows.n_rows - self.n_parts * int(self.lengths.sum())
+        starts = np.cumsum(self.lengths) - self.lengths
+        return n_whole + part * int(self.lengths.sum()) + starts
+
+
+@dataclass
+class PoolDraws:
+    """What of its part of a pool a chain has used.
+
+    Attributes
+    ----------
+    part : int
+    used : int array, shape (G,)
+        Draws of each group.
+    n_refills : int
+        Passes for further draws.
+    lengths : int array, shape (G,)
+        Draws there are.
+    own : StoredDraws or None
+        Further draws, of this chain alone. Not part of what is pickled: they are drawn again.
+    """
+
+    part: int
+    used: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    n_refills: int = 0
+    own: StoredDraws | None = field(default=None, repr=False, compare=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "own": None}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PooledSampling(PoissonSampling):
+    r"""Poisson sampling of rows that stay where they are, from draws that were made before.
+
+    Parameters
+    ----------
+    pool : Pool
+        Rows at hand.
+    everywhere : RowsInGroups
+        All rows, for passes.
+
+    Notes
+    -----
+    Candidates of a decision are uniform draws from groups, independent of each other, of the chain
+    and of all decisions before. A draw that was made in advance is as good as one that is made when
+    it is needed, as long as nothing that the chain does depends on it before: every draw is used
+    for one candidate only, in an order that was fixed at random. How many draws there are, and when
+    further ones are made, depends on the counts of candidates alone, which do not depend on draws
+    that were not used yet. So the candidates have the same distribution as those of
+    `PoissonSampling`, and the posterior is exactly invariant.
+
+    Groups that are at hand as a whole are drawn from directly, and are read as they are where
+    their bound is above 1. For other groups that takes a pass over all rows, as it does beyond the
+    largest radius.
+    """
+
+    pool: Pool
+    everywhere: RowsInGroups
+
+    def draws_of(self, part: int) -> PoolDraws:
+        """The draws of set-up or of a chain, none used."""
+        n_groups = self.groups.n_groups
+        draws = PoolDraws(part, np.zeros(n_groups, dtype=np.int64), self.pool.lengths)
+        if part >= self.pool.n_parts:  # more chains than parts: this one draws for itself
+            self._refill(draws, np.zeros(n_groups, dtype=np.int64))
+        return draws
+
+    def is_bounded_at(self, point: NDArray) -> bool:
+        """Whether the log-likelihood of every row is finite at a point, by its bounds."""
+        return bool(np.isfinite(bounds_at(self.whitened(point), self.groups)).all())
+
+    def decide(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_ratio: float,
+        inflation: float,
+        rng: np.random.Generator,
+        draws: PoolDraws | None = None,
+    ) -> ExactDecision:
+        """Accept or reject a proposal.
+
+        Parameters
+        ----------
+        proposed, current, log_ratio, inflation, rng
+            As for `PoissonSampling.decide`.
+        draws : PoolDraws, optional
+            What the chain has used; changed. By default those of set-up are used, from the first
+            one on. Set-up uses draws more than once, and takes the expansion for granted where
+            rows are not at hand.
+        """
+        draws = draws or self.draws_of(SETUP)
+        u, v = self.whitened(current), self.whitened(proposed)
+        n_read, bounds, totals = rates_of(u, v, inflation, self.groups)
+        loose, at_hand = np.isinf(bounds), self.pool.whole >= 0
+        n_far = 0
+        if draws.part != SETUP and n_read and (loose & ~at_hand).any():
+            far, n_far = self._sum_of_far(proposed, current, loose & ~at_hand)
+            log_ratio += far
+        which = self._groups_of_candidates(totals, rng)
+        stored, candidates = self._taken(which, draws, rng)
+        read = self._all_of(loose & at_hand)
+        function = StoredResiduals(self.function, stored.rows)
+        pooled = StoredResiduals(self.function, self.pool.stored.rows)
+        near = at_hand[which]
+        found = np.empty(which.size)
+        found[near] = pooled(proposed, current, candidates[near])
+        found[~near] = function(proposed, current, candidates[~near])
+        whole = pooled(proposed, current, read)
+        weight, violated = log_weight(np.concatenate([whole, found]), bounds[which], rng)
+        if violated >= 0:
+            k = violated - whole.size
+            numbers = (self.pool.stored if near[k] else stored).numbers
+            with rows_named(numbers):
+                raise BoundViolatedError(
+                    int(candidates[k]), float(found[k]), float(bounds[which[k]])
+                )
+        total = log_ratio + weight
+        accept = bool(np.log1p(-rng.random()) < total)
+        n_used = n_far + read.size + which.size
+        return ExactDecision(accept, n_used, total, found / bounds[which])
+
+    def _groups_of_candidates(
+        self, totals: NDArray[np.float64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        total = totals[-1]
+        shares = rng.random(rng.poisson(total)) * total
+        # rounding must not lead beyond the last group that has candidates
+        return np.minimum(totals.searchsorted(shares, side="right"), totals.searchsorted(total))
+
+    def _taken(
+        self, which: NDArray[np.int64], draws: PoolDraws, rng: np.random.Generator
+    ) -> tuple[StoredDraws, NDArray[np.int64]]:
+        """Where the candidates of some groups are stored."""
+        whole, sizes = self.pool.whole[which], np.diff(self.groups.starts)[which]
+        direct = whole + (rng.random(which.size) * sizes).astype(np.int64)
+        counts = np.bincount(which[whole < 0], minlength=self.groups.n_groups)
+        missing = draws.used + counts > draws.lengths
+        if missing.any():
+            if draws.part == SETUP:
+                draws.used[missing] = 0
+                counts = np.minimum(counts, draws.lengths)
+            else:
+                self._refill(draws, counts)
+        stored, begin = self.stored_of(draws)
+        ranks = _ranks(which)
+        if draws.part == SETUP:
+            ranks = ranks % np.maximum(draws.lengths[which], 1)
+        pooled = begin[which] + draws.used[which] + ranks
+        draws.used = draws.used + counts
+        return stored, np.where(whole >= 0, direct, pooled)
+
+    def stored_of(self, draws: PoolDraws) -> tuple[StoredDraws, NDArray[np.int64]]:
+        """Where the draws of a chain are, and where those of each group begin."""
+        if draws.n_refills and draws.own is None:
+            draws.own = self.everywhere.draw(draws.lengths, self._seed(draws))
+        if draws.own is None:
+            return self.pool.stored, self.pool.begin(draws.part)
+        return draws.own, np.cumsum(draws.lengths) - draws.lengths
+
+    def _refill(self, draws: PoolDraws, needed: NDArray[np.int64]) -> None:
+        """Draws of a chain that has used most of its own; those that are left are not used."""
+        known = self.pool.lengths * (1 + draws.n_refills)
+        pooled = self.pool.whole < 0
+        draws.n_refills += 1
+        more = np.where(pooled, np.maximum(known, 2 * needed) + 2 * draws.used, 0)
+        share = min(1.0, _MOST_PARTS * self.pool.lengths.sum() / max(more.sum(), 1))
+        draws.lengths = np.where(pooled, np.maximum(2 * needed, (share * more).astype(int)), 0)
+        draws.used = np.zeros_like(draws.used)
+        _log.info(
+            "A chain has used the rows that were drawn for it: %s more are drawn in a pass over "
+            "all %s rows.",
+            f"{int(draws.lengths.sum()):,}",
+            f"{self.groups.n_rows:,}",
+        )
+        draws.own = self.everywhere.draw(draws.lengths, self._seed(draws))
+
+    def _seed(self, draws: PoolDraws) -> tuple[int, ...]:
+        return (self.pool.seed, draws.part, draws.n_refills)
+
+    def _all_of(self, groups: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Where all rows of some groups are stored."""
+        chosen = np.flatnonzero(groups)
+        sizes = np.diff(self.groups.starts)[chosen]
+        begins = self.pool.whole[chosen]
+        return np.arange(int(sizes.sum())) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+
+    def _sum_of_far(
+        self, proposed: NDArray, current: NDArray, groups: NDArray[np.bool_]
+    ) -> tuple[float, int]:
+        n_rows = int(np.diff(self.groups.starts)[groups].sum())
+        _log.info(
+            "A decision between points far from the anchor reads %s rows in a pass over all of "
+            "them.",
+            f"{n_rows:,}",
+        )
+        return self.everywhere.sum_over(
+            lambda *block: self.function(proposed, current, *block), groups
+        )
+
+
+def _ranks(which: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many entries before each one are equal to it."""
+    order = np.argsort(which, kind="stable")
+    ordered = which[order]
+    firsts = np.searchsorted(ordered, ordered)
+    ranks = np.empty(which.size, dtype=np.int64)
+    ranks[order] = np.arange(which.size) - firsts
+    return ranks

@@ -1,0 +1,104 @@
+"""Exact decisions of a chain that has a part of a pool of rows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.deciding.exact import AnyLogRatio, ExactDecider, ExactState
+from pymc_austerity.deciding.pool import SETUP, PoolDraws, PooledSampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.exact import ExactDecision
+from pymc_austerity.exact.inflation import Inflation
+
+__all__ = ["PoolDecider", "PoolState", "chain_number"]
+
+
+@dataclass
+class PoolState(ExactState):
+    """What changes while a chain runs.
+
+    Attributes
+    ----------
+    draws : PoolDraws or None
+        What was used of the pool.
+    """
+
+    draws: PoolDraws | None = None
+
+
+class PoolDecider(ExactDecider):
+    """Exact decisions from rows that were drawn before the chains.
+
+    Parameters
+    ----------
+    settings, target
+        As for `ExactDecider`.
+    sampling : PooledSampling
+        That of the target.
+    """
+
+    state: PoolState
+
+    def __init__(self, settings: Settings, target: AnyLogRatio, sampling: PooledSampling) -> None:
+        super().__init__(settings, target, sampling)
+
+    def begin_chain(self, rng: np.random.Generator) -> None:
+        """Take the part of the pool that has the number of the chain."""
+        assert isinstance(self.sampling, PooledSampling)
+        self.state.draws = self.sampling.draws_of(chain_number(rng) + 1)
+
+    @property
+    def draws(self) -> PoolDraws:
+        """What was used of the pool: of that of set-up before the first chain begins."""
+        assert isinstance(self.sampling, PooledSampling)
+        if self.state.draws is None:
+            self.state.draws = self.sampling.draws_of(SETUP)
+        return self.state.draws
+
+    def reset(self) -> None:
+        """Forget what was learnt; what was used of the pool stays so."""
+        draws = self.state.draws if hasattr(self, "state") else None
+        self.state = PoolState(Inflation.begin(self.sampling.inflation), draws)
+
+    def stop_tuning(self) -> str:
+        """End the tuning phase; what was chosen then, as a sentence."""
+        draws = self.state.draws
+        words = super().stop_tuning()
+        self.state = PoolState(self.state.inflation, draws)
+        return words
+
+    def _on_rows(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> ExactDecision:
+        assert isinstance(self.sampling, PooledSampling)
+        state = self.state
+        known = state.inflation
+        made = self.sampling.decide(
+            proposed, current, log_known, known.value, rng, draws=self.draws
+        )
+        if tuning:
+            state.inflation = known.after(made.ratios, made.n_rows_used, made.log_ratio)
+        return made
+
+
+def chain_number(rng: np.random.Generator) -> int:
+    """Which chain of a run a generator belongs to: PyMC spawns one for each from that of the run.
+
+    Where it was spawned more often than that, a large number that others will not have.
+
+    Examples
+    --------
+    >>> [chain_number(rng) for rng in np.random.default_rng(1).spawn(3)]
+    [0, 1, 2]
+    """
+    key = getattr(rng.bit_generator.seed_seq, "spawn_key", ())
+    if len(key) > 1:
+        return int(np.random.SeedSequence(key).generate_state(1)[0])
+    return int(key[0]) if key else 0

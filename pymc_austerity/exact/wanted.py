@@ -1,0 +1,78 @@
+"""Rows that are picked out of groups while all rows go by."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Picked", "WantedRows"]
+
+
+class Picked(NamedTuple):
+    """Rows of a block that are wanted.
+
+    Attributes
+    ----------
+    rows : int array
+        Their numbers in the block; a row that is wanted twice is there twice.
+    wishes : int array
+        Which wish each of them fulfills.
+    """
+
+    rows: NDArray[np.int64]
+    wishes: NDArray[np.int64]
+
+
+class WantedRows:
+    """Ranks of rows within their groups, which are met in order.
+
+    Parameters
+    ----------
+    sizes : int array, shape (G,)
+        Rows of each group.
+    groups, ranks : int arrays, shape (W,)
+        The wishes: the rows of these ranks in these groups, from 0.
+
+    Examples
+    --------
+    >>> wanted = WantedRows(np.array([2, 3]), np.array([1, 0, 1]), np.array([2, 0, 0]))
+    >>> wanted.pick(np.array([1, 0, 1]))
+    Picked(rows=array([1, 0]), wishes=array([1, 2]))
+    >>> wanted.pick(np.array([0, 1]))
+    Picked(rows=array([1]), wishes=array([0]))
+    """
+
+    def __init__(
+        self, sizes: NDArray[np.int64], groups: NDArray[np.int64], ranks: NDArray[np.int64]
+    ) -> None:
+        self._starts = np.cumsum(sizes) - sizes
+        self._seen = np.zeros(sizes.size, dtype=np.int64)
+        places = self._starts[groups] + ranks
+        self._order = np.argsort(places, kind="stable")
+        self._places = places[self._order]
+
+    @property
+    def seen(self) -> NDArray[np.int64]:
+        """Rows of each group that have gone by, shape (G,)."""
+        return self._seen
+
+    def pick(self, groups: NDArray[np.int64]) -> Picked:
+        """The wanted rows of the next block.
+
+        Parameters
+        ----------
+        groups : int array, shape (m,)
+            The group of each row of the block.
+        """
+        counts = np.bincount(groups, minlength=self._seen.size)
+        here = np.flatnonzero(counts)
+        lows = self._starts[here] + self._seen[here]
+        self._seen += counts
+        first = np.searchsorted(self._places, lows)
+        n_wanted = np.searchsorted(self._places, lows + counts[here]) - first
+        wishes = np.repeat(first - np.cumsum(n_wanted) + n_wanted, n_wanted)
+        wishes += np.arange(wishes.size)
+        ranks = self._places[wishes] - np.repeat(lows, n_wanted)
+        ranks += np.repeat(np.cumsum(counts[here]) - counts[here], n_wanted)
+        by_group = np.argsort(groups, kind="stable")
+        return Picked(by_group[ranks], self._order[wishes])

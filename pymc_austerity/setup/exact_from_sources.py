@@ -1,0 +1,251 @@
+"""The plan of exact decisions where rows stay where they are: groups, and a pool of draws."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.pool import Pool, PooledSampling, StoredDraws
+from pymc_austerity.deciding.stored_rows import RowBoundError
+from pymc_austerity.exact import (
+    Grid,
+    Groups,
+    any_direction,
+    expected_rows,
+    group_rows,
+    nearest_directions,
+    rates_of,
+)
+from pymc_austerity.model import design_function
+from pymc_austerity.model.bounds import NoBoundError
+from pymc_austerity.setup.exact import (
+    DIRECTIONS,
+    FEW_ROWS,
+    N_PAIRS,
+    ROWS_OF_A_GROUP,
+    NotExactError,
+    Pair,
+    inflation_for,
+    radii_for,
+    refuse_excess,
+    structure_of,
+)
+from pymc_austerity.setup.grouped_sources import BoundsOfRows, GroupedSources, counted
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_functions import Residuals
+from pymc_austerity.setup.setup_progress import Say
+
+__all__ = ["pooled_sampling"]
+
+_log = logging.getLogger("pymc.austerity")
+
+_CHAINS = 4
+"""Chains that PyMC runs by default; others draw rows for themselves."""
+
+_DECISIONS = 2_500
+"""Those of a chain that PyMC runs by default, and some more."""
+
+_INFLATION = 2.0
+"""Of the bounds of a run, before it is known."""
+
+_MOST_BYTES = 2**28
+"""Of the pool."""
+
+_BEYOND = 4.0
+"""The largest radius, next to that of rows in memory: to go beyond it takes a pass."""
+
+_LONG = 2.0
+"""Minutes that bounding all rows may take without a word."""
+
+_FEWEST_DECISIONS = 100
+_MOST_WHOLE = 100_000
+"""Rows of groups that may have to be read as they are."""
+_WIDE = 2.0
+"""How much farther from the anchor points may be than usual before that takes a pass."""
+
+
+def pooled_sampling(
+    problem: Problem, residuals: Residuals, anchor: Anchor, *, steps_per_draw: int, say: Say
+) -> PooledSampling:
+    """Bound and group the rows in one pass, and draw a pool from the groups in another.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to sample.
+    residuals : Residuals
+        Row differences less their expansion of second order about the anchor.
+    anchor : Anchor
+    steps_per_draw : int
+        Decisions of a draw.
+    say : callable
+        Tells which stage begins.
+
+    Raises
+    ------
+    NotExactError
+        The message says why exact decisions are not possible.
+    """
+    rows, rng = problem.prepared.from_sources, problem.prepared.rng
+    assert rows is not None and rows.sample is not None
+    designs = design_function(structure_of(problem, residuals), problem.model)
+    radii = radii_for(anchor.point.size)
+    radii = np.append(radii, _BEYOND * radii[-1])
+    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
+    pairs = _pairs(anchor.point.size, rng)
+    grid = _grid(bounds, rows.sample.window(0, rows.sample.n_rows), pairs, rows.n_rows, rng)
+    say(f"bounding {rows.n_rows:,} rows")
+    groups, everywhere = counted(rows, bounds, grid, residuals.block_of)
+    say("drawing rows for the chains")
+    pool = _pool(groups, everywhere, pairs, steps_per_draw, int(rng.integers(2**63)))
+    sampling = PooledSampling(
+        residuals.function,
+        pool.stored.rows,
+        pool.stored.numbers,
+        anchor.point,
+        np.ascontiguousarray(anchor.inverse_root),
+        groups,
+        pool=pool,
+        everywhere=everywhere,
+    )
+    refuse_excess(sampling, anchor, problem, _groups_stored(pool, groups))
+    try:
+        inflation = inflation_for(sampling, anchor, problem)
+    except RowBoundError as error:
+        raise NotExactError(str(error)) from None
+    expected = expected_rows(groups, pairs, inflation=inflation)
+    return replace(sampling, inflation=inflation, expected_rows=expected)
+
+
+def _pairs(size: int, rng: np.random.Generator) -> list[Pair]:
+    """Independent draws of the normal approximation."""
+    return [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(N_PAIRS)]
+
+
+# ------------------------------------------------------------------ the grid
+
+
+def _grid(
+    bounds: BoundsOfRows,
+    sample: Sequence[NDArray],
+    pairs: Sequence[Pair],
+    n_rows: int,
+    rng: np.random.Generator,
+) -> Grid:
+    """The grid that costs least on a sample that stands for all rows."""
+    started = time.perf_counter()
+    try:
+        constants, rows = bounds.of(sample)
+    except NoBoundError as error:
+        raise NotExactError(f"its rows have {error}") from None
+    minutes = 2.0 * (time.perf_counter() - started) / len(sample[0]) * n_rows / 60.0
+    if minutes > _LONG:
+        _log.info(f"Bounds of {n_rows:,} rows of this model take about {minutes:,.0f} minutes.")
+    usual = constants[len(bounds.radii) // 2]
+    finite = usual[np.isfinite(usual)]
+    top, each = max(float(finite.max(initial=0.0)), np.finfo(float).tiny), n_rows / usual.size
+    size = bounds.anchor.point.size
+    if not rows.is_single:
+        return Grid(bounds.radii, top, None, by_direction=False)
+
+    def cost(groups: Groups) -> float:
+        return each * expected_rows(groups, pairs) + ROWS_OF_A_GROUP * groups.n_groups
+
+    nowhere = any_direction(usual.size, size)
+    best = Grid(bounds.radii, top, nowhere.vectors, by_direction=False)
+    least = cost(group_rows(constants, bounds.radii, nowhere)[1])
+    weights = np.where(np.isfinite(usual), usual, 0.0)
+    for n in DIRECTIONS if least > FEW_ROWS else ():
+        found = nearest_directions(rows.gradients(), weights, n, rng)
+        own = cost(group_rows(constants, bounds.radii, found)[1])
+        if own > least:
+            break
+        best, least = Grid(bounds.radii, top, found.vectors, by_direction=True), own
+    return best
+
+
+# ------------------------------------------------------------------ the pool
+
+
+def _pool(
+    groups: Groups,
+    everywhere: GroupedSources,
+    pairs: Sequence[Pair],
+    steps_per_draw: int,
+    seed: int,
+) -> Pool:
+    """Groups as a whole, and draws of the others for set-up and some chains; one pass."""
+    sizes, n_parts = np.diff(groups.starts), 1 + _CHAINS
+    rates, largest = _rates(groups, pairs)
+    n_decisions = _DECISIONS * steps_per_draw
+    is_whole = _may_be_loose(largest, sizes)
+    while True:
+        lengths = np.ceil(n_decisions * rates + 5.0 * np.sqrt(n_decisions * rates) + 3.0)
+        lengths = lengths.astype(np.int64)
+        whole = is_whole | (sizes <= n_parts * lengths)
+        lengths[whole] = 0
+        n_stored = int(sizes[whole].sum()) + n_parts * int(lengths.sum())
+        n_bytes = n_stored * _bytes_of_row(everywhere)
+        if n_bytes <= _MOST_BYTES:
+            break
+        n_decisions //= 2
+        if n_decisions < _FEWEST_DECISIONS:
+            raise NotExactError(
+                f"decisions are expected to read {float(rates.sum()):,.0f} rows, more than can "
+                "be drawn beforehand"
+            )
+    places = np.full(sizes.size, -1)
+    own = sizes[whole]
+    places[whole] = np.cumsum(own) - own
+    groups_of, ranks = [np.repeat(np.flatnonzero(whole), own)], [_counted(own)]
+    for part in range(n_parts):
+        drawn = everywhere.drawn(lengths, (seed, part, 0))
+        groups_of.append(drawn[0])
+        ranks.append(drawn[1])
+    stored: StoredDraws = everywhere.stored(np.concatenate(groups_of), np.concatenate(ranks))
+    return Pool(stored, places, lengths, n_parts, seed)
+
+
+def _rates(
+    groups: Groups, pairs: Sequence[Pair]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Candidates of each group in a decision, and the largest bound far from the anchor."""
+    sizes = np.diff(groups.starts)
+    rates, largest = np.zeros(sizes.size), np.zeros(sizes.size)
+    for u, v in pairs:
+        _, bounds, _ = rates_of(u, v, _INFLATION, groups)
+        rates += sizes * np.where(np.isfinite(bounds), bounds, 1.0) / len(pairs)
+        _, bounds, _ = rates_of(_WIDE * u, _WIDE * v, _INFLATION, groups)
+        largest = np.maximum(largest, bounds)
+    return rates, largest
+
+
+def _may_be_loose(largest: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Groups whose bound may be above 1, the smallest first, as long as they have few rows."""
+    order = np.lexsort([sizes, ~np.isinf(largest)])
+    fits = np.cumsum(sizes[order]) <= _MOST_WHOLE
+    chosen = np.zeros(sizes.size, dtype=bool)
+    chosen[order[fits]] = True
+    return chosen & np.isinf(largest)
+
+
+def _bytes_of_row(everywhere: GroupedSources) -> int:
+    block = everywhere.block_of(everywhere.rows.window(0, 1))
+    return 8 + sum(array.nbytes for array in block)
+
+
+def _counted(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, ... in each group."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def _groups_stored(pool: Pool, groups: Groups) -> NDArray[np.int64]:
+    """The group of each row that is stored as a whole or in the first part."""
+    whole = np.flatnonzero(pool.whole >= 0)
+    sizes = np.diff(groups.starts)
+    drawn = np.repeat(np.arange(sizes.size), pool.lengths)
+    return np.concatenate([np.repeat(whole, sizes[whole]), drawn])

@@ -1,0 +1,125 @@
+"""What the rows say beyond their expansion, on average over the posterior of the levels."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels import AlongWithLevels, GroupedPosterior, JointBlock, move_levels
+from pymc_austerity.setup.levels.parts import Parts
+
+__all__ = ["BeyondExpansion", "beyond_expansion"]
+
+_DRAWS = 3
+"""Of the levels; sums over many levels vary little from one to the next."""
+_MOVES = 4
+"""Of all levels for one draw; nearly all are accepted."""
+_STEP = 1e-3
+"""For differences along hyperparameters, which are on unconstrained scales."""
+
+
+class BeyondExpansion(NamedTuple):
+    r"""Average gradients of what the expansion leaves out, along the moves of blocks.
+
+    A level with few rows is not normal: its mean is not its mode. The effects of many levels on
+    what they share add up, and would lead moves of it astray by many standard deviations.
+
+    Attributes
+    ----------
+    common : float array, shape (p,)
+        For the common entries, given the levels.
+    joint : float array, shape (s,)
+        For the entries of the joint block, with the levels of the first factor along.
+    along : tuple of float array
+        For the hyperparameters of each factor, with its levels along.
+    """
+
+    common: NDArray[np.float64]
+    joint: NDArray[np.float64]
+    along: tuple[NDArray[np.float64], ...]
+
+
+def beyond_expansion(
+    parts: Parts, posterior: GroupedPosterior, joint: JointBlock | None
+) -> BeyondExpansion:
+    """Average over draws of the levels given everything else at the anchor.
+
+    Parameters
+    ----------
+    parts : Parts
+    posterior : GroupedPosterior
+    joint : JointBlock or None
+    """
+    rng, every = np.random.default_rng(1), range(len(parts.factors))
+    found = []
+    for _ in range(_DRAWS):
+        point = _drawn(posterior, every, rng)
+        rest = _gradient_beyond(parts, posterior, point)
+        along = tuple(_along_hyperparameters(posterior, k, point, rest) for k in every)
+        jointly = np.zeros(0)
+        if joint is not None:
+            if len(every) > 1:
+                point = _drawn(posterior, range(1), rng)
+                rest = _gradient_beyond(parts, posterior, point)
+            jointly = _along_entries(posterior, joint, point, rest)
+        found.append((rest[parts.blocks.common], jointly, along))
+    common, together, tilts = zip(*found, strict=True)
+    return BeyondExpansion(
+        _mean(common), _mean(together), tuple(_mean(tilt) for tilt in zip(*tilts, strict=True))
+    )
+
+
+def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Zero where it is not finite: any gradient leaves the posterior invariant."""
+    mean: NDArray[np.float64] = np.mean(gradients, axis=0)
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def _drawn(
+    posterior: GroupedPosterior, factors: range, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The anchor with a draw of the levels of some factors."""
+    point = posterior.anchor.copy()
+    for _ in range(_MOVES):
+        for factor in factors:
+            point = move_levels(posterior, factor, point, 1.0, rng).point
+    return point
+
+
+def _gradient_beyond(
+    parts: Parts, posterior: GroupedPosterior, point: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Gradient of the rows at a point, less that of their expansion."""
+    return parts.row_sums(point).gradient - posterior.expansion.slope(point)
+
+
+def _along_entries(
+    posterior: GroupedPosterior,
+    joint: JointBlock,
+    point: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The derivative along the entries, with the levels of the first factor along."""
+    _, normals = posterior.level_normals(0, point)
+    own = rest[posterior.factors[0].entries]
+    along = np.einsum("gkj,gkl,gl->gj", normals.inverse_root, normals.inverse_root, own)
+    flat = joint.between.reshape(-1, joint.entries.size)
+    derivative: NDArray[np.float64] = rest[joint.entries] - along.ravel() @ flat
+    return derivative
+
+
+def _along_hyperparameters(
+    posterior: GroupedPosterior,
+    factor: int,
+    point: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The derivative along the hyperparameters of a factor, with its levels along."""
+    own = posterior.factors[factor].prior.hyperparameters
+    along = AlongWithLevels(posterior, factor, point, own)
+    ends = [
+        [along.led_to(point[own] + sign * step) for sign in (1.0, -1.0)]
+        for step in _STEP * np.eye(own.size)
+    ]
+    return np.array([float(rest.dot(after - before)) / (2.0 * _STEP) for after, before in ends])

@@ -1,0 +1,15 @@
+"""Rows that stay where they are: arrays, files, tables and collections, read a block at a time."""
+
+from pymc_austerity.sources.blocks import block_ranges, blocks_of_sources, refuse_unequal_lengths
+from pymc_austerity.sources.columns import Columns
+from pymc_austerity.sources.opening import open_source
+from pymc_austerity.sources.protocols import Source
+
+__all__ = [
+    "Columns",
+    "Source",
+    "block_ranges",
+    "blocks_of_sources",
+    "open_source",
+    "refuse_unequal_lengths",
+]

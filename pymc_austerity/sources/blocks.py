@@ -1,0 +1,120 @@
+"""Blocks of several sources side by side, read one ahead."""
+
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import DataError
+from pymc_austerity.sources.protocols import Source
+
+__all__ = ["block_ranges", "blocks_of_sources", "refuse_unequal_lengths"]
+
+
+def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
+    """All sources of a model have the same number of rows.
+
+    Raises
+    ------
+    DataError
+        Two of them differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> x, y = open_source(np.zeros((5, 2)), "x"), open_source(np.zeros(4), "y")
+    >>> refuse_unequal_lengths({"x": x, "y": y})
+    Traceback (most recent call last):
+        ...
+    pymc_austerity.errors.DataError: data['x'] has 5 rows and data['y'] has 4: give the same rows
+    for both.
+    """
+    (first, expected), *others = [(name, source.n_rows) for name, source in sources.items()]
+    for name, n_rows in others:
+        if n_rows != expected:
+            raise DataError(
+                f"data[{first!r}] has {expected:,} rows and data[{name!r}] has {n_rows:,}: give "
+                "the same rows for both."
+            )
+
+
+def block_ranges(sources: Mapping[str, Source], block_rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of at most some number of rows that cover all rows in order.
+
+    Where all sources that have blocks of their own have them of one length, ranges are whole
+    blocks, or equal parts of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> list(block_ranges({"y": open_source(np.zeros(10), "y")}, 4))
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    n_rows = next(iter(sources.values())).n_rows
+    lengths = {source.block_length for source in sources.values()} - {None}
+    length = lengths.pop() if len(lengths) == 1 else None
+    if length is None:
+        length = block_rows
+    elif length <= block_rows:
+        length = block_rows - block_rows % length
+    step = -(-length // -(-length // block_rows))
+    for begin in range(0, n_rows, length):
+        end = min(begin + length, n_rows)
+        for start in range(begin, end, step):
+            yield start, min(start + step, end)
+
+
+def blocks_of_sources(
+    sources: Mapping[str, Source], block_rows: int
+) -> Iterator[tuple[int, int, dict[str, NDArray]]]:
+    """All rows in order, in blocks of the same rows of every source.
+
+    A thread reads the next block while the caller works on the present one, so that at most two
+    blocks are in memory beside what sources keep. The thread ends with the iterator, also when that
+    is closed early. What goes wrong in the thread is raised here.
+
+    Parameters
+    ----------
+    sources : mapping from str to Source
+        At least one, all with the same number of rows.
+    block_rows : int
+        Most rows of a block.
+
+    Yields
+    ------
+    start, stop : int
+    block : dict from str to array, shape (stop - start, ...)
+
+    Raises
+    ------
+    DataError
+        Numbers of rows differ.
+    StorageError
+        A store was changed or removed, or cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> sources = {"y": open_source(np.arange(5.0), "y")}
+    >>> for start, stop, block in blocks_of_sources(sources, 3):
+    ...     print(start, stop, block["y"])
+    0 3 [0. 1. 2.]
+    3 5 [3. 4.]
+    """
+    refuse_unequal_lengths(sources)
+
+    def read(rows: tuple[int, int]) -> dict[str, NDArray]:
+        return {name: source.read(*rows) for name, source in sources.items()}
+
+    ranges = list(block_ranges(sources, block_rows))
+    with ThreadPoolExecutor(1, thread_name_prefix="rows-ahead") as ahead:
+        waiting = ahead.submit(read, ranges[0])
+        for rows, following in zip(ranges, [*ranges[1:], None], strict=True):
+            block = waiting.result()
+            if following is not None:
+                waiting = ahead.submit(read, following)
+            yield *rows, block
+            del block

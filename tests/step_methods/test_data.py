@@ -1,0 +1,191 @@
+"""AusterityMH(data=...): the model on a few rows, and all rows where they are."""
+
+import tracemalloc
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, LangevinProposal
+from pymc_austerity.errors import SettingError
+from tests.running import assert_same_draws, sample
+from tests.setup.sources import Recorded, logistic, rows_of_regression
+
+N_ROWS = 70_000
+Y = np.random.default_rng(4).normal(1.0, 2.0, N_ROWS)
+
+
+def built(model, **settings):
+    with model:
+        return AusterityMH(**settings)
+
+
+def moments(idata, name):
+    values = idata.posterior[name]
+    return values.mean(("chain", "draw")).values, values.std(("chain", "draw")).values
+
+
+@pytest.fixture(scope="module")
+def normal_mean():
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mean", 0.0, 10.0), 2.0, observed=Y[:20])
+    return model
+
+
+@pytest.fixture(scope="module", params=["in any order", "by time"])
+def regression(request):
+    data = rows_of_regression(N_ROWS, by_time=request.param == "by time")
+    model = logistic(data)
+    sources = {name: Recorded(array) for name, array in data.items()}
+    return data, model, sources, built(model, data=sources)
+
+
+class TestPosterior:
+    def test_of_a_normal_mean(self, normal_mean):
+        step = built(normal_mean, data={"y": Y})
+        idata = sample(step, normal_mean, draws=2_000, tune=200, chains=2)
+        precision = N_ROWS / 4.0 + 0.01
+        mean, sd = Y.sum() / 4.0 / precision, precision**-0.5
+        found = moments(idata, "mean")
+        assert abs(found[0] - mean) < 0.1 * sd
+        assert abs(found[1] / sd - 1.0) < 0.1
+        assert (idata.sample_stats["n_rows_used"] == 0).all()  # the expansion is exact
+
+    def test_is_that_of_the_same_rows_in_memory(self, regression):
+        data, model, _, step = regression
+        whole = logistic(data, N_ROWS)
+        other = built(whole, test="exact")
+        gap = step.target.anchor.point - other.target.anchor.point
+        assert (abs(np.linalg.solve(other.target.anchor.root, gap)) < 0.05).all()
+        np.testing.assert_allclose(
+            step.target.anchor.hessian, other.target.anchor.hessian, rtol=1e-3, atol=1.0
+        )
+        run = {"draws": 2_000, "tune": 200, "chains": 2}
+        runs = sample(step, model, **run), sample(other, whole, **run)
+        for name in ("slopes", "effects"):
+            (one, sd), (two, expected) = (moments(idata, name) for idata in runs)
+            assert (abs(one - two) < 0.12 * expected).all()
+            assert (abs(sd / expected - 1.0) < 0.12).all()
+
+
+class TestPasses:
+    def test_a_few_and_said(self, regression):
+        data, model, _, _ = regression
+        sources = {name: Recorded(array) for name, array in data.items()}
+        step = built(model, data=sources)
+        n_passes = step.target.source.rows.n_passes
+        assert 5 <= n_passes <= 15
+        assert f"drawn beforehand, in {n_passes} passes over all" in step.explain()
+        for source in sources.values():
+            assert n_passes * N_ROWS <= source.n_read < (n_passes + 1) * N_ROWS
+
+    def test_chains_read_no_sources(self, regression):
+        _, model, sources, step = regression
+        before = sources["x"].n_read
+        sample(step, model, draws=100, tune=100)
+        assert sources["x"].n_read == before
+
+
+class TestRuns:
+    def test_are_the_same_again_and_on_several_cores(self, regression):
+        _, model, _, step = regression
+        run = {"draws": 50, "tune": 50, "chains": 3}
+        first = sample(step, model, **run)
+        assert_same_draws(first, sample(step, model, **run))
+        assert_same_draws(first, sample(step, model, cores=2, **run))
+        assert_same_draws(first, sample(built(model, data=regression[0]), model, **run))
+
+    def test_compiled_transitions_are_those_of_python(self, regression):
+        _, model, _, step = regression
+        run = {"draws": 8_000, "tune": 20, "chains": 1}  # long enough for a refill
+        assert not step.python_needed
+        compiled = sample(step, model, **run)
+        assert step.decider.draws.n_refills > 0
+        step.python_needed = "a test"
+        try:
+            by_python = sample(step, model, **run)
+        finally:
+            step.python_needed = ""
+        for name in ("slopes", "effects"):
+            one, two = (idata.posterior[name].values for idata in (compiled, by_python))
+            np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-12)
+        used = [idata.sample_stats["n_rows_used"].values for idata in (compiled, by_python)]
+        np.testing.assert_array_equal(*used)
+
+    @pytest.mark.parametrize("tuning", [True, False])
+    def test_state_goes_round(self, regression, tuning):
+        _, model, _, step = regression
+        step.set_rng(np.random.default_rng(8).spawn(2)[1])
+        point = model.initial_point()
+        for _ in range(20):
+            point, _ = step.step(point)
+        if not tuning:
+            step.stop_tuning()
+            for _ in range(20):
+                point, _ = step.step(point)
+        state, rng = step.sampling_state, step.rng.bit_generator.state
+        assert state.decision_state.draws.part == 2
+        following = [step.step(point)[0] for _ in range(5)]
+        step.sampling_state = state
+        step.rng.bit_generator.state = rng
+        again = [step.step(point)[0] for _ in range(5)]
+        for one, other in zip(following, again, strict=True):
+            np.testing.assert_array_equal(one["slopes"], other["slopes"])
+
+
+def test_memory_does_not_grow_with_the_rows(normal_mean):
+    peaks = []
+    for n_rows in (200_000, 500_000):
+        rows = _Generated(n_rows)
+        tracemalloc.start()
+        built(normal_mean, data={"y": rows})
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0]
+
+
+class _Generated(Recorded):
+    """Rows that are made when they are read."""
+
+    def __init__(self, n_rows):
+        super().__init__(np.zeros(1))
+        self.n_rows = n_rows
+
+    def read(self, start, stop):
+        return np.sin(np.arange(start, stop, dtype=float) ** 1.5)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("settings", "words"),
+        [
+            ({"epsilon": 0.05}, "epsilon=0.05 is not possible with data="),
+            ({"batch_size": 500}, "batch_size=500 is not possible with data="),
+            ({"sampling": "strata"}, "sampling='strata' is not possible with data="),
+            ({"control_variates": None}, "control_variates=None is not possible with data="),
+            ({"test": None, "proposal": LangevinProposal()}, "test=None is not possible with"),
+            ({"proposal": LangevinProposal()}, "reads rows for its gradients"),
+        ],
+    )
+    def test_what_reads_rows_in_other_ways(self, normal_mean, settings, words):
+        with pytest.raises(SettingError, match=words):
+            built(normal_mean, data={"y": Y}, **settings)
+
+    def test_a_run_that_goes_on(self, normal_mean):
+        """It would use the rows that were drawn for the earlier one again."""
+        step = built(normal_mean, data={"y": Y})
+        idata = sample(step, normal_mean, draws=60, tune=20)
+        with pytest.raises(SettingError, match="tuned= is not possible with data="):
+            built(normal_mean, data={"y": Y}, tuned=idata)
+
+    @pytest.mark.parametrize("settings", [{"vars": ["slopes"]}, {"blocked": False}])
+    def test_several_step_methods(self, regression, settings):
+        data, model, _, _ = regression
+        with pytest.raises(SettingError, match="one step method for all that rows depend on"):
+            built(model, data=data, **settings)
+
+    def test_rows_without_bounds(self):
+        with pm.Model() as model:
+            pm.Laplace("y", pm.Normal("mean"), 1.0, observed=Y[:20])
+        with pytest.raises(SettingError, match="data= is not possible because"):
+            built(model, data={"y": Y[:5_000]})

@@ -1,0 +1,61 @@
+"""Step methods that are written outside of a model."""
+
+import copy
+import pickle
+
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, SettingError, SettingTypeError
+from tests.running import assert_same_draws, sample
+from tests.step_methods.models import normal_mean, normal_regression
+
+
+def test_draws_are_those_of_a_step_method_made_inside():
+    model = normal_mean()
+    with model:
+        inside = AusterityMH(epsilon=0.05)
+    outside = AusterityMH(epsilon=0.05)
+    assert_same_draws(sample(outside, model), sample(inside, model))
+
+
+def test_one_goes_with_several_models():
+    step = AusterityMH()
+    for model in (normal_mean(), normal_regression()):
+        idata = sample(step, model)
+        assert set(idata.posterior) == {variable.name for variable in model.free_RVs}
+        assert "austerity" in idata.sample_stats.attrs["sampler"].lower()
+
+
+def test_beside_other_step_methods_and_by_name():
+    with pm.Model() as model:
+        a, _ = pm.Normal("a"), pm.Normal("b")
+        pm.Normal("y", a, 1.0, observed=[0.5] * 500)
+    with model:
+        other = pm.Metropolis([model["b"]])
+    idata = sample([AusterityMH(vars=["a"]), other], model)
+    assert set(idata.posterior) == {"a", "b"}
+
+
+def test_a_model_can_be_given():
+    model = normal_mean()
+    assert isinstance(AusterityMH(model=model), AusterityMH)
+
+
+@pytest.mark.parametrize("step_method", [AusterityMH, FireflyMH, GroupedMH])
+def test_says_what_it_is(step_method):
+    step = step_method(steps_per_draw=2)
+    assert repr(step) == f"{step_method.__name__}(steps_per_draw=2)"
+    assert repr(pickle.loads(pickle.dumps(step))) == repr(copy.deepcopy(step)) == repr(step)
+    with pytest.raises(AttributeError, match="has no 'explain' before it is made for a model"):
+        step.explain()
+
+
+def test_settings_are_checked_at_once_as_far_as_they_can_be():
+    with pytest.raises(SettingTypeError, match="AusterityMH has no setting 'epsilo': choose from"):
+        AusterityMH(epsilo=0.05)
+    with pytest.raises(SettingError, match="epsilon"):
+        AusterityMH(epsilon=0.05, max_error=0.01)
+    late = AusterityMH(vars=["nobody"])
+    with pytest.raises(SettingError, match="nobody"):
+        sample(late, normal_mean())

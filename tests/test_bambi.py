@@ -1,0 +1,119 @@
+"""Models that Bambi writes, with its own families, names and non-centered effects."""
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, GroupedMH
+from tests.running import QUIET
+
+bmb = pytest.importorskip("bambi")
+
+# What Bambi's formulas do with pandas 3.
+pytestmark = pytest.mark.filterwarnings("ignore:For backward compatibility, 'str' dtypes")
+
+N_ROWS, N_GROUPS = 1_000, 6
+FEW = {"draws": 40, "tune": 40, "chains": 2, "cores": 1, "random_seed": 3} | QUIET
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Predictors, groups, and a response for each family."""
+    rng = np.random.default_rng(15)
+    x, group = rng.normal(2.0, 1.0, size=N_ROWS), rng.integers(N_GROUPS, size=N_ROWS)
+    eta = 0.2 + 0.4 * (x - 2.0) + rng.normal(0.0, 0.3, size=N_GROUPS)[group]
+    chance, mean = 1.0 / (1.0 + np.exp(-eta)), np.exp(eta)
+    trials = rng.integers(1, 9, size=N_ROWS)
+    return pd.DataFrame(
+        {
+            "x": x,
+            "g": [f"group {i}" for i in group],
+            "log_exposure": rng.normal(0.0, 0.1, size=N_ROWS),
+            "coin": rng.binomial(1, chance),
+            "trials": trials,
+            "hits": rng.binomial(trials, chance),
+            "count": rng.poisson(mean),
+            "overdispersed": rng.poisson(mean * rng.gamma(3.0, 1.0 / 3.0, size=N_ROWS)),
+            "number": rng.normal(eta, 0.5),
+            "heavy": eta + 0.5 * rng.standard_t(4.0, size=N_ROWS),
+            "positive": rng.gamma(3.0, mean / 3.0),
+            "share": rng.beta(6.0 * chance, 6.0 * (1.0 - chance)).clip(1e-6, 1.0 - 1e-6),
+            "kind": pd.Categorical(rng.choice(["a", "b", "c"], size=N_ROWS)),
+            "grade": pd.Categorical(
+                np.digitize(eta + rng.logistic(size=N_ROWS), [0, 1]), ordered=True
+            ),
+        }
+    )
+
+
+FAMILIES = {
+    "bernoulli": "coin ~ x",
+    "binomial": "prop(hits, trials) ~ x",
+    "poisson": "count ~ x + offset(log_exposure)",
+    "negativebinomial": "overdispersed ~ x",
+    "gaussian": "number ~ x",
+    "t": "heavy ~ x",
+    "gamma": "positive ~ x",
+    "beta": "share ~ x",
+    "categorical": "kind ~ x",
+    "cumulative": "grade ~ x",
+}
+LINKS = {"gamma": "log"}
+
+
+def built(formula, table, **settings):
+    model = bmb.Model(formula, table, **settings)
+    model.build()
+    return model
+
+
+SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative"}
+
+
+@pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name in SLOW_TO_COMPILE))
+        for name in FAMILIES
+    ],
+)
+def test_every_family_has_control_variates(family, table):
+    model = built(FAMILIES[family], table, family=family, link=LINKS.get(family))
+    with model.backend.model:
+        step = AusterityMH()
+    assert step.n_rows == N_ROWS
+    assert step.constants["control_variates"] == 2
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "factors"),
+    [
+        ("coin ~ x + (1|g)", "bernoulli", ["1|g_offset"]),
+        ("number ~ x + (x|g)", "gaussian", ["1|g_offset", "x|g_offset"]),
+    ],
+)
+def test_effects_of_groups_are_found_as_they_are_written(formula, family, factors, table):
+    """Non-centered: standard normal offsets, multiplied by a standard deviation."""
+    model = built(formula, table, family=family)
+    with model.backend.model:
+        step = AusterityMH()
+    assert isinstance(step, GroupedMH)
+    words = step.explain()
+    assert f"{N_GROUPS} levels of" in words
+    assert f"Moved as products with their scales (centered): {', '.join(factors)}." in words
+
+
+def test_fit_and_sample_give_the_same_draws(table):
+    """Bambi centers the predictors, and reports the intercept of those that were not."""
+    model = built("coin ~ x + (1|g)", table, family="bernoulli")
+    with model.backend.model:
+        inside = pm.sample(step=AusterityMH(), var_names=["Intercept", "x", "1|g"], **FEW).posterior
+    settings = {name: value for name, value in FEW.items() if name != "quiet"}
+    fitted = model.fit(step=AusterityMH(), **settings).posterior
+    for name in ("x", "1|g"):
+        np.testing.assert_array_equal(fitted[name], inside[name])
+    intercept = inside["Intercept"] - table["x"].mean() * inside["x"]
+    np.testing.assert_allclose(fitted["Intercept"], intercept)
+    assert "p" not in fitted
