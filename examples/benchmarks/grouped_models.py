@@ -1,13 +1,17 @@
 """Models with groups as people write them, on simulated data."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pymc as pm
 
 from examples.benchmarks.peers.problems import coin, hierarchical
 
-__all__ = ["GROUPED_MODELS"]
+__all__ = ["GROUPED_MODELS", "SIZES"]
+
+SIZES = ((100, 20_000), (1_000, 200_000), (10_000, 1_000_000), (100_000, 10_000_000))
+"""Groups and rows of the same logistic regression."""
 
 
 def intercepts(n_rows: int, n_groups: int) -> pm.Model:
@@ -139,9 +143,7 @@ def few_rows(rows_per_group: int, n_groups: int = 250) -> pm.Model:
 
 
 GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
-    "1,000 groups": lambda: intercepts(200_000, 1_000),
-    "10,000 groups": lambda: intercepts(1_000_000, 10_000),
-    "100,000 groups": lambda: intercepts(10_000_000, 100_000),
+    **{f"{n_groups:,} groups": partial(intercepts, n_rows, n_groups) for n_groups, n_rows in SIZES},
     "not centered": not_centered,
     "counts": counts,
     "radon": radon,
@@ -152,4 +154,4 @@ GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     "5 rows": lambda: few_rows(5),
     "20 rows": lambda: few_rows(20),
 }
-"""Names and models; the first three are large."""
+"""Names and models; the first are those of `SIZES`."""

@@ -115,7 +115,7 @@ def write(file: Path, record: Record) -> None:
     """Keep a record in a file."""
     content = asdict(record)
     content["facts"] |= {"python": platform.python_version(), "pymc": pm.__version__}
-    file.write_text(json.dumps(content, indent=1) + "\n")
+    file.write_text(json.dumps(content, separators=(",", ":")) + "\n")
 
 
 def read(file: Path) -> Record:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.peers import picture, tables
-from examples.benchmarks.peers.cell import circumstances
 from examples.benchmarks.peers.problems import FAMILIES, default_sizes
 from examples.benchmarks.peers.samplers import SAMPLERS
 

@@ -1,24 +1,19 @@
 """One cell of the table, in a process of its own: ``python -m ...peers.cell``."""
 
 import argparse
-import datetime
 import json
 import logging
-import platform
-import subprocess
 import time
 import traceback
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.memory import peak_megabytes
 from examples.benchmarks.peers.extra import EXTRA
 from examples.benchmarks.peers.problems import build
 from examples.benchmarks.peers.samplers import sampler
 from examples.benchmarks.peers.summary import flatten, moments
-
-PACKAGES = ("pymc", "pytensor", "numba", "numpy", "nutpie", "numpyro", "jax", "blackjax")
 
 
 def main() -> None:
@@ -74,36 +69,6 @@ def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, 
         "stopped_early": run.stopped_early,
         "facts": run.facts,
     }
-
-
-def circumstances() -> dict[str, Any]:
-    """Date, versions, and the commit of this package."""
-    return {
-        "date": datetime.date.today().isoformat(),
-        "python": platform.python_version(),
-        "versions": versions(),
-        "revision": revision(),
-    }
-
-
-def versions() -> dict[str, str]:
-    """What is installed."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
-def revision() -> str:
-    """Commit of this package."""
-    command = ["git", "rev-parse", "--short", "HEAD"]
-    try:
-        return subprocess.check_output(command, cwd=Path(__file__).parent, text=True).strip()
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
 
 
 if __name__ == "__main__":

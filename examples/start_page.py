@@ -1,0 +1,99 @@
+"""The picture of the start page; ``python -m examples.start_page``.
+
+Time to 1,000 effective draws of the least well sampled parameter, with compilation, set-up and
+tuning: against the number of rows from ``results/peers`` (``make bench-peers``), and against the
+number of groups from ``results/groups`` (``python -m examples.many_groups``), once there are any.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
+from examples.benchmarks.peers.samplers import LABELS
+
+ROOT = Path(__file__).parents[1]
+PEERS = {
+    "ours": LABELS["ours"],
+    "nutpie": "NUTS (nutpie)",
+    "numpyro_nuts": "NUTS (NumPyro)",
+    "pymc_nuts": "NUTS (PyMC)",
+    "hmcecs": "HMCECS (NumPyro)",
+}
+MODEL = "logistic-20"
+_EFFECTIVE = 1_000
+Point = tuple[int, float]
+
+
+def main() -> None:
+    """Draw."""
+    parser = argparse.ArgumentParser(prog="python -m examples.start_page", description=__doc__)
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs" / "_generated")
+    options = parser.parse_args()
+    draw(options.results, options.output / "start_page.png")
+
+
+def draw(results: Path, file: Path) -> None:
+    """Draw a panel for the rows and, where its numbers exist, one for the groups."""
+    rows, groups = over_rows(results / "peers"), over_groups(results / "groups")
+    panels = [(rows, "rows", "Logistic regression, 20 columns")]
+    if any(groups.values()):
+        title = "The same with an intercept for each group"
+        panels.append((groups, "groups (100 to 200 rows each)", title))
+    size = (5.2 * len(panels), 3.6)
+    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
+    for axis, (points, what, title) in zip(axes[0], panels, strict=True):
+        _panel(axis, points, what, title)
+    axes[0, 0].set_ylabel("seconds to 1,000 effective draws")
+    axes[0, 0].legend(fontsize="small", frameon=False)
+    figure.savefig(file, dpi=100)
+    plt.close(figure)
+
+
+def over_rows(folder: Path) -> dict[str, list[Point]]:
+    """Seconds against rows, for each sampler whose chain converged."""
+    cells = Results.read(folder).cells
+    return {
+        name: sorted(
+            (n_rows, seconds)
+            for (model, n_rows, sampler), cell in cells.items()
+            if (model, sampler) == (MODEL, name) and "failed" not in cell and converged(cell)
+            if (seconds := seconds_to_1000(cell)) is not None
+        )
+        for name in PEERS
+    }
+
+
+def over_groups(folder: Path) -> dict[str, list[Point]]:
+    """Seconds against groups, for each sampler."""
+    cells = [json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))]
+    return {name: sorted(_of_groups(cells, name)) for name in PEERS}
+
+
+def _of_groups(cells: list[dict[str, Any]], sampler: str) -> Iterator[Point]:
+    for cell in cells:
+        if cell["sampler"] == sampler and cell["n_groups"] is not None:
+            fixed = cell["ready_seconds"] + cell["tuning_seconds"]
+            yield cell["n_groups"], fixed + _EFFECTIVE / cell["ess_per_second_min"]
+
+
+def _panel(axis: Axes, points: dict[str, list[Point]], what: str, title: str) -> None:
+    """One line for each sampler that has points, ours the strongest."""
+    for number, (name, label) in enumerate(PEERS.items()):
+        if points[name]:
+            width = 2.5 if name == "ours" else 1.2
+            style: dict[str, Any] = {"color": f"C{number}", "linewidth": width, "label": label}
+            axis.loglog(*zip(*points[name], strict=True), "o-", **style)
+    axis.set(xlabel=what, title=title)
+    axis.title.set_fontsize("medium")
+    axis.grid(alpha=0.3)
+
+
+if __name__ == "__main__":
+    main()
