@@ -21,7 +21,11 @@ __all__ = [
     "REJECTED",
     "VIOLATED",
     "ExactDecisions",
+    "added_by",
     "decide_exactly",
+    "group_at",
+    "last_group",
+    "order_points",
     "rates_of_groups",
     "whiten",
 ]
@@ -98,26 +102,62 @@ def whiten(its: ExactDecisions, point: Any, whitened: Any) -> None:
         whitened[i] = total
 
 
+@part(types.int64)
+def last_group(totals: Any, n_groups: int) -> int:
+    """The last group that has candidates: rounding must not lead beyond it."""
+    last = 0
+    while last < n_groups - 1 and totals[last] < totals[n_groups - 1]:
+        last += 1
+    return last
+
+
+@part(types.int64)
+def group_at(share: float, totals: Any, n_groups: int, last: int) -> int:
+    """The first group whose running sum is above the share."""
+    low, high = 0, n_groups
+    while low < high:
+        middle = (low + high) // 2
+        if totals[middle] <= share:
+            low = middle + 1
+        else:
+            high = middle
+    return min(low, last)
+
+
+@part(types.void)
+def order_points(its: ExactDecisions, proposed: Any, current: Any) -> None:
+    """Write the two points in the order of the terms."""
+    terms, then, now = integers(its.terms), reals(its.proposed), reals(its.current)
+    for i in range(its.n_terms):
+        then[i], now[i] = proposed[terms[i]], current[terms[i]]
+
+
+@part(types.float64)
+def added_by(residual: float, bound: float, rng: np.random.Generator) -> float:
+    """What a candidate adds to the log acceptance ratio; NaN where its bound is violated.
+
+    See `pymc_austerity.exact.log_weight`.
+    """
+    if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
+        return math.nan
+    residual = min(bound, max(-bound, residual))
+    phi = bound - max(0.0, residual)
+    if rng.random() * bound < phi:
+        return math.log1p(residual / phi)
+    return 0.0
+
+
 @part(types.void)
 def _select(
     its: ExactDecisions, n_candidates: int, rng: np.random.Generator, rows: Any, bounds: Any
 ) -> None:
     """Draw a group and a place in it for each candidate, and ask for the rows."""
     totals, bounds_of_groups, starts = reals(its.totals), reals(its.bounds), integers(its.starts)
-    places, n_groups, last = integers(its.places), its.n_groups, 0
-    total = totals[n_groups - 1]
-    while last < n_groups - 1 and totals[last] < total:
-        last += 1
+    places, n_groups = integers(its.places), its.n_groups
+    last, total = last_group(totals, n_groups), totals[n_groups - 1]
     for k in range(n_candidates):
         share, place = rng.random() * total, rng.random()
-        low, high = 0, n_groups  # the first group whose running sum is above the share
-        while low < high:
-            middle = (low + high) // 2
-            if totals[middle] <= share:
-                low = middle + 1
-            else:
-                high = middle
-        g = min(low, last)
+        g = group_at(share, totals, n_groups, last)
         row = starts[g] + np.int64(place * (starts[g + 1] - starts[g]))
         rows[k], bounds[k] = row, bounds_of_groups[g]
         announce(places, its.n_arrays, row, 1)
@@ -153,9 +193,7 @@ def _decide_on(
     _select(its, n_candidates, rng, integers(rows + 8 * n_read), bounds)
     if n_read > 0:
         _select_all(its, integers(rows))
-    terms, then, now = integers(its.terms), reals(its.proposed), reals(its.current)
-    for i in range(its.n_terms):
-        then[i], now[i] = proposed[terms[i]], current[terms[i]]
+    order_points(its, proposed, current)
     call_on_rows(
         its.function, its.proposed, its.current, its.row_starts, rows, n, its.table, values
     )
@@ -163,13 +201,10 @@ def _decide_on(
     for i in range(n_read):
         log_ratio += differences[i]
     for k in range(n_candidates):
-        residual, bound = differences[n_read + k], bounds[k]
-        if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
+        added = added_by(differences[n_read + k], bounds[k], rng)
+        if math.isnan(added):
             return VIOLATED
-        residual = min(bound, max(-bound, residual))
-        phi = bound - max(0.0, residual)
-        if rng.random() * bound < phi:
-            log_ratio += math.log1p(residual / phi)
+        log_ratio += added
     return ACCEPTED if math.log1p(-rng.random()) < log_ratio else REJECTED
 
 

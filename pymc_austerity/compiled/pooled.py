@@ -16,11 +16,14 @@ from pymc_austerity.compiled.exact import (
     REJECTED,
     VIOLATED,
     ExactDecisions,
+    added_by,
+    group_at,
+    last_group,
+    order_points,
     rates_of_groups,
     whiten,
 )
 from pymc_austerity.compiled.parts import part
-from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
 
 __all__ = ["PooledDecisions", "decide_from_pool"]
 
@@ -78,20 +81,10 @@ def _read_whole(its: PooledDecisions, rows: Any) -> None:
 def _draw_groups(
     its: PooledDecisions, n_candidates: int, rng: np.random.Generator, groups: Any
 ) -> None:
-    totals, n_groups, last = reals(its.exact.totals), its.exact.n_groups, 0
-    total = totals[n_groups - 1]
-    while last < n_groups - 1 and totals[last] < total:
-        last += 1
+    totals, n_groups = reals(its.exact.totals), its.exact.n_groups
+    last, total = last_group(totals, n_groups), totals[n_groups - 1]
     for k in range(n_candidates):
-        share = rng.random() * total
-        low, high = 0, n_groups  # the first group whose running sum is above the share
-        while low < high:
-            middle = (low + high) // 2
-            if totals[middle] <= share:
-                low = middle + 1
-            else:
-                high = middle
-        groups[k] = min(low, last)
+        groups[k] = group_at(rng.random() * total, totals, n_groups, last)
 
 
 @part(types.int64)
@@ -151,9 +144,7 @@ def _decide_on(
     if n_read > 0:
         _read_whole(its, integers(rows))
     known = its.exact
-    terms, then, now = integers(known.terms), reals(known.proposed), reals(known.current)
-    for i in range(known.n_terms):
-        then[i], now[i] = proposed[terms[i]], current[terms[i]]
+    order_points(known, proposed, current)
     call_on_rows(
         known.function, known.proposed, known.current, known.row_starts, rows, front, known.table,
         values,
@@ -168,13 +159,10 @@ def _decide_on(
     for i in range(n_read):
         log_ratio += differences[i]
     for k in range(n_candidates):
-        residual, bound = differences[places[k]], bounds[owners[k]]
-        if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
+        added = added_by(differences[places[k]], bounds[owners[k]], rng)
+        if math.isnan(added):
             return VIOLATED
-        residual = min(bound, max(-bound, residual))
-        phi = bound - max(0.0, residual)
-        if rng.random() * bound < phi:
-            log_ratio += math.log1p(residual / phi)
+        log_ratio += added
     return ACCEPTED if math.log1p(-rng.random()) < log_ratio else REJECTED
 
 

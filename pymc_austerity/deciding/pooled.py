@@ -68,24 +68,16 @@ class PoolDecider(ExactDecider):
         self.state = PoolState(self.state.inflation, draws)
         return words
 
-    def _on_rows(
+    def _from_rows(
         self,
         proposed: NDArray,
         current: NDArray,
         log_known: float,
+        inflation: float,
         rng: np.random.Generator,
-        *,
-        tuning: bool,
     ) -> ExactDecision:
         assert isinstance(self.sampling, PooledSampling)
-        state = self.state
-        known = state.inflation
-        made = self.sampling.decide(
-            proposed, current, log_known, known.value, rng, draws=self.draws
-        )
-        if tuning:
-            state.inflation = known.after(made.ratios, made.n_rows_used, made.log_ratio)
-        return made
+        return self.sampling.decide(proposed, current, log_known, inflation, rng, draws=self.draws)
 
 
 def chain_number(rng: np.random.Generator) -> int:

@@ -37,6 +37,7 @@ from pymc_austerity.model.inline import inlined
 from pymc_austerity.model.interpret import NUMPY_MODE, interpreted
 from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_recipes
 from pymc_austerity.model.small_matrices import spelled_out
+from pymc_austerity.model.split import with_length
 from pymc_austerity.model.terms import checked_axis, terms_of
 
 __all__ = ["PointwiseRows", "log_likelihood_rows", "predictive_rows"]
@@ -182,10 +183,7 @@ def _cut(
             f"{what} of {name!r} cannot be evaluated for some of the rows because "
             f"{refusal.reason}: use PyMC's function for this model."
         ) from None
-    if not cut.leaves:  # all rows are alike, and only their number is left to be told
-        cut.leaf(np.zeros(cut.n_rows, dtype=np.int8), "number", "number")
-    length = cut.leaves[0].placeholder.shape[0]
-    (rows,) = clone_replace([rows], {cut.batch_length: length}, rebuild_strict=False)
+    rows = with_length([rows], cut)
     leaves, recipes = tuple(cut.leaves), None
     if known.examples:
         (rows,) = with_known_lengths([rows], known)

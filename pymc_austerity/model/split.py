@@ -34,7 +34,7 @@ from pymc_austerity.model.row_likelihood import (
 from pymc_austerity.model.small_matrices import spelled_out
 from pymc_austerity.model.terms import Term, checked_axis, choose, terms_of
 
-__all__ = ["cut_terms", "split_log_density"]
+__all__ = ["cut_terms", "split_log_density", "with_length"]
 
 
 def split_log_density(
@@ -112,7 +112,7 @@ def split_log_density(
     n_rows = chosen[0].shape[axis]
     cut = Cut(known, n_rows)
     pairs = zip(chosen, plain, strict=True)
-    rows = _with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
+    rows = with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
     rest = [term for term in terms if term not in chosen]
     refuse_examples_in(rest, known)
     full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
@@ -170,10 +170,10 @@ def cut_terms(
         _sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
     ]
     refuse_work_on_all_rows(cut)
-    return _with_length(rows, cut), cut
+    return with_length(rows, cut), cut
 
 
-def _with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
+def with_length(rows: Sequence[Variable], cut: Cut) -> Variable:
     """Sum of rows of a batch whose length is that of its data."""
     if (
         not cut.leaves and not cut.known.examples

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +36,13 @@ from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
 __all__ = [
     "DIRECTIONS",
     "FEW_ROWS",
-    "N_PAIRS",
     "ROWS_OF_A_GROUP",
     "NotExactError",
     "Pair",
     "cheap_exact_sampling",
     "exact_sampling",
-    "inflation_for",
+    "inflated",
+    "normal_pairs",
     "radii_for",
     "refuse_excess",
     "stored",
@@ -50,8 +50,9 @@ __all__ = [
 ]
 
 Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
+_Sampling = TypeVar("_Sampling", bound=PoissonSampling)
 
-N_PAIRS = 16
+_PAIRS = 16
 _TRIALS = 150
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _GROSS = 1e-6
@@ -110,12 +111,7 @@ def exact_sampling(
         groups,
     )
     _refuse_wrong_bounds(sampling, anchor, problem)
-    try:
-        inflation = inflation_for(sampling, anchor, problem)
-    except RowBoundError as error:
-        raise NotExactError(str(error)) from None
-    expected = expected_rows(groups, pairs, inflation=inflation)
-    return replace(sampling, inflation=inflation, expected_rows=expected)
+    return inflated(sampling, anchor, problem, pairs)
 
 
 def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
@@ -210,22 +206,16 @@ class _BoundedRows:
     constants: NDArray[np.float64]
     size: int
 
-    def pairs(self, rng: np.random.Generator) -> list[Pair]:
-        """Independent draws of the normal approximation."""
-        return [
-            (rng.standard_normal(self.size), rng.standard_normal(self.size)) for _ in range(N_PAIRS)
-        ]
-
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
         _, groups = self._by(DIRECTIONS[1], rng) if by_directions else self._plain()
-        return expected_rows(groups, self.pairs(rng))
+        return expected_rows(groups, normal_pairs(self.size, rng))
 
     def grouped(
         self, rng: np.random.Generator, *, by_directions: bool = True
     ) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
         """Groups by constants; by directions, too, where these save more rows than groups cost."""
-        pairs, best = self.pairs(rng), self._plain()
+        pairs, best = normal_pairs(self.size, rng), self._plain()
         least = _cost(best[1], pairs)
         if by_directions and self.rows.is_single and least > FEW_ROWS:
             for n in DIRECTIONS:
@@ -299,13 +289,32 @@ def refuse_excess(
             )
 
 
-def inflation_for(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> float:
-    """What a short run of independent proposals asks for, as if the priors were normal."""
+def inflated(
+    sampling: _Sampling, anchor: Anchor, problem: Problem, pairs: Sequence[Pair]
+) -> _Sampling:
+    """The same with the inflation that a short run asks for, and the rows it is expected to read.
+
+    The run makes independent proposals, as if the priors were normal.
+
+    Raises
+    ------
+    NotExactError
+        A row changed by more than its bound.
+    """
     known, rng = Inflation.begin(sampling.inflation), problem.prepared.rng
     current = anchor.point.astype(problem.start.dtype)
-    for _ in range(_TRIALS):
-        proposed = anchor.draw(rng).astype(current.dtype)
-        made = sampling.decide(proposed, current, 0.0, known.value, rng)
-        known = known.after(made.ratios, made.n_rows_used, made.log_ratio)
-        current = proposed if made.accept else current
-    return known.value
+    try:
+        for _ in range(_TRIALS):
+            proposed = anchor.draw(rng).astype(current.dtype)
+            made = sampling.decide(proposed, current, 0.0, known.value, rng)
+            known = known.after(made.ratios, made.n_rows_used, made.log_ratio)
+            current = proposed if made.accept else current
+    except RowBoundError as error:
+        raise NotExactError(str(error)) from None
+    expected = expected_rows(sampling.groups, pairs, inflation=known.value)
+    return replace(sampling, inflation=known.value, expected_rows=expected)
+
+
+def normal_pairs(size: int, rng: np.random.Generator) -> list[Pair]:
+    """Pairs of independent draws of the normal approximation, whitened."""
+    return [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(_PAIRS)]

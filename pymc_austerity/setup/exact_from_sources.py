@@ -3,14 +3,12 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.pool import Pool, PooledSampling, StoredDraws
-from pymc_austerity.deciding.stored_rows import RowBoundError
 from pymc_austerity.exact import (
     Grid,
     Groups,
@@ -25,11 +23,11 @@ from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.exact import (
     DIRECTIONS,
     FEW_ROWS,
-    N_PAIRS,
     ROWS_OF_A_GROUP,
     NotExactError,
     Pair,
-    inflation_for,
+    inflated,
+    normal_pairs,
     radii_for,
     refuse_excess,
     structure_of,
@@ -96,7 +94,7 @@ def pooled_sampling(
     radii = radii_for(anchor.point.size)
     radii = np.append(radii, _BEYOND * radii[-1])
     bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
-    pairs = _pairs(anchor.point.size, rng)
+    pairs = normal_pairs(anchor.point.size, rng)
     grid = _grid(bounds, rows.sample.window(0, rows.sample.n_rows), pairs, rows.n_rows, rng)
     say(f"bounding {rows.n_rows:,} rows")
     groups, everywhere = counted(rows, bounds, grid, residuals.block_of)
@@ -113,17 +111,7 @@ def pooled_sampling(
         everywhere=everywhere,
     )
     refuse_excess(sampling, anchor, problem, _groups_stored(pool, groups))
-    try:
-        inflation = inflation_for(sampling, anchor, problem)
-    except RowBoundError as error:
-        raise NotExactError(str(error)) from None
-    expected = expected_rows(groups, pairs, inflation=inflation)
-    return replace(sampling, inflation=inflation, expected_rows=expected)
-
-
-def _pairs(size: int, rng: np.random.Generator) -> list[Pair]:
-    """Independent draws of the normal approximation."""
-    return [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(N_PAIRS)]
+    return inflated(sampling, anchor, problem, pairs)
 
 
 # ------------------------------------------------------------------ the grid
