@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ NUMBA = {"mode": "NUMBA"}
 MANY = 20_000
 """Draws of the random walks."""
 
+LOOK = 0.01
+"""Seconds on the wall between looks at the processor time, which takes a good part of a draw."""
+
 
 class Interruption:
     """Notes when tuning ends, and ends a run when its time is up.
@@ -32,15 +36,17 @@ class Interruption:
     def __init__(self, step: Any, deadline: Deadline) -> None:
         self.started = self.tuned = now()
         self.is_tuned = self.stopped = False
-        self.deadline = deadline
+        self.deadline, self.next_look = deadline, 0.0
         self._step, self._stop_tuning = step.step, step.stop_tuning
         step.step, step.stop_tuning = self.step, self.stop_tuning
 
     def step(self, point: Any) -> Any:
         """One step of the wrapped method."""
-        if self.deadline.passed:
-            self.stopped = True
-            raise KeyboardInterrupt
+        if perf_counter() >= self.next_look:
+            self.next_look = perf_counter() + LOOK
+            if self.deadline.passed:
+                self.stopped = True
+                raise KeyboardInterrupt
         return self._step(point)
 
     def stop_tuning(self) -> None:
@@ -113,7 +119,7 @@ def _austerity(
 
 def defaults(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """AusterityMH as it comes."""
-    return _austerity(problem, lambda: (AusterityMH(), None), int(share * MANY), seconds)
+    return _austerity(problem, lambda: (AusterityMH(), None), int(10 * share * MANY), seconds)
 
 
 def firefly(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
