@@ -166,12 +166,15 @@ class _Reading:
         if isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
             turned = node.outputs[0]
             return all(is_dot(n) and self._dot(n, turned) for n in self.clients.get(turned, []))
+        if isinstance(node.op, DimShuffle) and node.op.new_order == (0, "x"):
+            column = node.outputs[0]
+            return all(self._times(n, column, is_whole=True) for n in self.clients.get(column, []))
         if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
             picked = node.outputs[0]
             if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
                 return False
             return all(self._times(n, picked) for n in self.clients.get(picked, []))
-        return self._times(node, self.variable)
+        return self._times(node, self.variable, is_whole=True)
 
     def _depends(self, variable: Variable) -> bool:
         return not self.variables.isdisjoint(ancestors([variable]))
@@ -197,21 +200,23 @@ class _Reading:
         """Whether parameters, and nothing of the rows, determine a variable."""
         return self._depends(variable) and not self._reads_data(variable)
 
-    def _times(self, node: Any, operand: Variable) -> bool:
-        """Products with parameters; factors that are data stay where they are."""
+    def _times(self, node: Any, operand: Variable, *, is_whole: bool = False) -> bool:
+        """Products with parameters; factors that are data stay where they are.
+
+        Where the operand has all entries of the variable, each may have a scale of its own.
+        """
         scales: list[Variable] = []
         inside = operand
-        is_whole = operand is self.variable
         while _is_product(node):
             others = [v for v in node.inputs if v is not operand]
             own = [v for v in others if self._depends(v)]
-            fit = is_whole or all(all(v.type.broadcastable) for v in own)
+            fit = all(all(v.type.broadcastable) or (is_whole and self._is_by_entry(v)) for v in own)
             if len(others) < len(node.inputs) - 1 or not fit or not all(map(self._scales, own)):
                 break
             data = [v for v in others if v not in own]
             scales += own
             inside = pt.mul(inside, *data) if data else inside
-            operand, is_whole = node.outputs[0], False
+            operand, is_whole = node.outputs[0], is_whole and not data
             following = self.clients.get(operand, [])
             if len(following) != 1:
                 break
@@ -221,8 +226,13 @@ class _Reading:
         self.uses[operand] = _like(inside, operand)
         return self._is_same(scales, "entry")
 
+    def _is_by_entry(self, scale: Variable) -> bool:
+        """Whether a factor of all entries has no axes but those of the variable."""
+        return scale.type.ndim <= self.variable.type.ndim or scale.type.broadcastable[-1]
+
     def _is_same(self, scales: list[Variable], side: str, *, transposed: bool = False) -> bool:
-        scales = [_without_axes(v) for v in scales]
+        dims = self.variable.type.ndim
+        scales = [v if v.type.ndim <= dims else _of_column(v) for v in map(_without_axes, scales)]
         key = (side, transposed, sorted(map(id, scales)))
         if self.scale is None:
             self.key, self.side = key, side
@@ -242,3 +252,11 @@ def _without_axes(scale: Variable) -> Variable:
     while scale.owner is not None and isinstance(scale.owner.op, DimShuffle):
         scale = scale.owner.inputs[0]
     return scale.squeeze() if scale.type.ndim else scale
+
+
+def _of_column(scale: Variable) -> Variable:
+    """A matrix of one column as a vector."""
+    node = scale.owner
+    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (0, "x"):
+        return node.inputs[0]
+    return scale[:, 0]

@@ -19,6 +19,7 @@ from pymc_austerity.proposals import (
     UserProposal,
     try_proposal,
 )
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
 from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.given_anchor import anchor_point
@@ -63,6 +64,7 @@ def build_among_others(
     settings: Settings,
     proposal: Proposal[Any] | None,
     *,
+    coordinates: Coordinates,
     anchor: Any,
     tuned: Any = None,
     say: Say,
@@ -73,6 +75,8 @@ def build_among_others(
     ----------
     problem, settings, proposal, say
         As in `build`.
+    coordinates : Coordinates
+        Of the problem.
     anchor : None, dict or InferenceData
         Where to expand, as the user gives it.
     tuned : None, InferenceData or DataTree
@@ -88,6 +92,10 @@ def build_among_others(
     variables, model = list(whole.variables), problem.model
     run = earlier_run(tuned, variables, list(problem.variables), model)
     at = anchor_point(anchor, variables, model)
+    if at is not None:
+        at = coordinates.inner(at)
+    if run is not None:
+        run = run.seen_in(coordinates)
     earlier = None if run is None else run.points
     if whole is problem:
         target, proposal = build(problem, settings, proposal, anchor=at, earlier=earlier, say=say)

@@ -16,6 +16,7 @@ from pymc_austerity.deciding.decider import DecisionState
 from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.surroundings import Surroundings
 
@@ -44,6 +45,13 @@ class EarlierRun:
     points: NDArray
     last: NDArray
     own_last: NDArray
+
+    def seen_in(self, coordinates: Coordinates) -> "EarlierRun":
+        """The same draws in other coordinates."""
+        if not coordinates.names:
+            return self
+        draws = (self.points, self.last, self.own_last)
+        return EarlierRun(*(np.array([coordinates.inner(x) for x in some]) for some in draws))
 
 
 @dataclass(frozen=True, eq=False)

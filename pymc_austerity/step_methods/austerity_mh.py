@@ -13,6 +13,7 @@ from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.beside import build_among_others
+from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
@@ -249,10 +250,17 @@ class AusterityMH(MetropolisStep):
                 data=data,
                 say=say,
             )
-            problem = pose(prepared, variables, compile_kwargs)
+            posed = pose(prepared, variables, compile_kwargs)
+            problem, self.coordinates = best_coordinates(posed, settings, own_proposal)
             settings.try_bound(problem.start)
             built = build_among_others(
-                problem, settings, own_proposal, anchor=anchor, tuned=tuned, say=say
+                problem,
+                settings,
+                own_proposal,
+                coordinates=self.coordinates,
+                anchor=anchor,
+                tuned=tuned,
+                say=say,
             )
         self.target, self.proposal, self.surroundings = built[:3]
         self._begin(problem, blocked=blocked, rng=rng)
@@ -266,5 +274,6 @@ class AusterityMH(MetropolisStep):
             problem,
             structure=built.about.structure,
             compiled_as=self.target.compiled_as,
+            centered=self.coordinates.names,
             blocks=built.about.blocks,
         )

@@ -18,6 +18,7 @@ from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
 from pymc_austerity.proposals.untouched import UntouchedMoves
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.surroundings import Alone, Surroundings
 from pymc_austerity.setup.target import Target
@@ -58,6 +59,8 @@ class MetropolisStep(SubsamplingStep):
         What the user chose.
     target : Target
         The posterior, as decisions see it.
+    coordinates : Coordinates
+        In which points move.
     surroundings : Surroundings
         How own points lie in those that decisions are about.
     decider : Decider or ExactDecider
@@ -79,6 +82,7 @@ class MetropolisStep(SubsamplingStep):
     _state_class = MetropolisState
     settings: Settings
     target: Target
+    coordinates: Coordinates
     surroundings: Surroundings
     decider: AnyDecider
     proposal: Proposal[Any]
@@ -121,10 +125,11 @@ class MetropolisStep(SubsamplingStep):
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Propose, decide, and record what it took, as often as there are steps in a draw."""
-        current = apoint.data
+        to = self.coordinates
+        current = to.inner(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(current, self.surroundings.start):  # else the user chose it
+            if np.array_equal(apoint.data, to.start):  # else the user chose it
                 current = self._start()
         if self.is_to_look_again:
             self._look_again(current)
@@ -133,7 +138,7 @@ class MetropolisStep(SubsamplingStep):
         for _ in range(self.settings.steps_per_draw):
             current, statistics = self._transition(current)
             transitions.append(statistics)
-        return RaveledVars(current, apoint.point_map_info), [of_draw(transitions)]
+        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(transitions)]
 
     def _start(self) -> NDArray:
         if self.learnt is None:
@@ -259,6 +264,8 @@ class MetropolisStep(SubsamplingStep):
             return "other step methods move other variables"
         if self.untouched is not None:
             return "what no row reads has moves of its own"
+        if self.coordinates.names:
+            return "products are moved instead of their factors"
         return why_python(self.target, self.decider, self.proposal)
 
     @property

@@ -11,6 +11,7 @@ from pymc_austerity.model.interpret import NUMPY_MODE
 
 N, G = 60, 7
 RNG = np.random.default_rng(3)
+DESIGN = np.random.default_rng(4).normal(size=(N, G))
 GROUP, X, Y = RNG.integers(0, G, size=N), RNG.normal(size=N), RNG.integers(0, 2, size=N)
 
 
@@ -60,6 +61,16 @@ def operator():
     observe(a[GROUP, 0] + a[GROUP, 1] * X)
 
 
+def columns_of_data():
+    tau, local = pm.HalfNormal("tau"), pm.HalfNormal("local", shape=G)
+    observe(DESIGN @ (pm.Normal("z", shape=G) * local * tau))
+
+
+def a_function_as_scale():
+    frequency, length = np.arange(1.0, G + 1.0), pm.HalfNormal("length")
+    observe(DESIGN @ (pm.Normal("z", shape=G) * pt.sqrt(pt.exp(-((length * frequency) ** 2)))))
+
+
 def two_factors():
     other = RNG.integers(0, 4, size=N)
     z, w = pm.Normal("z", shape=G), pm.Normal("w", shape=4)
@@ -76,6 +87,8 @@ FORMS = {
         right_product,
         left_product,
         operator,
+        columns_of_data,
+        a_function_as_scale,
         two_factors,
     )
 }
@@ -177,6 +190,11 @@ def centered_already():
     observe(pm.Normal("z", 0.0, pm.HalfNormal("tau"), shape=G)[GROUP])
 
 
+def columns_with_scales_of_their_own():
+    tau = pm.HalfNormal("tau", shape=(G, 2))
+    observe((DESIGN @ (pm.Normal("z", shape=G)[:, None] * tau)).sum(axis=1))
+
+
 def products_of_products():
     z, w = pm.Normal("z", shape=G), pm.Normal("w", shape=G)
     observe((z * w)[GROUP])
@@ -190,6 +208,7 @@ def products_of_products():
         a_scale_per_column_of_data,
         only_positive,
         centered_already,
+        columns_with_scales_of_their_own,
         products_of_products,
     ],
 )

@@ -1,12 +1,12 @@
 """Set-up of models with groups."""
 
+from pymc_austerity.setup.coordinates import Coordinates, centered_problem
 from pymc_austerity.setup.levels.build import (
     FEWEST_PRODUCTS,
     GroupedTarget,
     NoGroupsError,
     build_grouped,
 )
-from pymc_austerity.setup.levels.coordinates import Coordinates, centered_problem
 
 __all__ = [
     "FEWEST_PRODUCTS",

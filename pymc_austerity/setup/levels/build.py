@@ -28,6 +28,7 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.exact_part import exact_difference_by_levels
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
@@ -38,7 +39,6 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.beyond import beyond_expansion
-from pymc_austerity.setup.levels.coordinates import Coordinates
 from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.spans import (

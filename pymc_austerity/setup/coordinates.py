@@ -1,16 +1,22 @@
-"""The coordinates in which levels move: the user's, or products of levels with their scales."""
+"""The coordinates in which points move: the user's, or products of entries with their scales."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.model import Centered, centered, verify_centered
+from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["Coordinates", "centered_problem"]
+__all__ = ["Coordinates", "best_coordinates", "centered_problem"]
+
+_ENOUGH_ROWS = 50
+"""Rows for each product from which on they are known better from the rows than from their prior."""
 
 _NEARBY = 0.3
 """How far from the start the two forms are compared once more."""
@@ -63,6 +69,43 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
         return problem, Coordinates(problem.start)
     own = replace(problem, prepared=_prepared(problem, found), start=found.products(problem.start))
     return own, Coordinates(problem.start, found.names, found.products, found.factors)
+
+
+def best_coordinates(
+    problem: Problem, settings: Settings, proposal: Proposal[Any] | None
+) -> tuple[Problem, Coordinates]:
+    """Products instead of factors where there are many rows, and nothing speaks against it.
+
+    Rows know a product ``scale * z`` and not its factors, which lie on a ridge. With few rows it is
+    the product that depends on its scale.
+
+    Parameters
+    ----------
+    problem : Problem
+    settings : Settings
+        What the user chose.
+    proposal : Proposal or None
+        That of the user, which sees the coordinates of the user.
+
+    Returns
+    -------
+    problem, coordinates
+        As from `centered_problem`.
+    """
+    as_it_is = problem, Coordinates(problem.start)
+    if (
+        proposal is not None
+        or settings.order == 0
+        or problem.prepared.from_sources
+        or not problem.layout.is_continuous
+    ):
+        return as_it_is
+    found, coordinates = centered_problem(problem)
+    blocks = [block for block in problem.layout.blocks if block.name in coordinates.names]
+    n_products = sum(int(np.prod(block.shape)) for block in blocks)
+    if problem.likelihood.n_rows < _ENOUGH_ROWS * n_products:
+        return as_it_is
+    return found, coordinates
 
 
 def _prepared(problem: Problem, found: Centered) -> PreparedModel:
