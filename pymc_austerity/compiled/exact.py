@@ -14,7 +14,7 @@ from pymc_austerity.compiled.calls import call_on_rows, integers, reals
 from pymc_austerity.compiled.parts import part
 from pymc_austerity.compiled.survey import announce
 from pymc_austerity.exact.select import group_rates
-from pymc_austerity.exact.thin import ABSOLUTE, RELATIVE
+from pymc_austerity.exact.thin import RELATIVE
 
 __all__ = [
     "ACCEPTED",
@@ -57,6 +57,8 @@ class ExactDecisions(NamedTuple):
         d, and lengths of `terms`, `places`, `bounds` and `radii`.
     is_single : bool
         Whether groups have directions.
+    rounding : float
+        Nats by which rounding may take a row beyond its bound.
     """
 
     function: int
@@ -86,6 +88,7 @@ class ExactDecisions(NamedTuple):
     n_groups: int
     n_radii: int
     is_single: bool
+    rounding: float
 
 
 rates_of_groups = part(types.int64)(group_rates.py_func)
@@ -133,12 +136,12 @@ def order_points(its: ExactDecisions, proposed: Any, current: Any) -> None:
 
 
 @part(types.float64)
-def added_by(residual: float, bound: float, rng: np.random.Generator) -> float:
+def added_by(residual: float, bound: float, rounding: float, rng: np.random.Generator) -> float:
     """What a candidate adds to the log acceptance ratio; NaN where its bound is violated.
 
     See `pymc_austerity.exact.log_weight`.
     """
-    if not abs(residual) <= bound * (1.0 + RELATIVE) + ABSOLUTE:
+    if not abs(residual) <= bound * (1.0 + RELATIVE) + rounding:
         return math.nan
     residual = min(bound, max(-bound, residual))
     phi = bound - max(0.0, residual)
@@ -201,7 +204,7 @@ def _decide_on(
     for i in range(n_read):
         log_ratio += differences[i]
     for k in range(n_candidates):
-        added = added_by(differences[n_read + k], bounds[k], rng)
+        added = added_by(differences[n_read + k], bounds[k], its.rounding, rng)
         if math.isnan(added):
             return VIOLATED
         log_ratio += added

@@ -159,7 +159,7 @@ def _decide_on(
     for i in range(n_read):
         log_ratio += differences[i]
     for k in range(n_candidates):
-        added = added_by(differences[places[k]], bounds[owners[k]], rng)
+        added = added_by(differences[places[k]], bounds[owners[k]], known.rounding, rng)
         if math.isnan(added):
             return VIOLATED
         log_ratio += added

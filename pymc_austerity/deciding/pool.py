@@ -194,7 +194,8 @@ class PooledSampling(PoissonSampling):
         found[near] = pooled(proposed, current, candidates[near])
         found[~near] = function(proposed, current, candidates[~near])
         whole = pooled(proposed, current, read)
-        weight, violated = log_weight(np.concatenate([whole, found]), bounds[which], rng)
+        residuals = np.concatenate([whole, found])
+        weight, violated = log_weight(residuals, bounds[which], rng, self.groups.rounding)
         if violated >= 0:
             k = violated - whole.size
             numbers = (self.pool.stored if near[k] else stored).numbers

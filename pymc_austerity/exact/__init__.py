@@ -13,12 +13,21 @@ from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.grid import Grid, GridTotals
 from pymc_austerity.exact.groups import Groups, group_rows
 from pymc_austerity.exact.inflation import Inflation
+from pymc_austerity.exact.rounding import measured_rounding
 from pymc_austerity.exact.select import SelectedRows, group_rates, rates_of, select_rows
-from pymc_austerity.exact.thin import RELATIVE, Weight, first_violation, log_weight, thinned
+from pymc_austerity.exact.thin import (
+    RELATIVE,
+    ROUNDING,
+    Weight,
+    first_violation,
+    log_weight,
+    thinned,
+)
 from pymc_austerity.exact.wanted import Picked, WantedRows
 
 __all__ = [
     "RELATIVE",
+    "ROUNDING",
     "BoundViolatedError",
     "Directions",
     "ExactDecision",
@@ -43,6 +52,7 @@ __all__ = [
     "largest_change",
     "largest_change_of_cubic",
     "log_weight",
+    "measured_rounding",
     "nearest_directions",
     "rates_of",
     "select_rows",

@@ -102,7 +102,7 @@ def decide(
     """
     rows, bounds = select_rows(u, v, inflation, groups, rng)
     found = residuals(rows)
-    weight, violated = log_weight(found, bounds, rng)
+    weight, violated = log_weight(found, bounds, rng, groups.rounding)
     n_read = rows.size - bounds.size
     if violated >= 0:
         bound = float(bounds[violated - n_read])

@@ -91,13 +91,15 @@ def decide_by_fireflies(
     most = -np.expm1(-2.0 * np.where(glows, bounds, 0.0))
     counts = rng.binomial(sizes, most)
     candidates, which = _drawn(groups.starts, counts, rng)
-    remainder = _bounded(now(candidates), bounds[which], candidates)
+    remainder = _bounded(now(candidates), bounds[which], candidates, groups.rounding)
     bright = rng.random(which.size) * most[which] < -np.expm1(-(remainder + bounds[which]))
     loose = rows_of(groups, ~glows, int(sizes[~glows].sum()))
     read, which = np.concatenate([loose, candidates[bright]]), which[bright]
     remainder_then = then(read)
     log_ratio += float(remainder_then[: loose.size].sum() - now(loose).sum())
-    remainder_then = _bounded(remainder_then[loose.size :], bounds_then[which], read[loose.size :])
+    remainder_then = _bounded(
+        remainder_then[loose.size :], bounds_then[which], read[loose.size :], groups.rounding
+    )
     log_ratio -= float(sizes[glows] @ (bounds_then[glows] - bounds[glows]))
     with np.errstate(divide="ignore"):
         glow = np.log(np.expm1(remainder[bright] + bounds[which]))
@@ -165,10 +167,13 @@ def _drawn(
 
 
 def _bounded(
-    remainders: NDArray[np.float64], bounds: NDArray[np.float64], rows: NDArray[np.int64]
+    remainders: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    rounding: float,
 ) -> NDArray[np.float64]:
     """Remainders between their bounds, which they exceed by rounding at most."""
-    k = first_violation(remainders, bounds)
+    k = first_violation(remainders, bounds, rounding)
     if k >= 0:
         raise BoundViolatedError(int(rows[k]), float(remainders[k]), float(bounds[k]))
     return np.clip(remainders, -bounds, bounds)

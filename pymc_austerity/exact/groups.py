@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.directions import Directions
+from pymc_austerity.exact.thin import ROUNDING
 
 __all__ = ["Groups", "group_rows"]
 
@@ -33,6 +34,8 @@ class Groups:
     cosines, sines : float array, shape (G,)
         Of the largest angle between a group's direction and the whitened data of a row in it; the
         angle is at most a right one.
+    rounding : float
+        Nats by which rounding may take a row beyond its bound.
     """
 
     starts: NDArray[np.int64]
@@ -42,6 +45,7 @@ class Groups:
     direction: NDArray[np.int64]
     cosines: NDArray[np.float64]
     sines: NDArray[np.float64]
+    rounding: float = ROUNDING
 
     @property
     def n_rows(self) -> int:

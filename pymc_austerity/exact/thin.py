@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ABSOLUTE", "RELATIVE", "Weight", "first_violation", "log_weight", "thinned"]
+__all__ = ["RELATIVE", "ROUNDING", "Weight", "first_violation", "log_weight", "thinned"]
 
-RELATIVE, ABSOLUTE = 1e-6, 1e-9
-"""Rounding beyond a bound that is not taken for a violation."""
+RELATIVE = 1e-6
+"""Share of a bound that is taken for the rounding of the bound itself."""
+ROUNDING = 1e-9
+"""Nats beyond a bound that are never taken for a violation: rounding of rows of ordinary size."""
 
 
 class Weight(NamedTuple):
@@ -27,14 +29,19 @@ class Weight(NamedTuple):
     violated: int = -1
 
 
-def first_violation(residuals: NDArray[np.float64], bounds: NDArray[np.float64]) -> int:
+def first_violation(
+    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float = ROUNDING
+) -> int:
     """Position of the first residual above its bound by more than rounding, -1 for none."""
-    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + ABSOLUTE
+    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + rounding
     return -1 if within.all() else int(np.argmin(within))
 
 
 def log_weight(
-    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rng: np.random.Generator
+    residuals: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    rng: np.random.Generator,
+    rounding: float = ROUNDING,
 ) -> Weight:
     r"""Logarithm of the factor that takes the place of the sum of all residuals.
 
@@ -50,6 +57,8 @@ def log_weight(
         Bounds of the last m rows, nats; those before are read as they are.
     rng : numpy.random.Generator
         Gives one uniform number for each candidate.
+    rounding : float
+        Nats by which rounding may take a residual beyond its bound.
 
     References
     ----------
@@ -61,7 +70,7 @@ def log_weight(
     if not bounds.size:
         return Weight(total)
     residuals = residuals[n_read:]
-    violated = first_violation(residuals, bounds)
+    violated = first_violation(residuals, bounds, rounding)
     if violated >= 0:
         return Weight(-math.inf, n_read + violated)
     return Weight(total + float(thinned(residuals, bounds, rng).sum()))

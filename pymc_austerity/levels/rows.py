@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.exact import BoundViolatedError, first_violation, thinned
+from pymc_austerity.exact import ROUNDING, BoundViolatedError, first_violation, thinned
 
 __all__ = ["LevelRows", "Weights"]
 
@@ -73,12 +73,15 @@ class LevelRows:
     constants : float array, shape (R, G)
         The largest third derivative of the rows of each level, as functions of their predictors,
         for displacements of at most so much; infinite for none.
+    rounding : float
+        Nats by which rounding may take a row beyond its bound.
     """
 
     starts: NDArray[np.int64]
     positions: NDArray[np.int64] | None
     radii: NDArray[np.float64]
     constants: NDArray[np.float64]
+    rounding: float = ROUNDING
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -163,7 +166,7 @@ class LevelRows:
         added, ratios = found[: read.size], np.empty(0)
         if limits.size:
             rest = found[read.size :]
-            wrong = first_violation(rest, limits)
+            wrong = first_violation(rest, limits, self.rounding)
             if wrong >= 0:
                 row = int(rows[read.size + wrong])
                 raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))

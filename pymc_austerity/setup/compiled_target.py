@@ -115,6 +115,7 @@ def _exact_decisions(
         n_groups=groups.n_groups,
         n_radii=groups.radii.size,
         is_single=groups.is_single,
+        rounding=float(groups.rounding),
     )
 
 

@@ -33,12 +33,8 @@ from pymc_austerity.rows import (
     SharedRows,
     StratifiedWindows,
 )
-from pymc_austerity.setup.exact import (
-    NotExactError,
-    cheap_exact_sampling,
-    exact_sampling,
-    stored,
-)
+from pymc_austerity.setup.checked_bounds import NotExactError
+from pymc_austerity.setup.exact import cheap_exact_sampling, exact_sampling, stored
 from pymc_austerity.setup.exact_from_sources import pooled_sampling
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem

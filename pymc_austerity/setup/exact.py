@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.stored_rows import RowBoundError, StoredResiduals
+from pymc_austerity.deciding.stored_rows import RowBoundError
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.exact import (
-    RELATIVE,
     Groups,
     Inflation,
     any_direction,
     expected_rows,
     group_rows,
     nearest_directions,
-    rates_of,
 )
 from pymc_austerity.model import RowStructure, design_function
 from pymc_austerity.model.bounds import (
@@ -29,6 +27,7 @@ from pymc_austerity.model.bounds import (
     third_derivative_constants,
 )
 from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
+from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
@@ -37,14 +36,12 @@ __all__ = [
     "DIRECTIONS",
     "FEW_ROWS",
     "ROWS_OF_A_GROUP",
-    "NotExactError",
     "Pair",
     "cheap_exact_sampling",
     "exact_sampling",
     "inflated",
     "normal_pairs",
     "radii_for",
-    "refuse_excess",
     "stored",
     "structure_of",
 ]
@@ -54,9 +51,6 @@ _Sampling = TypeVar("_Sampling", bound=PoissonSampling)
 
 _PAIRS = 16
 _TRIALS = 150
-_PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
-_GROSS = 1e-6
-"""Nats beyond a bound that are no rounding."""
 DIRECTIONS = (8, 32, 128)
 FEW_ROWS = 50.0
 """Expected rows of a decision below which directions of the data are not worth looking for."""
@@ -71,10 +65,6 @@ _MOST_BY_DIRECTIONS = 4.0
 """So many times as many are hopeless, even with directions."""
 _WORTH_WHILE = 2.0
 """By how much directions must divide the expected rows of a default."""
-
-
-class NotExactError(ValueError):
-    """Exact decisions are not possible, or not cheap; the message is half a sentence."""
 
 
 def exact_sampling(
@@ -110,8 +100,8 @@ def exact_sampling(
         inverse_root,
         groups,
     )
-    _refuse_wrong_bounds(sampling, anchor, problem)
-    return inflated(sampling, anchor, problem, pairs)
+    owners = np.repeat(np.arange(groups.n_groups), np.diff(groups.starts))
+    return inflated(checked(sampling, anchor, problem, owners), anchor, problem, pairs)
 
 
 def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
@@ -240,53 +230,6 @@ class _BoundedRows:
 
 def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
     return expected_rows(groups, pairs) + ROWS_OF_A_GROUP * groups.n_groups
-
-
-def _refuse_wrong_bounds(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> None:
-    """Look whether rows, those of bound zero among them, change by more than their bounds.
-
-    Decisions check the rows that they draw, and those with small bounds are hardly ever drawn.
-    """
-    starts, n_rows = sampling.groups.starts, sampling.groups.n_rows
-    refuse_excess(
-        sampling, anchor, problem, np.searchsorted(starts, np.arange(n_rows), side="right") - 1
-    )
-
-
-def refuse_excess(
-    sampling: PoissonSampling, anchor: Anchor, problem: Problem, owners: NDArray[np.intp]
-) -> None:
-    """Look whether the first rows of the source change by more than their bounds.
-
-    Parameters
-    ----------
-    sampling, anchor, problem
-        What is sampled.
-    owners : int array
-        The group of each row.
-
-    Raises
-    ------
-    NotExactError
-        A row does.
-    """
-    groups, rng = sampling.groups, np.random.default_rng(5)
-    rows = np.arange(owners.size)
-    if rows.size > _MOST_TO_CHECK:
-        rows = np.sort(rng.choice(rows.size, _MOST_TO_CHECK, replace=False))
-    residuals, owners = StoredResiduals(sampling.function, sampling.source), owners[rows]
-    for _ in range(_PAIRS_TO_CHECK):
-        new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
-        u, v = sampling.whitened(old), sampling.whitened(new)
-        _, bounds, _ = rates_of(u, v, 1.0, groups)
-        found, own = abs(residuals(new, old, rows)), bounds[owners]
-        wrong = np.flatnonzero(found > own * (1.0 + RELATIVE) + _GROSS)
-        if wrong.size:
-            excess = (found[wrong] - own[wrong]).max()
-            raise NotExactError(
-                f"a row changes by {excess:.2g} nats more than its bound, which is a defect: "
-                "please report it"
-            )
 
 
 def inflated(

@@ -20,16 +20,15 @@ from pymc_austerity.exact import (
 )
 from pymc_austerity.model import design_function
 from pymc_austerity.model.bounds import NoBoundError
+from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.exact import (
     DIRECTIONS,
     FEW_ROWS,
     ROWS_OF_A_GROUP,
-    NotExactError,
     Pair,
     inflated,
     normal_pairs,
     radii_for,
-    refuse_excess,
     structure_of,
 )
 from pymc_austerity.setup.grouped_sources import BoundsOfRows, GroupedSources, counted
@@ -110,7 +109,7 @@ def pooled_sampling(
         pool=pool,
         everywhere=everywhere,
     )
-    refuse_excess(sampling, anchor, problem, _groups_stored(pool, groups))
+    sampling = checked(sampling, anchor, problem, _groups_stored(pool, groups))
     return inflated(sampling, anchor, problem, pairs)
 
 

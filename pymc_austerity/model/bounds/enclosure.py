@@ -1,6 +1,7 @@
 """Walk through the graph of a scalar function: enclosures of every variable, inputs first."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from pymc_austerity._pymc import (
     discrete_types,
 )
 from pymc_austerity.model.bounds import jets
-from pymc_austerity.model.bounds.cells import Cells
+from pymc_austerity.model.bounds.cells import Cells, at_points
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
@@ -36,6 +37,10 @@ Fixed = Mapping[Variable, NDArray]
 
 _BY_RANGE = {"GE", "GT", "LE", "Log", "Log1mexp", "LT", "Pow", "Reciprocal", "Sqrt", "TrueDiv"}
 """Operations whose result depends above all on where their arguments may be."""
+
+_SCALES = (1.0, 0.1, 0.01)
+"""Of the random steps that tell whether a sum is constant. A form of probabilities that holds
+within limits alone, such as those of ordered categories, is defined after the short ones."""
 
 
 def enclose(function: ScalarFunction, cells: Cells, order: int) -> Enclosed:
@@ -98,10 +103,10 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
         x = jets.constant(np.asarray(values, dtype=np.float64), k)
         known[v] = Enclosed(x, x)
     fixed = {**cells.examples, **layout}
-    steps = _steps(function, cells, order)
+    steps, elsewhere = _steps(function, cells, order), _Elsewhere(function, cells)
     for node in function.nodes:
         try:
-            known[node.outputs[0]] = _apply(node, known, fixed, steps, order)
+            known[node.outputs[0]] = _apply(node, known, fixed, steps, elsewhere, order)
         except NotImplementedError:
             raise NoRuleError(_name(node.op)) from None
     return known
@@ -116,15 +121,49 @@ def _steps(function: ScalarFunction, cells: Cells, order: int) -> Steps | None:
     return Steps(cells.center, cells.lower, cells.upper, order)
 
 
-def _apply(node: Any, known: Known, fixed: Fixed, steps: Steps | None, order: int) -> Enclosed:
+class _Elsewhere:
+    """Values with the data of the same rows at random predictors, near and far from the centers.
+
+    The steps away from the centers are the same for all cells, so that what is found for a row
+    does not depend on the others.
+    """
+
+    def __init__(self, function: ScalarFunction, cells: Cells) -> None:
+        self.function, self.cells = function, cells
+
+    @cached_property
+    def known(self) -> list[Known]:
+        """All variables, for each of the steps."""
+        rng, k = np.random.default_rng(8), self.function.n_predictors
+        steps = (scale * rng.standard_normal(k) for scale in _SCALES)
+        return [
+            _walk(self.function, at_points(self.cells.center + step, self.cells.examples), 0)
+            for step in steps
+        ]
+
+    def terms(self, node: Any) -> Iterator[list[NDArray]]:
+        """Values of what a node adds up, at each of the points."""
+        for known in self.known:
+            yield [values_of(_as_number(node, v, known).center).lower for v in node.inputs]
+
+
+def _apply(
+    node: Any,
+    known: Known,
+    fixed: Fixed,
+    steps: Steps | None,
+    elsewhere: _Elsewhere,
+    order: int,
+) -> Enclosed:
     op = node.op
     if isinstance(op, Elemwise):
-        return _each(_broadcast, _elementwise(node, known, steps, order))
+        return _each(_broadcast, _elementwise(node, known, steps, elsewhere, order))
     if isinstance(op, CAReduce):
         numbers = _as_number(node, node.inputs[0], known)
         total = _each(lambda jet: reduce_axes(op, jet), numbers)
-        is_sum = steps is not None and isinstance(op.scalar_op, Add)
-        return with_certain_total(node, [numbers], total) if is_sum else total
+        if steps is None or not isinstance(op.scalar_op, Add):
+            return total
+        return with_certain_total(node, [numbers], total, lambda: elsewhere.terms(node))
     if isinstance(op, LogSoftmax | Softmax):
         return _each(_broadcast, softmax(op, known[node.inputs[0]], order))
     if isinstance(op, CheckAndRaise):
@@ -138,7 +177,9 @@ def _apply(node: Any, known: Known, fixed: Fixed, steps: Steps | None, order: in
     raise NotImplementedError
 
 
-def _elementwise(node: Any, known: Known, steps: Steps | None, order: int) -> Enclosed:
+def _elementwise(
+    node: Any, known: Known, steps: Steps | None, elsewhere: _Elsewhere, order: int
+) -> Enclosed:
     kind, inputs = type(node.op.scalar_op).__name__, operands(node)
     if inputs != node.inputs:
         return log_sum_exp(node, known[inputs[0]], order)
@@ -153,8 +194,9 @@ def _elementwise(node: Any, known: Known, steps: Steps | None, order: int) -> En
         pairs = zip(inputs, enclosed, strict=True)
         enclosed = [x if v.dtype == "bool" else steps.tightened(x, 0) for v, x in pairs]
     result = RULES[kind](enclosed, order)
-    is_sum = steps is not None and kind == "Add"
-    return with_certain_total(node, enclosed, result) if is_sum else result
+    if steps is None or kind != "Add":
+        return result
+    return with_certain_total(node, enclosed, result, lambda: elsewhere.terms(node))
 
 
 def _loses_fractions(node: Any) -> bool:

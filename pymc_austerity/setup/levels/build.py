@@ -1,6 +1,7 @@
 """From a problem to the moves of a model with groups."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from scipy import sparse
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.exact import measured_rounding
 from pymc_austerity.levels import (
     CommonNormal,
     GroupedPosterior,
@@ -54,6 +56,8 @@ from pymc_austerity.setup.support import is_unconstrained
 
 __all__ = ["FEWEST_PRODUCTS", "GroupedTarget", "NoGroupsError", "build_grouped"]
 
+_MOST_ROUNDED = 100_000
+"""Rows whose rounding is measured."""
 _FEWEST_LEVELS = 30
 """Of the largest factor: with fewer there is little to win."""
 FEWEST_PRODUCTS = 3
@@ -141,11 +145,13 @@ def build_grouped(
     residuals, source = expanded.residuals(anchor.point), parts.rows
     source.add(residuals.arrays[source.n_arrays :], parts.order)
     exact_part = exact_difference_by_levels(problem, parts.terms)
+    of_rows = StoredResiduals(residuals.function, source)
+    rounding = _rounding(of_rows, anchor, parts.order.size)
     posterior = GroupedPosterior(
         exact_part,
-        StoredResiduals(residuals.function, source),
+        of_rows,
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
-        factors,
+        tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         reach,
         common,
     )
@@ -292,6 +298,19 @@ def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
     counts = np.bincount(levels, minlength=limit.own.size)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return LevelRows(starts, order, np.array(RADII), limit.constants)
+
+
+def _rounding(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
+    """How far rounding may take rows beyond their bounds, by moves of usual size."""
+    rng = np.random.default_rng(5)
+    rows = np.arange(n_rows)
+    if n_rows > _MOST_ROUNDED:
+        rows = np.sort(rng.choice(n_rows, _MOST_ROUNDED, replace=False))
+    precision = -(anchor.hessian.diagonal() + anchor.exact_hessian.diagonal())
+    scales = np.zeros(precision.size)
+    np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
+    start, direction = scales * rng.standard_normal((2, scales.size))
+    return measured_rounding(partial(residuals, rows=rows), anchor.point + start, direction)
 
 
 def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:

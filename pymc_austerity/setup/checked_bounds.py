@@ -1,0 +1,69 @@
+"""Bounds of rows against what the rows do near the anchor, rounding included."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
+from pymc_austerity.setup.problem import Problem
+
+__all__ = ["NotExactError", "checked"]
+
+_Sampling = TypeVar("_Sampling", bound=PoissonSampling)
+
+_PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
+_GROSS = 1e-6
+"""Nats beyond a bound that are no rounding of rows of ordinary size."""
+
+
+class NotExactError(ValueError):
+    """Exact decisions are not possible, or not cheap; the message is half a sentence."""
+
+
+def checked(
+    sampling: _Sampling, anchor: Anchor, problem: Problem, owners: NDArray[np.intp]
+) -> _Sampling:
+    """The same with its rounding measured, if no row changes by more than its bound.
+
+    Decisions check the rows that they draw, and those with small bounds, zero among them, are
+    hardly ever drawn.
+
+    Parameters
+    ----------
+    sampling, anchor, problem
+        What is sampled.
+    owners : int array
+        The group of each of the first rows of the source.
+
+    Raises
+    ------
+    NotExactError
+        A row changes by more than its bound.
+    """
+    groups, rng = sampling.groups, np.random.default_rng(5)
+    rows = np.arange(owners.size)
+    if rows.size > _MOST_TO_CHECK:
+        rows = np.sort(rng.choice(rows.size, _MOST_TO_CHECK, replace=False))
+    residuals, owners = StoredResiduals(sampling.function, sampling.source), owners[rows]
+    rounding, worst = groups.rounding, -np.inf
+    for _ in range(_PAIRS_TO_CHECK):
+        new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
+        _, bounds, _ = rates_of(sampling.whitened(old), sampling.whitened(new), 1.0, groups)
+        own = bounds[owners]
+        drawn, own = rows[np.isfinite(own)], own[np.isfinite(own)]
+        of_drawn, start = partial(residuals, rows=drawn), old.astype(np.float64)
+        rounding = max(rounding, measured_rounding(of_drawn, start, new - start))
+        excess = abs(residuals(new, old, drawn)) - own * (1.0 + RELATIVE)
+        worst = max(worst, float(excess.max(initial=-np.inf, where=~np.isnan(excess))))
+    if worst > max(_GROSS, rounding):
+        raise NotExactError(
+            f"a row changes by {worst:.2g} nats more than its bound, which is a defect: "
+            "please report it"
+        )
+    return replace(sampling, groups=replace(groups, rounding=rounding))
