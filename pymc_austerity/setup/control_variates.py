@@ -34,18 +34,33 @@ from pymc_austerity.rows import (
     StratifiedWindows,
 )
 from pymc_austerity.setup.exact import (
+    MOST_ROWS,
     NotExactError,
     cheap_exact_sampling,
     exact_sampling,
     stored,
 )
-from pymc_austerity.setup.exact_from_sources import pooled_sampling
+from pymc_austerity.setup.exact_from_sources import (
+    PoolOfSample,
+    pool_of_sample,
+    pooled_sampling,
+)
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
+from pymc_austerity.setup.sequential_from_sources import (
+    rows_of_first_look,
+    stored_in_strata,
+    stored_uniformly,
+)
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import ExpandedSourceRows
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
+from pymc_austerity.setup.strata import (
+    FEWEST_FIRST_ROWS,
+    has_room_for_strata,
+    stratify,
+    words_on_strata,
+)
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
 
@@ -274,32 +289,80 @@ def _exact(about: _About) -> Plan:
     try:
         sampling = exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
-        raise SettingError(
-            f"{about.settings.who_decides_exactly} is not possible because {reason}: use "
-            "AusterityMH(), which takes a sequential test there."
-        ) from None
+        raise _not_possible(about.settings, reason) from None
     return _plan_of(sampling, about)
 
 
-def _from_sources(about: _About) -> Plan | NoPlan:
+def _not_possible(settings: Settings, reason: NotExactError) -> SettingError:
+    return SettingError(
+        f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
+        "which takes a sequential test there."
+    )
+
+
+def _from_sources(about: _About) -> Plan:
+    """The same choice where rows are elsewhere, by a sample of them."""
+    settings = about.settings
+    if not (settings.decides_exactly or settings.may_decide_exactly):
+        return _stored(about)
+    try:
+        pool = pool_of_sample(
+            about.problem, about.residuals, about.anchor, only_cheap=settings.may_decide_exactly
+        )
+        _refuse_many_rows(pool.expected_rows, about)
+        return _pooled(pool, about)
+    except NotExactError as reason:
+        if settings.decides_exactly:
+            raise _not_possible(settings, reason) from None
+        return _not_exact(_stored(about), str(reason))
+
+
+def _refuse_many_rows(expected: float, about: _About) -> None:
+    if about.settings.decides_exactly or expected <= FEWEST_FIRST_ROWS:
+        return
+    problem, residuals, settings = about.problem, about.residuals, about.settings
+    pairs = _pilot_pairs(about)
+    if expected > min(MOST_ROWS, rows_of_first_look(problem, residuals, pairs, settings)):
+        raise NotExactError(f"they are expected to read {in_round_numbers(expected)} rows")
+
+
+def _pooled(pool: PoolOfSample, about: _About) -> Plan:
     problem, rows = about.problem, about.problem.prepared.from_sources
     assert rows is not None
-    try:
-        sampling = pooled_sampling(
-            problem,
-            about.residuals,
-            about.anchor,
-            steps_per_draw=about.settings.steps_per_draw,
-            say=about.say,
-        )
-    except NotExactError as reason:
-        return NoPlan(str(reason))
+    sampling = pooled_sampling(
+        problem,
+        about.residuals,
+        about.anchor,
+        pool,
+        steps_per_draw=about.settings.steps_per_draw,
+        say=about.say,
+    )
     detail = (
         f"Rows of decisions are taken from {sampling.source.n_rows:,} that were drawn beforehand, "
         f"in {rows.n_passes} passes over all {rows.n_rows:,} rows."
     )
     source = ExpandedSourceRows(rows, about.residuals.block_of)
     return about.plan(sampling.function, source, sampling, detail)
+
+
+def _stored(about: _About) -> Plan:
+    """A sequential test on rows that are stored in sampling order."""
+    problem, residuals, settings = about.problem, about.residuals, about.settings
+    rows = problem.prepared.from_sources
+    assert rows is not None
+    if settings.by_influence and has_room_for_strata(settings):
+        pairs = _pilot_pairs(about)
+        source, sampling, words = stored_in_strata(
+            problem, residuals, pairs, settings, say=about.say
+        )
+    else:
+        _refuse_too_few_for_strata(settings)
+        source, sampling, words = stored_uniformly(problem, residuals, settings, say=about.say)
+    where = (
+        f"They were stored on this machine in the order of sampling ({source.n_bytes / 1e9:,.2g} "
+        f"GB), in {rows.n_passes} passes over all of them."
+    )
+    return about.plan(residuals.function, source, sampling, f"{words}.", where)
 
 
 def _plan_of(sampling: PoissonSampling, about: _About, n_first: int | None = None) -> Plan:
@@ -327,14 +390,19 @@ def _uniform(about: _About) -> Plan:
     return about.plan(function, source, sampling, f"{words}.")
 
 
-def _stratified(about: _About) -> Plan:
+def _pilot_pairs(about: _About) -> list[tuple[NDArray, NDArray]]:
+    """Pairs of draws of the normal approximation."""
     anchor, rng, dtype = about.anchor, about.problem.prepared.rng, about.problem.start.dtype
-    function, arrays = about.residuals[:2]
-    rows = ArrayRows(arrays)
-    pairs = [
+    return [
         (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
         for _ in range(_PILOT_PAIRS)
     ]
+
+
+def _stratified(about: _About) -> Plan:
+    rng = about.problem.prepared.rng
+    function, arrays = about.residuals[:2]
+    rows, pairs = ArrayRows(arrays), _pilot_pairs(about)
     scores = influence_scores(function, pairs, rows)
     checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
     order, strata, n_take_all = stratify(scores, checked, about.settings, rng)
@@ -342,9 +410,5 @@ def _stratified(about: _About) -> Plan:
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
-    always = f", {n_take_all:,} of them always the same" if n_take_all else ""
-    words = (
-        f"{rows.n_rows:,} rows sampled by influence in {strata.sizes.size} strata, "
-        f"{int(strata.first_counts.sum()):,} at the first look{always}."
-    )
-    return about.plan(function, source, sampling, words)
+    words = words_on_strata(strata, n_take_all)
+    return about.plan(function, source, sampling, f"{words}.")
