@@ -124,6 +124,7 @@ class _Buckets:
         self.n_buckets = n_buckets
         self.n_bytes = n_bytes
         self.sizes = np.zeros(n_buckets.size, dtype=np.int64)
+        self._paths = [folder / f"bucket-{k}" for k in range(int(n_buckets.sum()))]
         self._waiting: list[tuple[NDArray[np.int64], NDArray]] = []
         self._n_waiting = 0
 
@@ -150,7 +151,7 @@ class _Buckets:
         order = np.argsort(buckets, kind="stable")
         present, firsts = np.unique(buckets[order], return_index=True)
         for bucket, own in zip(present, np.split(order, firsts[1:]), strict=True):
-            with self._path(bucket).open("ab") as file:
+            with self._paths[bucket].open("ab") as file:
                 records[own].tofile(file)
 
     def join(self, rng: np.random.Generator) -> None:
@@ -161,15 +162,9 @@ class _Buckets:
             for file, name in zip(files, names, strict=True):
                 dtype = self.record[name]
                 write_header(file, dtype.base, (n_rows, *dtype.shape))
-            for bucket in range(int(self.n_buckets.sum())):
-                path = self._path(bucket)
-                if not path.exists():
-                    continue
+            for path in filter(Path.exists, self._paths):
                 records = np.fromfile(path, dtype=self.record)
                 path.unlink()
                 order = rng.permutation(records.size)
                 for file, name in zip(files, names, strict=True):
                     records[name][order].tofile(file)
-
-    def _path(self, bucket: int) -> Path:
-        return self.folder / f"bucket-{bucket}"
