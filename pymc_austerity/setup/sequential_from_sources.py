@@ -26,12 +26,8 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows
-from pymc_austerity.setup.strata import (
-    first_look_of_sample,
-    most_first_rows,
-    thresholds_of_sample,
-    words_on_strata,
-)
+from pymc_austerity.setup.strata import most_first_rows, words_on_strata
+from pymc_austerity.setup.strata_of_sample import first_look_of_sample, thresholds_of_sample
 
 __all__ = ["StoredSampling", "stored_in_strata", "stored_uniformly"]
 

@@ -5,12 +5,8 @@ import pytest
 
 from pymc_austerity.control_variates import LargestScores
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.setup.strata import (
-    first_look_of_sample,
-    has_room_for_strata,
-    stratify,
-    thresholds_of_sample,
-)
+from pymc_austerity.setup.strata import has_room_for_strata, stratify
+from pymc_austerity.setup.strata_of_sample import first_look_of_sample, thresholds_of_sample
 
 
 @pytest.fixture
