@@ -1,8 +1,13 @@
 """Where the Taylor expansion of the likelihood stands, and which rows it fits badly."""
 
-from pymc_austerity.control_variates.allocation import first_look_sizes
+from pymc_austerity.control_variates.allocation import first_look_sizes, sizes_of_largest
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
-from pymc_austerity.control_variates.influence import differences_of_all, influence_scores
+from pymc_austerity.control_variates.influence import (
+    Influence,
+    LargestScores,
+    differences_of_all,
+    influence_scores,
+)
 from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
 from pymc_austerity.control_variates.residuals import ResidualFunction
 from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
@@ -10,6 +15,8 @@ from pymc_austerity.control_variates.row_density import Differentiable, RowDensi
 __all__ = [
     "Anchor",
     "Differentiable",
+    "Influence",
+    "LargestScores",
     "Mode",
     "Modes",
     "NoAnchorError",
@@ -20,4 +27,5 @@ __all__ = [
     "find_modes",
     "first_look_sizes",
     "influence_scores",
+    "sizes_of_largest",
 ]

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-__all__ = ["first_look_sizes"]
+__all__ = ["first_look_sizes", "sizes_of_largest"]
 
 _OPEN_AFTER_FIRST_LOOK = 0.5
 """Share of the decisions that may need a second look. Those that need many cost the same wherever
@@ -55,15 +55,49 @@ def first_look_sizes(
     n_take_all, per_stratum : int
     """
     falling = np.sort(scores)[::-1]
+    return sizes_of_largest(
+        falling,
+        float(falling.sum()),
+        scores.size,
+        epsilon=epsilon,
+        n_strata=n_strata,
+        fewest_per_stratum=fewest_per_stratum,
+        most=most,
+    )
+
+
+def sizes_of_largest(
+    falling: NDArray[np.float64],
+    total: float,
+    n_rows: int,
+    *,
+    epsilon: float,
+    n_strata: int,
+    fewest_per_stratum: int,
+    most: int,
+) -> tuple[int, int]:
+    """The same from the largest scores and the sum of all.
+
+    Parameters
+    ----------
+    falling : float array, shape (at least `most` or N,)
+        The largest scores, the first one first, nats.
+    total : float
+        Sum of all scores, nats.
+    n_rows : int
+        Number of all rows, N.
+    epsilon, n_strata, fewest_per_stratum, most
+        As for `first_look_sizes`.
+    """
     quantile = float(norm.isf(max(epsilon, 1e-6)))
     candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
     fewest = n_strata * fewest_per_stratum
-    fits = (candidates + fewest <= most) & (candidates < scores.size)
+    fits = (candidates + fewest <= most) & (candidates < n_rows)
     candidates = candidates[fits | (candidates == 0)]
-    left = falling.sum() - np.concatenate([[0.0], np.cumsum(falling)])[candidates]
+    left = np.maximum(total - np.concatenate([[0.0], np.cumsum(falling)])[candidates], 0.0)
     wanted = (quantile * left / _OPEN_AFTER_FIRST_LOOK) ** 2
     n_sampled, room = np.maximum(wanted, fewest), np.maximum(most - candidates, fewest)
-    further = np.minimum(_RESOLVING * quantile * np.sqrt(scores.size) * left, scores.size)
+    further = np.minimum(_RESOLVING * quantile * np.sqrt(n_rows) * left, n_rows)
     affordable = candidates + n_sampled <= most
     if affordable.any():
         cost = candidates + n_sampled + further

@@ -1,13 +1,14 @@
 """How badly the expansion fits each row, measured on pilot pairs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows import RowSource, blocks_of
+from pymc_austerity.rows import Block, RowSource, blocks_of
 
-__all__ = ["differences_of_all", "influence_scores"]
+__all__ = ["Influence", "LargestScores", "differences_of_all", "influence_scores"]
 
 
 def influence_scores(
@@ -63,3 +64,95 @@ def differences_of_all(
         differences[done : done + values.size] = values
         done += values.size
     return differences
+
+
+@dataclass(frozen=True, eq=False)
+class Influence:
+    """`influence_scores` of rows block by block, where all rows are not read for each pair.
+
+    Attributes
+    ----------
+    function : callable
+        Row differences, or their residuals.
+    pairs : sequence of (proposed, current)
+        Pairs as the sampler would meet them.
+    weights : float array, shape (number of pairs,)
+        Of the squared differences of each pair.
+    """
+
+    function: Callable[..., NDArray]
+    pairs: Sequence[tuple[NDArray, NDArray]]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def by_sample(
+        cls,
+        function: Callable[..., NDArray],
+        pairs: Sequence[tuple[NDArray, NDArray]],
+        differences: Sequence[NDArray[np.float64]],
+    ) -> "Influence":
+        """Scores by the root mean square of the differences of some rows, for each pair."""
+        squares = (np.square(own[np.isfinite(own)]) for own in differences)
+        sizes = np.array([own.mean() if own.size else 0.0 for own in squares])
+        weights = np.zeros(sizes.size)
+        np.divide(np.median(sizes), sizes, out=weights, where=sizes > 0.0)
+        return cls(function, pairs, weights / sizes.size)
+
+    def __call__(self, block: Block) -> NDArray[np.float64]:
+        """Scores of the rows of a block, nats; infinite where they are not finite for a pair."""
+        squares = np.zeros(len(block[0]))
+        for (proposed, current), weight in zip(self.pairs, self.weights, strict=True):
+            squares += weight * np.square(self.function(proposed, current, *block))
+        return np.where(np.isfinite(squares), np.sqrt(squares), np.inf)
+
+
+class LargestScores:
+    """The largest scores of all rows, and their sum, added up block by block.
+
+    Parameters
+    ----------
+    most : int
+        How many scores are kept.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows added so far.
+
+    Examples
+    --------
+    >>> scores = LargestScores(2)
+    >>> for block in ([1.0, 5.0], [np.inf, 3.0]):
+    ...     scores.add(np.array(block))
+    >>> scores.falling, scores.total
+    (array([5., 5.]), 14.0)
+    """
+
+    def __init__(self, most: int) -> None:
+        self.n_rows = 0
+        self._most = most
+        self._largest = np.empty(0)
+        self._sum = self._largest_known = 0.0
+        self._n_unknown = 0
+
+    def add(self, scores: NDArray[np.float64]) -> None:
+        """Add rows."""
+        known = scores[np.isfinite(scores)]
+        self.n_rows += scores.size
+        self._n_unknown += scores.size - known.size
+        self._sum += float(known.sum())
+        self._largest_known = max(self._largest_known, float(known.max(initial=0.0)))
+        all_of_them = np.concatenate([self._largest, scores])
+        if all_of_them.size > self._most:
+            all_of_them = -np.partition(-all_of_them, self._most - 1)[: self._most]
+        self._largest = all_of_them
+
+    @property
+    def falling(self) -> NDArray[np.float64]:
+        """The largest scores, the first one first; infinite ones count as the largest finite."""
+        return np.sort(np.minimum(self._largest, self._largest_known))[::-1]
+
+    @property
+    def total(self) -> float:
+        """Sum of all scores."""
+        return self._sum + self._n_unknown * self._largest_known

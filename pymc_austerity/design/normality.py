@@ -146,6 +146,7 @@ def first_look_statistics(
     *,
     n_samples: int,
     rng: np.random.Generator,
+    counts: NDArray[np.int64] | None = None,
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Statistics of first looks at real differences.
 
@@ -163,6 +164,8 @@ def first_look_statistics(
         Samples of each pair.
     rng : numpy.random.Generator
         Draws the starts.
+    counts : int array, shape (H,), optional
+        Rows of each stratum whose differences are given, if they are some of all, drawn at random.
 
     Returns
     -------
@@ -172,22 +175,27 @@ def first_look_statistics(
     within_degrees_of_freedom : float array, shape (H,)
         See `NormalityCheck`.
     """
-    found = [_of_pair(differences, strata, n_samples, rng) for differences in strata_of_pairs]
+    counts = strata.sizes if counts is None else counts
+    found = [_of_pair(values, strata, counts, n_samples, rng) for values in strata_of_pairs]
     samples = [np.concatenate(parts) for parts in zip(*found, strict=True)]
     statistics, freedom, errors, within = samples
     return statistics, freedom, errors, within, np.maximum(strata.first_counts - 1.0, 1.0)
 
 
 def _of_pair(
-    differences: Floats, strata: Strata, n_samples: int, rng: np.random.Generator
+    differences: Floats,
+    strata: Strata,
+    counts: NDArray[np.int64],
+    n_samples: int,
+    rng: np.random.Generator,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    pieces = np.split(differences, np.cumsum(strata.sizes)[:-1])
+    pieces = np.split(differences, np.cumsum(counts)[:-1])
     moments = [
         _window_moments(values, int(count), n_samples, rng)
         for values, count in zip(pieces, strata.first_counts, strict=True)
     ]
     errors = np.array([error for error, _ in moments]).T
-    left = (strata.sizes - strata.first_counts) / np.maximum(strata.sizes - 1, 1)
+    left = (counts - strata.first_counts) / np.maximum(counts - 1, 1)
     variances = np.array([variance for _, variance in moments]).T / strata.first_counts * left
     of_sum = variances * strata.sizes**2.0
     total = of_sum.sum(axis=1)

@@ -11,7 +11,8 @@ from pymc_austerity.rows.protocols import (
     SampledRows,
 )
 from pymc_austerity.rows.shared import SharedRows
-from pymc_austerity.rows.strata import StratifiedWindows, strata_by_score
+from pymc_austerity.rows.stored import store_in_strata
+from pymc_austerity.rows.strata import StratifiedWindows, equal_total_score, strata_by_score
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -28,6 +29,8 @@ __all__ = [
     "StratifiedWindows",
     "Windows",
     "blocks_of",
+    "equal_total_score",
+    "store_in_strata",
     "strata_by_score",
     "sum_over_rows",
 ]

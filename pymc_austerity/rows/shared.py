@@ -1,6 +1,7 @@
 """One copy of the rows per machine, whatever number of processes reads it."""
 
 import contextlib
+import mmap
 import multiprocessing.util
 import os
 import shutil
@@ -8,7 +9,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +18,13 @@ from pymc_austerity.errors import StorageError
 from pymc_austerity.rows.protocols import Block
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["SharedRows"]
+__all__ = ["SharedRows", "in_words", "write_header"]
 
 _ROWS_PER_WRITE = 65_536
+
+_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+"""Named since Python 3.13; the number is that of Linux on most processors, and ignored on others.
+"""
 
 
 class SharedRows:
@@ -60,10 +65,19 @@ class SharedRows:
         self._arrays: list[NDArray] = []
         n_bytes = sum(array.nbytes for array in arrays)
         place = _temporary_folder(n_bytes)
-        with _in_words(place, n_bytes):
+        with in_words(place, n_bytes):
             Tenancy.evict(place)
             self._attach(Tenancy.of_new_folder(place))
         self.add(arrays, order)
+
+    @classmethod
+    def in_folder(cls, tenancy: Tenancy, n_rows: int, n_arrays: int) -> "SharedRows":
+        """Rows that were written before, as ``0.npy``, ``1.npy``, ... in the tenancy's folder."""
+        rows = cls.__new__(cls)
+        rows._n_rows = n_rows
+        rows._attach(tenancy)
+        rows._arrays = _open(tenancy.folder, n_arrays)
+        return rows
 
     def add(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
         """Store more of the same rows; nothing stays stored if that fails.
@@ -75,7 +89,7 @@ class SharedRows:
             The one of the rows that are stored.
         """
         first, n_bytes = len(self._arrays), sum(array.nbytes for array in arrays)
-        with _in_words(str(self._folder.parent), n_bytes):
+        with in_words(str(self._folder.parent), n_bytes):
             try:
                 for number, array in enumerate(arrays, start=first):
                     _store(array, order, self._folder / f"{number}.npy")
@@ -135,25 +149,40 @@ class SharedRows:
 
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
     """Write the array in the given order; in pieces, so that no second copy is in between."""
-    header = {
-        "descr": np.lib.format.dtype_to_descr(array.dtype),
-        "fortran_order": False,
-        "shape": array.shape,
-    }
     with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
+        write_header(file, array.dtype, array.shape)
         for start in range(0, order.size, _ROWS_PER_WRITE):
             array.take(order[start : start + _ROWS_PER_WRITE], axis=0).tofile(file)
 
 
+def write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    """Begin an ``.npy`` file of an array in C order."""
+    descr = np.lib.format.dtype_to_descr(dtype)
+    header = {"descr": descr, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+
+
 def _open(folder: Path, n_arrays: int) -> list[NDArray]:
-    # Mode "c" maps the file privately: pages are shared until written, which never happens, and
-    # the arrays are flagged writable like those that `take` returns. Compiled functions are
-    # specialised on that flag. The plain ndarray view slices several times faster than a memmap.
-    return [
-        np.load(folder / f"{number}.npy", mmap_mode="c").view(np.ndarray)
-        for number in range(n_arrays)
-    ]
+    return [_mapped(folder / f"{number}.npy") for number in range(n_arrays)]
+
+
+def _mapped(path: Path) -> NDArray:
+    """The array of a file, mapped privately.
+
+    Pages are shared until written, which never happens, and the array is flagged writable like
+    those that `take` returns: compiled functions are specialised on that flag. As nothing is
+    written, no memory need be set aside for it; else the system refuses files that are larger than
+    its memory.
+    """
+    if not hasattr(mmap, "MAP_PRIVATE"):  # pragma: no cover - not a POSIX system
+        return np.load(path, mmap_mode="c").view(np.ndarray)
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        offset = file.tell()
+        protection = mmap.PROT_READ | mmap.PROT_WRITE
+        pages = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=protection)
+    return np.ndarray(shape, dtype, pages, offset)
 
 
 def _temporary_folder(n_bytes: int) -> str:
@@ -169,7 +198,7 @@ def _temporary_folder(n_bytes: int) -> str:
 
 
 @contextlib.contextmanager
-def _in_words(place: str, n_bytes: int) -> Iterator[None]:
+def in_words(place: str, n_bytes: int) -> Iterator[None]:
     """Say where there is no room for the rows, how much they need, and what to do."""
     try:
         yield

@@ -1,7 +1,7 @@
 """Rows grouped by influence: which stratum each belongs to, and drawing them stratum by stratum."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.strata import Strata
 
-__all__ = ["StratifiedWindows", "strata_by_score"]
+__all__ = ["StratifiedWindows", "equal_total_score", "strata_by_score"]
 
 
 def strata_by_score(
@@ -51,7 +51,7 @@ def strata_by_score(
     """
     n_rows = scores.size
     ranked = np.argsort(scores, kind="stable")[::-1]
-    edges = n_take_all + _equal_total_score(scores[ranked[n_take_all:]], n_strata)
+    edges = n_take_all + equal_total_score(scores[ranked[n_take_all:]], n_strata)
     bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
     order = np.concatenate([rng.permutation(ranked[a:b]) for a, b in itertools.pairwise(bounds)])
     sizes = np.diff(bounds)
@@ -61,7 +61,8 @@ def strata_by_score(
     return order, Strata(sizes, counts)
 
 
-def _equal_total_score(scores: NDArray[np.float64], n_strata: int) -> NDArray[np.int64]:
+def equal_total_score(scores: NDArray[np.float64], n_strata: int) -> NDArray[np.int64]:
+    """Where to cut falling scores into strata of about the same total."""
     total = np.cumsum(scores)
     if not total.size or not total[-1] > 0.0:
         return np.empty(0, dtype=np.int64)
@@ -97,21 +98,32 @@ class StratifiedWindows:
 class _Places(NamedTuple):
     """Where the rows of a look lie: rank, size of the stratum and its start, for each row."""
 
-    counts: NDArray[np.int64]
     owners: NDArray[np.intp]
     ranks: NDArray[np.int64]
     sizes: NDArray[np.int64]
     offsets: NDArray[np.int64]
 
     @classmethod
-    def of(cls, strata: Strata, counts: NDArray[np.int64]) -> "_Places":
-        owners = np.repeat(np.arange(counts.size), counts)
-        ranks = np.arange(owners.size) - (np.cumsum(counts) - counts)[owners]
-        return cls(counts, owners, ranks, strata.sizes[owners], strata.offsets[owners])
+    def of(
+        cls, strata: Strata, counts: NDArray[np.int64], start: int = 0, stop: int | None = None
+    ) -> "_Places":
+        """Places of the rows, or of some of them, that stand one stratum after another."""
+        ends = np.cumsum(counts)
+        rows = np.arange(start, int(ends[-1]) if stop is None else stop)
+        owners = np.searchsorted(ends, rows, side="right")
+        ranks = rows - (ends - counts)[owners]
+        return cls(owners, ranks, strata.sizes[owners], strata.offsets[owners])
 
     def indices(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Storage positions of windows that start at the given rows of each stratum."""
         return (positions[self.owners] + self.ranks) % self.sizes + self.offsets
+
+
+def _places_in_blocks(strata: Strata, counts: NDArray[np.int64]) -> Iterator[_Places]:
+    """The same block by block: a look may see most of more rows than fit into memory."""
+    n_rows = int(counts.sum())
+    for start in range(0, n_rows, LARGEST_BLOCK):
+        yield _Places.of(strata, counts, start, min(start + LARGEST_BLOCK, n_rows))
 
 
 class _StratifiedWindowStream:
@@ -124,14 +136,16 @@ class _StratifiedWindowStream:
 
     def read_first(self) -> Iterator[Block]:
         """The rows of the first look, one stratum after another, in blocks."""
-        return self._read(self.windows.first_places)
+        return self._read([self.windows.first_places], self.windows.strata.first_counts)
 
     def read(self, counts: NDArray[np.int64]) -> Iterator[Block]:
         """The next ``counts[h]`` rows of each stratum, one stratum after another, in blocks."""
-        return self._read(_Places.of(self.windows.strata, counts))
+        return self._read(_places_in_blocks(self.windows.strata, counts), counts)
 
-    def _read(self, places: _Places) -> Iterator[Block]:
-        indices = places.indices(self.positions)
-        self.positions = self.positions + places.counts  # each stratum is a ring
-        for start in range(0, indices.size, LARGEST_BLOCK):
-            yield self.windows.source.take(indices[start : start + LARGEST_BLOCK])
+    def _read(self, places: Iterable[_Places], counts: NDArray[np.int64]) -> Iterator[Block]:
+        positions = self.positions
+        self.positions = positions + counts  # each stratum is a ring
+        for some in places:
+            indices = some.indices(positions)
+            for start in range(0, indices.size, LARGEST_BLOCK):
+                yield self.windows.source.take(indices[start : start + LARGEST_BLOCK])

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import binom
 
-from pymc_austerity.control_variates import differences_of_all
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.deciding.sampling import (
@@ -21,9 +20,10 @@ from pymc_austerity.deciding.sampling import (
 )
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
-from pymc_austerity.rows import ArrayRows, StratifiedWindows
+from pymc_austerity.rows import RowSource, StratifiedWindows
 from pymc_austerity.sequential import StudentTTest, Survey, WangTsiatisTest
 from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
+from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.surroundings import Question
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
@@ -31,7 +31,7 @@ from pymc_austerity.strata import Strata
 __all__ = ["N_QUESTIONS", "look_again"]
 
 N_QUESTIONS = 4
-"""Proposals that are looked at: each is a pass over all rows."""
+"""Proposals that are looked at: each is a pass over all rows, or millions of them."""
 
 _DECISIONS = 50
 """About each of them, with rows and thresholds drawn anew."""
@@ -110,14 +110,15 @@ def look_again(
     assumption = decider.state.test.description.assumption
     if assumption != "normal means" or decider.target.sampling.is_exact:
         return ""
-    known, single_rows_decide = _known(target, questions)
+    rows = RowsToCheck.of(target.source, decider.target.sampling.strata)
+    known, single_rows_decide = _known(target, questions, rows)
     if single_rows_decide:
         return _of_single_rows(decider)
     if not known:
         return ""
     found = ""
     for _ in range(_MOST_TRIES):
-        trial = _tried(decider, known, rng)
+        trial = _tried(decider, known, rows, rng)
         if not trial.errs and trial.check.passes:
             return found
         if _is_the_users(decider):
@@ -131,23 +132,26 @@ def look_again(
 
 
 class _Known(NamedTuple):
-    """Differences of all rows, and what else there is to know for a decision."""
+    """Differences of the rows, and what else there is to know for a decision."""
 
     differences: NDArray[np.float64]
     log_known: float
 
 
-def _known(target: Target, questions: Sequence[Question]) -> tuple[list[_Known], bool]:
+def _known(
+    target: Target, questions: Sequence[Question], rows: RowsToCheck
+) -> tuple[list[_Known], bool]:
     """What is known of the proposals, and whether some rows rule one out that others allow for."""
     known, single_rows_decide = [], False
     for new, old, log_ratio in questions:
         log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
         if not math.isfinite(log_known):
             continue
-        values = differences_of_all(target.row_function, new, old, target.source)
+        values = rows.differences(target.row_function, new, old)
         possible = values != -np.inf
         if not possible.all():
-            single_rows_decide |= bool(log_known + values[possible].sum() > _HOPELESS)
+            others = rows.total(np.where(possible, values, 0.0))
+            single_rows_decide |= bool(log_known + others > _HOPELESS)
         elif np.isfinite(values).all() and np.ptp(values) > 0.0:
             known.append(_Known(values, log_known))
     return known, single_rows_decide
@@ -168,25 +172,27 @@ def _of_single_rows(decider: Decider) -> str:
     return ""
 
 
-def _tried(decider: Decider, known: list[_Known], rng: np.random.Generator) -> _Trial:
+def _tried(
+    decider: Decider, known: list[_Known], rows: RowsToCheck, rng: np.random.Generator
+) -> _Trial:
     state, sampling, settings = decider.state, decider.target.sampling, decider.settings
     strata = sampling.strata
     if isinstance(sampling, UniformSampling) and state.batch_size is not None:
         strata = Strata.single(strata.n_rows, min(state.batch_size, strata.n_rows))
     values = [differences for differences, _ in known]
-    samples = first_look_statistics(values, strata, n_samples=_SAMPLES, rng=rng)
-    n_independent = max(1, len(known) * strata.n_rows // strata.n_first)
+    samples = first_look_statistics(values, strata, n_samples=_SAMPLES, rng=rng, counts=rows.counts)
+    n_independent = max(1, len(known) * rows.n_rows // strata.n_first)
     promised = settings.tail
     check = NormalityCheck(
         *samples, epsilon=promised, n_independent=min(samples[0].size, n_independent)
     )
     n_wrong = n_decisions = n_looks = 0
     for differences, log_known in known:
-        total = float(differences.sum())
+        total = rows.total(differences)
         for _ in range(_DECISIONS):
             if n_looks > _MOST_LOOKS:
                 break
-            survey = _survey(sampling, differences, state.batch_size, rng)
+            survey = _survey(sampling, rows.everywhere(differences), state.batch_size, rng)
             decision = state.test.decide(survey, log_known, rng)
             n_wrong += decision.accept != (total > decision.log_threshold)
             n_decisions, n_looks = n_decisions + 1, n_looks + decision.n_looks
@@ -195,12 +201,12 @@ def _tried(decider: Decider, known: list[_Known], rng: np.random.Generator) -> _
 
 def _survey(
     sampling: Sampling,
-    differences: NDArray[np.float64],
+    source: RowSource,
     batch_size: int | None,
     rng: np.random.Generator,
 ) -> Survey:
     """A sample of differences that are known, as the chain would draw it."""
-    source, nowhere = ArrayRows([differences]), np.empty(0)
+    nowhere = np.empty(0)
     if isinstance(sampling, StratifiedSampling):
         windows = StratifiedWindows(source, sampling.strata)
         return replace(sampling, function=_as_it_is, windows=windows).begin(nowhere, nowhere, rng)

@@ -1,14 +1,13 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
-    Anchor,
     Modes,
     NoAnchorError,
     differences_of_all,
@@ -18,60 +17,45 @@ from pymc_austerity.control_variates import (
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import (
-    RowFunction,
-    Sampling,
     StratifiedSampling,
 )
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import (
     ArrayRows,
-    RowSource,
     SharedRows,
     StratifiedWindows,
 )
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import cheap_exact_sampling, exact_sampling, stored
-from pymc_austerity.setup.exact_from_sources import pooled_sampling
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
+from pymc_austerity.setup.plan_from_sources import plan_from_sources
+from pymc_austerity.setup.plans import (
+    About,
+    NoPlan,
+    Plan,
+    not_exact,
+    not_possible,
+    refuse_too_few_for_strata,
+)
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_functions import ExpandedRows, Residuals, expanded_rows
+from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
-from pymc_austerity.setup.source_rows import ExpandedSourceRows
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata, stratify
+from pymc_austerity.setup.strata import (
+    FEWEST_FIRST_ROWS,
+    has_room_for_strata,
+    stratify,
+    words_on_strata,
+)
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
-_PILOT_PAIRS = 8
 _PAIRS_TO_CHECK = 4
 _BOUNDING = "bounding what rows can change"
-
-
-class Plan(NamedTuple):
-    """How decisions are fed; but for the exact part a `PosteriorRatio`."""
-
-    row_function: RowFunction
-    source: RowSource
-    sampling: Sampling | PoissonSampling
-    anchor: Anchor
-    details: tuple[str, ...]
-    compiled_as: str
-    modes: tuple[GaussianApproximation, ...]
-    surrogate: SurrogatePosterior | None = None
-
-
-class NoPlan(NamedTuple):
-    """Why there are no control variates and what helps, as half sentences; modes found anyway."""
-
-    reason: str
-    remedy: str = ""
-    modes: tuple[GaussianApproximation, ...] = ()
 
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
@@ -126,51 +110,21 @@ def control_variate_plan(
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
-    about = _About(residuals, modes.anchor, surrogate, where, problem, settings, say)
+    about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
     if problem.prepared.from_sources:
-        return _from_sources(about)
+        return plan_from_sources(about)
     if settings.decides_exactly:
         return _exact(about)
     return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
 
 
-class _About(NamedTuple):
-    """What a plan is made of: rows, expanded about an anchor, and where that is, in words."""
-
-    residuals: Residuals
-    anchor: Anchor
-    surrogate: SurrogatePosterior | None
-    where: str
-    problem: Problem
-    settings: Settings
-    say: Say
-
-    def plan(
-        self,
-        function: RowFunction,
-        source: RowSource,
-        sampling: Sampling | PoissonSampling,
-        *details: str,
-    ) -> Plan:
-        """The plan for rows that are stored and sampled in some way."""
-        details = (
-            f"Control variates of order {self.anchor.order} about {self.where}.",
-            *details,
-        )
-        modes = normal_approximations(Modes(self.anchor))
-        as_what = self.residuals.compiled_as
-        return Plan(
-            function, source, sampling, self.anchor, details, as_what, modes, self.surrogate
-        )
-
-
-def _cheaper(about: _About) -> Plan:
+def _cheaper(about: About) -> Plan:
     """Exact decisions, unless a sequential test sees fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
         exact = cheap_exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
-        return _not_exact(_sequential(about), str(reason))
+        return not_exact(_sequential(about), str(reason))
     rows = exact.expected_rows
     if rows <= FEWEST_FIRST_ROWS:
         return _plan_of(exact, about, FEWEST_FIRST_ROWS)
@@ -179,19 +133,15 @@ def _cheaper(about: _About) -> Plan:
     n_first = plan.sampling.strata.n_first
     if rows <= n_first:
         return _plan_of(exact, about, n_first)
-    return _not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
+    return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
 
 
-def _not_exact(plan: Plan, reason: str) -> Plan:
-    return plan._replace(details=(*plan.details, f"No exact decisions because {reason}."))
-
-
-def _sequential(about: _About) -> Plan:
+def _sequential(about: About) -> Plan:
     about.say("measuring the influence of the rows")
     settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
         return _stratified(about)
-    _refuse_too_few_for_strata(settings)
+    refuse_too_few_for_strata(settings)
     return _uniform(about)
 
 
@@ -241,14 +191,6 @@ def _modes(
     return find_modes(*search, rng=rng, order=order)
 
 
-def _refuse_too_few_for_strata(settings: Settings) -> None:
-    if settings.sampling == "strata":
-        raise SettingError(
-            f"sampling='strata' is not possible with batch_size={settings.batch_size}, too few "
-            "rows for strata: choose a larger batch_size, or leave one of them out."
-        )
-
-
 def _impossible(problem: Problem) -> NoPlan | None:
     n_entries = problem.start.size
     if any(variable.dtype in discrete_types for variable in problem.variables):
@@ -265,40 +207,16 @@ def _impossible(problem: Problem) -> NoPlan | None:
     return None
 
 
-def _exact(about: _About) -> Plan:
+def _exact(about: About) -> Plan:
     about.say(_BOUNDING)
     try:
         sampling = exact_sampling(about.problem, about.residuals, about.anchor)
     except NotExactError as reason:
-        raise SettingError(
-            f"{about.settings.who_decides_exactly} is not possible because {reason}: use "
-            "AusterityMH(), which takes a sequential test there."
-        ) from None
+        raise not_possible(about.settings, reason) from None
     return _plan_of(sampling, about)
 
 
-def _from_sources(about: _About) -> Plan | NoPlan:
-    problem, rows = about.problem, about.problem.prepared.from_sources
-    assert rows is not None
-    try:
-        sampling = pooled_sampling(
-            problem,
-            about.residuals,
-            about.anchor,
-            steps_per_draw=about.settings.steps_per_draw,
-            say=about.say,
-        )
-    except NotExactError as reason:
-        return NoPlan(str(reason))
-    detail = (
-        f"Rows of decisions are taken from {sampling.source.n_rows:,} that were drawn beforehand, "
-        f"in {rows.n_passes} passes over all {rows.n_rows:,} rows."
-    )
-    source = ExpandedSourceRows(rows, about.residuals.block_of)
-    return about.plan(sampling.function, source, sampling, detail)
-
-
-def _plan_of(sampling: PoissonSampling, about: _About, n_first: int | None = None) -> Plan:
+def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
     sampling = stored(sampling, about.residuals)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
@@ -313,7 +231,7 @@ def _listed(variables: Sequence, problem: Problem) -> str:
     return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
 
 
-def _uniform(about: _About) -> Plan:
+def _uniform(about: About) -> Plan:
     problem, settings = about.problem, about.settings
     function, arrays = about.residuals[:2]
     source = SharedRows(arrays, problem.prepared.rng.permutation(problem.likelihood.n_rows))
@@ -323,14 +241,10 @@ def _uniform(about: _About) -> Plan:
     return about.plan(function, source, sampling, f"{words}.")
 
 
-def _stratified(about: _About) -> Plan:
-    anchor, rng, dtype = about.anchor, about.problem.prepared.rng, about.problem.start.dtype
+def _stratified(about: About) -> Plan:
+    rng = about.problem.prepared.rng
     function, arrays = about.residuals[:2]
-    rows = ArrayRows(arrays)
-    pairs = [
-        (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
-        for _ in range(_PILOT_PAIRS)
-    ]
+    rows, pairs = ArrayRows(arrays), about.pilot_pairs()
     scores = influence_scores(function, pairs, rows)
     checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
     order, strata, n_take_all = stratify(scores, checked, about.settings, rng)
@@ -338,9 +252,5 @@ def _stratified(about: _About) -> Plan:
     within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
     deviations = np.sqrt([np.mean(part**2) for part in within])
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
-    always = f", {n_take_all:,} of them always the same" if n_take_all else ""
-    words = (
-        f"{rows.n_rows:,} rows sampled by influence in {strata.sizes.size} strata, "
-        f"{int(strata.first_counts.sum()):,} at the first look{always}."
-    )
-    return about.plan(function, source, sampling, words)
+    words = words_on_strata(strata, n_take_all)
+    return about.plan(function, source, sampling, f"{words}.")

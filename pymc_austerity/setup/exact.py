@@ -35,6 +35,7 @@ from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
 __all__ = [
     "DIRECTIONS",
     "FEW_ROWS",
+    "MOST_ROWS",
     "ROWS_OF_A_GROUP",
     "Pair",
     "cheap_exact_sampling",
@@ -42,6 +43,7 @@ __all__ = [
     "inflated",
     "normal_pairs",
     "radii_for",
+    "refuse_slow_bounds",
     "stored",
     "structure_of",
 ]
@@ -59,7 +61,7 @@ ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
 _SOME_ROWS = 5_000
-_MOST_ROWS = 500.0
+MOST_ROWS = 500.0
 """Expected rows from which on a sequential test is cheaper."""
 _MOST_BY_DIRECTIONS = 4.0
 """So many times as many are hopeless, even with directions."""
@@ -113,8 +115,7 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
         The message says why exact decisions are not possible, or what they would cost.
     """
     structure, arrays = structure_of(problem, residuals), problem.likelihood.arrays
-    if not are_cheap(problem.scalar_function, arrays):
-        raise NotExactError("their bounds take long to compute (test='exact' computes them)")
+    refuse_slow_bounds(problem, arrays)
     n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
     if n_rows <= _SOME_ROWS:
         return exact_sampling(problem, residuals, anchor)
@@ -122,11 +123,17 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
     some = _bounded(problem, structure, anchor, [array[chosen] for array in arrays])
     plain = n_rows / _SOME_ROWS * some.cost(rng, by_directions=False)
     cost = plain
-    if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * _MOST_ROWS:
+    if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * MOST_ROWS:
         cost = min(plain, n_rows / _SOME_ROWS * some.cost(rng, by_directions=True))
-    if cost > _MOST_ROWS:
+    if cost > MOST_ROWS:
         raise NotExactError(f"they would read about {in_round_numbers(cost)} rows")
     return exact_sampling(problem, residuals, anchor, by_directions=plain > _WORTH_WHILE * cost)
+
+
+def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray]) -> None:
+    """Raise NotExactError if the bounds of rows take long."""
+    if not are_cheap(problem.scalar_function, arrays):
+        raise NotExactError("their bounds take long to compute (test='exact' computes them)")
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:

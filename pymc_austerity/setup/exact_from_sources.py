@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from pymc_austerity.setup.exact import (
     inflated,
     normal_pairs,
     radii_for,
+    refuse_slow_bounds,
     structure_of,
 )
 from pymc_austerity.setup.grouped_sources import BoundsOfRows, GroupedSources, counted
@@ -36,7 +38,7 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
 
-__all__ = ["pooled_sampling"]
+__all__ = ["PoolOfSample", "pool_of_sample", "pooled_sampling"]
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -65,10 +67,30 @@ _WIDE = 2.0
 """How much farther from the anchor points may be than usual before that takes a pass."""
 
 
-def pooled_sampling(
-    problem: Problem, residuals: Residuals, anchor: Anchor, *, steps_per_draw: int, say: Say
-) -> PooledSampling:
-    """Bound and group the rows in one pass, and draw a pool from the groups in another.
+class PoolOfSample(NamedTuple):
+    """What a sample of the rows tells of exact decisions.
+
+    Attributes
+    ----------
+    bounds : BoundsOfRows
+    grid : Grid
+        The one that costs least.
+    pairs : list of Pair
+        Points of decisions.
+    expected_rows : float
+        Rows that decisions are expected to read.
+    """
+
+    bounds: BoundsOfRows
+    grid: Grid
+    pairs: list[Pair]
+    expected_rows: float
+
+
+def pool_of_sample(
+    problem: Problem, residuals: Residuals, anchor: Anchor, *, only_cheap: bool
+) -> PoolOfSample:
+    """Bound and group a sample of the rows.
 
     Parameters
     ----------
@@ -77,6 +99,45 @@ def pooled_sampling(
     residuals : Residuals
         Row differences less their expansion of second order about the anchor.
     anchor : Anchor
+    only_cheap : bool
+        Whether bounds must not take long.
+
+    Raises
+    ------
+    NotExactError
+        The message says why exact decisions are not possible, or that bounds take long.
+    """
+    rows, rng = problem.prepared.from_sources, problem.prepared.rng
+    assert rows is not None and rows.sample is not None
+    sample = rows.sample.window(0, rows.sample.n_rows)
+    designs = design_function(structure_of(problem, residuals), problem.model)
+    if only_cheap:
+        refuse_slow_bounds(problem, sample)
+    radii = radii_for(anchor.point.size)
+    radii = np.append(radii, _BEYOND * radii[-1])
+    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
+    pairs = normal_pairs(anchor.point.size, rng)
+    grid, expected = _grid(bounds, sample, pairs, rows.n_rows, rng)
+    return PoolOfSample(bounds, grid, pairs, expected)
+
+
+def pooled_sampling(
+    problem: Problem,
+    residuals: Residuals,
+    anchor: Anchor,
+    known: PoolOfSample,
+    *,
+    steps_per_draw: int,
+    say: Say,
+) -> PooledSampling:
+    """Bound and group the rows in one pass, and draw a pool from the groups in another.
+
+    Parameters
+    ----------
+    problem, residuals, anchor
+        As for `pool_of_sample`.
+    known : PoolOfSample
+        What a sample told.
     steps_per_draw : int
         Decisions of a draw.
     say : callable
@@ -88,15 +149,10 @@ def pooled_sampling(
         The message says why exact decisions are not possible.
     """
     rows, rng = problem.prepared.from_sources, problem.prepared.rng
-    assert rows is not None and rows.sample is not None
-    designs = design_function(structure_of(problem, residuals), problem.model)
-    radii = radii_for(anchor.point.size)
-    radii = np.append(radii, _BEYOND * radii[-1])
-    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
-    pairs = normal_pairs(anchor.point.size, rng)
-    grid = _grid(bounds, rows.sample.window(0, rows.sample.n_rows), pairs, rows.n_rows, rng)
+    assert rows is not None
+    pairs = known.pairs
     say(f"bounding {rows.n_rows:,} rows")
-    groups, everywhere = counted(rows, bounds, grid, residuals.block_of)
+    groups, everywhere = counted(rows, known.bounds, known.grid, residuals.block_of)
     say("drawing rows for the chains")
     pool = _pool(groups, everywhere, pairs, steps_per_draw, int(rng.integers(2**63)))
     sampling = PooledSampling(
@@ -122,8 +178,8 @@ def _grid(
     pairs: Sequence[Pair],
     n_rows: int,
     rng: np.random.Generator,
-) -> Grid:
-    """The grid that costs least on a sample that stands for all rows."""
+) -> tuple[Grid, float]:
+    """The grid that costs least on a sample that stands for all rows, and the rows it reads."""
     started = time.perf_counter()
     try:
         constants, rows = bounds.of(sample)
@@ -136,23 +192,24 @@ def _grid(
     finite = usual[np.isfinite(usual)]
     top, each = max(float(finite.max(initial=0.0)), np.finfo(float).tiny), n_rows / usual.size
     size = bounds.anchor.point.size
-    if not rows.is_single:
-        return Grid(bounds.radii, top, None, by_direction=False)
-
-    def cost(groups: Groups) -> float:
-        return each * expected_rows(groups, pairs) + ROWS_OF_A_GROUP * groups.n_groups
-
-    nowhere = any_direction(usual.size, size)
+    nowhere = any_direction(usual.size, size) if rows.is_single else None
+    groups = group_rows(constants, bounds.radii, nowhere)[1]
+    expected = each * expected_rows(groups, pairs)
+    if nowhere is None:
+        return Grid(bounds.radii, top, None, by_direction=False), expected
     best = Grid(bounds.radii, top, nowhere.vectors, by_direction=False)
-    least = cost(group_rows(constants, bounds.radii, nowhere)[1])
+    least = expected + ROWS_OF_A_GROUP * groups.n_groups
     weights = np.where(np.isfinite(usual), usual, 0.0)
     for n in DIRECTIONS if least > FEW_ROWS else ():
         found = nearest_directions(rows.gradients(), weights, n, rng)
-        own = cost(group_rows(constants, bounds.radii, found)[1])
-        if own > least:
+        groups = group_rows(constants, bounds.radii, found)[1]
+        read = each * expected_rows(groups, pairs)
+        cost = read + ROWS_OF_A_GROUP * groups.n_groups
+        if cost > least:
             break
-        best, least = Grid(bounds.radii, top, found.vectors, by_direction=True), own
-    return best
+        best, least = Grid(bounds.radii, top, found.vectors, by_direction=True), cost
+        expected = read
+    return best, expected
 
 
 # ------------------------------------------------------------------ the pool

@@ -13,6 +13,7 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Proposal
+from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
 
@@ -73,16 +74,19 @@ def check_normality(
         return None
     strata = sampling.strata
     pairs = _pairs(target, proposal, rng)
-    differences = [differences_of_all(target.row_function, *pair, target.source) for pair in pairs]
+    rows = RowsToCheck.of(target.source, strata)
+    differences = [rows.differences(target.row_function, *pair) for pair in pairs]
     _warn_of_hard_supports(differences, moving_support)
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
-    samples = first_look_statistics(differences, strata, n_samples=_SAMPLES, rng=rng)
+    samples = first_look_statistics(
+        differences, strata, n_samples=_SAMPLES, rng=rng, counts=rows.counts
+    )
     if not samples[0].size:
         return None
-    n_rows, n_first = strata.n_rows, strata.n_first
-    n_independent = min(samples[0].size, max(1, len(differences) * n_rows // n_first))
+    n_independent = max(1, len(differences) * rows.n_rows // strata.n_first)
+    n_independent = min(samples[0].size, n_independent)
     check = NormalityCheck(*samples, epsilon=settings.tail, n_independent=n_independent)
     if not check.passes:
         warnings.warn(f"{check} {_remedy(check, strata)}", AusterityWarning, stacklevel=4)

@@ -12,18 +12,29 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
 from pymc_austerity.strata import Strata
 
-__all__ = ["FEWEST_FIRST_ROWS", "Stratification", "has_room_for_strata", "stratify"]
+__all__ = [
+    "FEWEST_FIRST_ROWS",
+    "FEWEST_PER_STRATUM",
+    "STRATA_IF_NORMAL",
+    "Stratification",
+    "has_room_for_strata",
+    "has_usual_tails",
+    "most_first_rows",
+    "most_strata",
+    "stratify",
+    "words_on_strata",
+]
 
 _STRATA = 32
-_FEWEST_PER_STRATUM = 10
+FEWEST_PER_STRATUM = 10
 """Many narrow strata with few rows each: rows of a stratum are alike, and one hides little. All
 together are 320 rows. With fewer the t-test errs several times as often as it says where
 residuals are skewed; in 8 strata, more decisions go on to tens of thousands of rows."""
 
-_STRATA_IF_NORMAL = 16
+STRATA_IF_NORMAL = 16
 """Half of the rows and four fifths of the time, where the t statistic is as it should be."""
 
-FEWEST_FIRST_ROWS = _STRATA_IF_NORMAL * _FEWEST_PER_STRATUM
+FEWEST_FIRST_ROWS = STRATA_IF_NORMAL * FEWEST_PER_STRATUM
 """Rows of a first look where the user does not ask for fewer."""
 
 _SAMPLES = 3_000
@@ -57,7 +68,7 @@ class Stratification(NamedTuple):
 
 def has_room_for_strata(settings: Settings) -> bool:
     """Whether a first look as small as the user wants it can be spread over some strata."""
-    return _most_strata(settings) >= _FEWEST_STRATA
+    return most_strata(settings) >= _FEWEST_STRATA
 
 
 def stratify(
@@ -79,19 +90,33 @@ def stratify(
     rng : numpy.random.Generator
         Source of the order within strata.
     """
-    most = _most_strata(settings)
-    if most > _STRATA_IF_NORMAL:
-        few = _divided(scores, _STRATA_IF_NORMAL, settings, rng)
+    most = most_strata(settings)
+    if most > STRATA_IF_NORMAL:
+        few = _divided(scores, STRATA_IF_NORMAL, settings, rng)
         if _is_normal(few, differences, settings.tail, rng):
             return few
     return _divided(scores, most, settings, rng)
 
 
-def _most_strata(settings: Settings) -> int:
+def words_on_strata(strata: Strata, n_take_all: int) -> str:
+    """How rows are sampled, as a sentence without its full stop."""
+    always = f", {n_take_all:,} of them always the same" if n_take_all else ""
+    return (
+        f"{strata.n_rows:,} rows sampled by influence in {strata.sizes.size} strata, "
+        f"{strata.n_first:,} at the first look{always}"
+    )
+
+
+def most_first_rows(settings: Settings, n_rows: int) -> int:
+    """Rows of a first look at most."""
+    return min(settings.batch_size or _MOST_FIRST_ROWS, n_rows // 2)
+
+
+def most_strata(settings: Settings) -> int:
     """As many as the rows that the user allows for can fill."""
     if settings.batch_size is None:
         return _STRATA
-    return min(_STRATA, settings.batch_size // _FEWEST_PER_STRATUM)
+    return min(_STRATA, settings.batch_size // FEWEST_PER_STRATUM)
 
 
 def _divided(
@@ -101,8 +126,8 @@ def _divided(
         scores,
         epsilon=settings.tail,
         n_strata=n_strata,
-        fewest_per_stratum=_FEWEST_PER_STRATUM,
-        most=min(settings.batch_size or _MOST_FIRST_ROWS, scores.size // 2),
+        fewest_per_stratum=FEWEST_PER_STRATUM,
+        most=most_first_rows(settings, scores.size),
     )
     order, strata = strata_by_score(
         scores, n_take_all=n_take_all, n_strata=n_strata, per_stratum=per_stratum, rng=rng
@@ -118,9 +143,18 @@ def _is_normal(
 ) -> bool:
     """Whether first looks at these differences have a t statistic with the tails of Student's."""
     order, strata, _ = stratification
-    if not all(np.isfinite(values).all() for values in differences):
+    return has_usual_tails([values[order] for values in differences], strata, tail, rng)
+
+
+def has_usual_tails(
+    stored: list[NDArray[np.float64]],
+    strata: Strata,
+    tail: float,
+    rng: np.random.Generator,
+) -> bool:
+    """Whether first looks at differences in storage order have the tails of Student's t."""
+    if not all(np.isfinite(values).all() for values in stored):
         return False
-    stored = [values[order] for values in differences]
     samples = first_look_statistics(stored, strata, n_samples=_SAMPLES, rng=rng)
     check = NormalityCheck(*samples, epsilon=tail)
     return max(check.tail_shares) <= _TOLERATED * check.tail

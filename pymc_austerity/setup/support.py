@@ -74,19 +74,19 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
 
 
 def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
-    """Refuse what asks for decisions other than exact ones, and earlier runs, beside sources."""
+    """Refuse what reads all rows or has no control variates, and earlier runs, beside sources."""
     if tuned is not None:
         raise SettingError(
             "tuned= is not possible with data=, where a run that goes on would use the rows that "
             "were drawn for it again: leave it out, and let the chains tune again."
         )
-    if settings.may_decide_exactly or settings.test == "exact":
+    if settings.order > 0 and settings.test is not None and not settings.is_exact:
         return
     pairs = [(f.name, getattr(settings, f.name), f.default) for f in fields(settings)]
     given = [f"{name}={value!r}" for name, value, usual in pairs if value != usual]
     raise SettingError(
-        f"{', '.join(given)} is not possible with data=, where decisions are exact and rows are "
-        "drawn by their bounds: leave it out, or hold the rows in the model."
+        f"{', '.join(given)} is not possible with data=, where decisions need control variates and "
+        "read some of the rows: leave it out, or hold the rows in the model."
     )
 
 

@@ -121,8 +121,9 @@ class AusterityMH(MetropolisStep):
     data : dict of str to source, optional
         Where all rows are, if the model was built on a few of them: for the name of each
         ``pm.Data`` or observed variable that has rows, an array, a file or a table, with rows in
-        the same order. They stay there: decisions are exact, from rows that are drawn before the
-        chains in a few passes. The draws depend on `rng` and not on ``random_seed``.
+        the same order. Exact decisions take rows that are drawn before the chains in a few passes;
+        these draws depend on `rng` and not on ``random_seed``. For sequential tests all rows are
+        stored on this machine, in the order of sampling.
 
     Raises
     ------

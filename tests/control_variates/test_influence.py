@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from pymc_austerity.control_variates import find_anchor, first_look_sizes, influence_scores
+from pymc_austerity.control_variates import (
+    Influence,
+    LargestScores,
+    find_anchor,
+    first_look_sizes,
+    influence_scores,
+    sizes_of_largest,
+)
 from pymc_austerity.rows import ArrayRows, strata_by_score
 from pymc_austerity.rows.protocols import LARGEST_BLOCK
 from tests.control_variates.brute_force import taylor_differences
@@ -183,3 +190,35 @@ def test_one_row_in_a_thousand_carries_the_error_and_is_always_taken(rng):
         )
         uniform = n_rows**2 * signed.var() / strata.first_counts.sum()
         assert stratified < 0.01 * uniform
+
+
+# ------------------------------------------------------------------ block by block
+
+
+def test_scores_of_blocks_are_those_of_all_rows(rng):
+    residuals = rng.standard_t(3, size=(5, 900)) * np.geomspace(1e-6, 1e3, 5)[:, None]
+    residuals[2] = 0.0
+
+    def function(proposed, current, rows):
+        return residuals[int(proposed[0])][rows]
+
+    pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(5)]
+    influence = Influence.by_sample(function, pairs, list(residuals))
+    found = [influence((rows,)) for rows in np.split(np.arange(900), 3)]
+    np.testing.assert_allclose(np.concatenate(found), scores_of(residuals), rtol=1e-12)
+    residuals[1, 5] = -np.inf
+    assert influence((np.arange(900),))[5] == np.inf
+
+
+@pytest.mark.parametrize("most", [3, 100, 5_000])
+def test_the_largest_scores_choose_what_all_of_them_do(most, rng):
+    scores = rng.lognormal(-6.0, 2.0, size=2_000)
+    largest = LargestScores(most + 1)
+    for block in np.split(scores, 8):
+        largest.add(block)
+    falling = np.sort(scores)[::-1]
+    np.testing.assert_array_equal(largest.falling, falling[: most + 1])
+    assert largest.total == pytest.approx(scores.sum(), rel=1e-12)
+    settings = SETTINGS | {"most": most}
+    found = sizes_of_largest(largest.falling, largest.total, largest.n_rows, **settings)
+    assert found == first_look_sizes(scores, **settings)

@@ -10,7 +10,7 @@ import pytest
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalkProposal
 
-N, D = 400, 3
+N, D = 4_000, 3
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(N, D))
 Y = X @ np.array([0.6, -0.3, 0.1]) + RNG.normal(size=N)

@@ -1,0 +1,111 @@
+"""Plans for feeding decisions, and what they are made of."""
+
+from typing import NamedTuple
+
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import Anchor, Modes
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.sampling import RowFunction, Sampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.errors import SettingError
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.rows import RowSource
+from pymc_austerity.setup.checked_bounds import NotExactError
+from pymc_austerity.setup.modes import normal_approximations
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_functions import Residuals
+from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.surrogate import SurrogatePosterior
+
+__all__ = [
+    "About",
+    "NoPlan",
+    "Plan",
+    "not_exact",
+    "not_possible",
+    "refuse_too_few_for_strata",
+]
+
+_PILOT_PAIRS = 8
+
+
+class Plan(NamedTuple):
+    """How decisions are fed; but for the exact part a `PosteriorRatio`."""
+
+    row_function: RowFunction
+    source: RowSource
+    sampling: Sampling | PoissonSampling
+    anchor: Anchor
+    details: tuple[str, ...]
+    compiled_as: str
+    modes: tuple[GaussianApproximation, ...]
+    surrogate: SurrogatePosterior | None = None
+
+
+class NoPlan(NamedTuple):
+    """Why there are no control variates and what helps, as half sentences; modes found anyway."""
+
+    reason: str
+    remedy: str = ""
+    modes: tuple[GaussianApproximation, ...] = ()
+
+
+class About(NamedTuple):
+    """What a plan is made of: rows, expanded about an anchor, and where that is, in words."""
+
+    residuals: Residuals
+    anchor: Anchor
+    surrogate: SurrogatePosterior | None
+    where: str
+    problem: Problem
+    settings: Settings
+    say: Say
+
+    def plan(
+        self,
+        function: RowFunction,
+        source: RowSource,
+        sampling: Sampling | PoissonSampling,
+        *details: str,
+    ) -> Plan:
+        """The plan for rows that are stored and sampled in some way."""
+        details = (
+            f"Control variates of order {self.anchor.order} about {self.where}.",
+            *details,
+        )
+        modes = normal_approximations(Modes(self.anchor))
+        as_what = self.residuals.compiled_as
+        return Plan(
+            function, source, sampling, self.anchor, details, as_what, modes, self.surrogate
+        )
+
+    def pilot_pairs(self) -> list[tuple[NDArray, NDArray]]:
+        """Pairs of draws of the normal approximation."""
+        anchor, rng, dtype = self.anchor, self.problem.prepared.rng, self.problem.start.dtype
+        return [
+            (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
+            for _ in range(_PILOT_PAIRS)
+        ]
+
+
+def not_exact(plan: Plan, reason: str) -> Plan:
+    """The plan of a sequential test, which says why decisions are not exact."""
+    return plan._replace(details=(*plan.details, f"No exact decisions because {reason}."))
+
+
+def not_possible(settings: Settings, reason: NotExactError) -> SettingError:
+    """The error where the user asks for exact decisions."""
+    return SettingError(
+        f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
+        "which takes a sequential test there."
+    )
+
+
+def refuse_too_few_for_strata(settings: Settings) -> None:
+    """Raise SettingError where the user asks for strata and a first look that they cannot fill."""
+    if settings.sampling == "strata":
+        raise SettingError(
+            f"sampling='strata' is not possible with batch_size={settings.batch_size}, too few "
+            "rows for strata: choose a larger batch_size, or leave one of them out."
+        )

@@ -1,0 +1,96 @@
+"""The rows on which a test is tried: all, or as many of each stratum as memory should hold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
+from pymc_austerity.strata import Strata
+
+__all__ = ["RowsToCheck"]
+
+_MOST = 2_000_000
+_TIMES_AS_MANY = 10
+"""Rows of a stratum at least, next to those of a first look."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsToCheck:
+    """The first rows of each stratum, which are in random order, and stand for all of it.
+
+    Attributes
+    ----------
+    source : RowSource
+        Rows stratum by stratum.
+    strata : Strata
+    counts : int array, shape (H,)
+        Rows of each stratum that are looked at.
+    """
+
+    source: RowSource
+    strata: Strata
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, source: RowSource, strata: Strata) -> "RowsToCheck":
+        """All rows, unless there are too many."""
+        if strata.n_rows <= _MOST:
+            return cls(source, strata, strata.sizes)
+        shares = np.ceil(strata.sizes * (_MOST / strata.n_rows)).astype(np.int64)
+        wanted = np.maximum(shares, _TIMES_AS_MANY * strata.first_counts)
+        return cls(source, strata, np.minimum(strata.sizes, wanted))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are looked at."""
+        return int(self.counts.sum())
+
+    def differences(
+        self, function: Callable[..., NDArray], proposed: NDArray, current: NDArray
+    ) -> NDArray[np.float64]:
+        """Differences between two points, stratum by stratum, nats."""
+        found = []
+        for offset, count in zip(self.strata.offsets, self.counts, strict=True):
+            for start in range(offset, offset + count, LARGEST_BLOCK):
+                stop = min(start + LARGEST_BLOCK, offset + count)
+                found.append(function(proposed, current, *self.source.window(start, stop)))
+        return np.concatenate(found)
+
+    def total(self, differences: NDArray[np.float64]) -> float:
+        """Sum over all rows of which these are the differences, or an estimate of it, nats."""
+        each = self.strata.sizes / self.counts
+        return float(np.add.reduceat(differences, self._begins).dot(each))
+
+    def everywhere(self, differences: NDArray[np.float64]) -> RowSource:
+        """The differences as if they were those of all rows, again and again in each stratum."""
+        if self.n_rows == self.strata.n_rows:
+            return ArrayRows([differences])
+        return _Repeated(differences, self)
+
+    @cached_property
+    def _begins(self) -> NDArray[np.int64]:
+        return np.cumsum(self.counts) - self.counts
+
+    def places(self, indices: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Where among the rows that are looked at those are that stand for some rows."""
+        own = np.searchsorted(self.strata.offsets, indices, side="right") - 1
+        return self._begins[own] + (indices - self.strata.offsets[own]) % self.counts[own]
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    differences: NDArray[np.float64]
+    rows: RowsToCheck
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.strata.n_rows
+
+    def window(self, start: int, stop: int) -> Block:
+        return self.take(np.arange(start, stop))
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        return (self.differences[self.rows.places(indices)],)

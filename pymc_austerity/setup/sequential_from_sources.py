@@ -1,0 +1,174 @@
+"""Sequential tests where rows are elsewhere: the rows are stored once in sampling order."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import (
+    Influence,
+    LargestScores,
+    differences_of_all,
+)
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
+from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.uniform import uniform_sampling
+from pymc_austerity.rows import (
+    ArrayRows,
+    Block,
+    SharedRows,
+    StratifiedWindows,
+    blocks_of,
+    store_in_strata,
+)
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_functions import Residuals
+from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.source_rows import SourceRows
+from pymc_austerity.setup.strata import most_first_rows, words_on_strata
+from pymc_austerity.setup.strata_of_sample import first_look_of_sample, thresholds_of_sample
+
+__all__ = ["StoredSampling", "stored_in_strata", "stored_uniformly"]
+
+_PAIRS_TO_CHECK = 4
+
+
+class StoredSampling(NamedTuple):
+    """Rows in sampling order, and how they are sampled.
+
+    Attributes
+    ----------
+    source : SharedRows
+        All rows with what is known of them at the anchor.
+    sampling : Sampling
+    words : str
+        How rows are sampled, as a sentence without its full stop.
+    """
+
+    source: SharedRows
+    sampling: Sampling
+    words: str
+
+
+def stored_in_strata(
+    problem: Problem,
+    residuals: Residuals,
+    pairs: Sequence[tuple[NDArray, NDArray]],
+    settings: Settings,
+    *,
+    say: Say,
+) -> StoredSampling:
+    """Measure the influence of all rows in one pass, and store them by it in another.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to sample.
+    residuals : Residuals
+        Row differences less their expansion about the anchor.
+    pairs : sequence of (proposed, current)
+        Pilot pairs as the sampler would meet them.
+    settings : Settings
+        What the user chose.
+    say : callable
+        Tells which stage begins.
+
+    Raises
+    ------
+    StorageError
+        There is no room for the rows, or they were changed while they were read.
+    """
+    rows, rng, function = problem.prepared.from_sources, problem.prepared.rng, residuals.function
+    assert rows is not None
+    say("measuring the influence of the rows")
+    influence, some, differences = _on_sample(rows, residuals, pairs)
+    largest = LargestScores(most_first_rows(settings, rows.n_rows) + 1)
+    for block in map(residuals.block_of, rows.blocks()):
+        largest.add(influence(block))
+    known = thresholds_of_sample(largest, some, differences[:_PAIRS_TO_CHECK], settings, rng)
+    n_strata, highest = known.ascending.size + 1, float(largest.falling[0])
+    squares = np.zeros(n_strata)
+
+    def labeled() -> Iterator[tuple[NDArray[np.int64], Block]]:
+        for block in map(residuals.block_of, rows.blocks()):
+            scores = influence(block)
+            labels = known.labels(scores)
+            squares[:] += np.bincount(labels, np.minimum(scores, highest) ** 2, n_strata)
+            yield labels, block
+
+    shares = np.bincount(known.labels(some), minlength=n_strata) / some.size
+    source, sizes = _stored(rows, labeled(), shares, rng, say)
+    strata = known.strata(sizes)
+    deviations = np.sqrt(squares[sizes > 0] / strata.sizes)
+    sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
+    n_take_all = int(sizes[0]) if known.n_take_all else 0
+    return StoredSampling(source, sampling, words_on_strata(strata, n_take_all))
+
+
+def rows_of_first_look(
+    problem: Problem,
+    residuals: Residuals,
+    pairs: Sequence[tuple[NDArray, NDArray]],
+    settings: Settings,
+) -> int:
+    """Rows of the first look of a sequential test, as far as a sample of the rows tells.
+
+    Parameters
+    ----------
+    problem, residuals, pairs, settings
+        As for `stored_in_strata`.
+    """
+    rows = problem.prepared.from_sources
+    assert rows is not None
+    return first_look_of_sample(_on_sample(rows, residuals, pairs)[1], rows.n_rows, settings)
+
+
+def _on_sample(
+    rows: SourceRows, residuals: Residuals, pairs: Sequence[tuple[NDArray, NDArray]]
+) -> tuple[Influence, NDArray[np.float64], list[NDArray[np.float64]]]:
+    """What scores rows, the scores of a sample, and its differences between the pairs."""
+    assert rows.sample is not None
+    function = residuals.function
+    sample = ArrayRows(residuals.block_of(rows.sample.window(0, rows.sample.n_rows)))
+    differences = [differences_of_all(function, *pair, sample) for pair in pairs]
+    influence = Influence.by_sample(function, pairs, differences)
+    scores = np.concatenate([influence(block) for block in blocks_of(sample)])
+    return influence, scores, differences
+
+
+def stored_uniformly(
+    problem: Problem, residuals: Residuals, settings: Settings, *, say: Say
+) -> StoredSampling:
+    """Store the rows in random order, in one pass.
+
+    Parameters
+    ----------
+    problem, residuals, settings, say
+        As for `stored_in_strata`.
+
+    Raises
+    ------
+    StorageError
+        There is no room for the rows, or they were changed while they were read.
+    """
+    rows, rng = problem.prepared.from_sources, problem.prepared.rng
+    assert rows is not None
+    blocks = map(residuals.block_of, rows.blocks())
+    labeled = ((np.zeros(len(block[0]), dtype=np.int64), block) for block in blocks)
+    source, _ = _stored(rows, labeled, np.ones(1), rng, say)
+    sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
+    return StoredSampling(source, sampling, words)
+
+
+def _stored(
+    rows: SourceRows,
+    labeled: Iterator[tuple[NDArray[np.int64], Block]],
+    shares: NDArray[np.float64],
+    rng: np.random.Generator,
+    say: Say,
+) -> tuple[SharedRows, NDArray[np.int64]]:
+    say(f"storing {rows.n_rows:,} rows in the order of sampling")
+    source, sizes = store_in_strata(labeled, n_rows=rows.n_rows, shares=shares, rng=rng)
+    rows.refuse_if_changed()
+    return source, sizes
