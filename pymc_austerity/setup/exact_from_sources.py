@@ -19,7 +19,7 @@ from pymc_austerity.exact import (
     rates_of,
 )
 from pymc_austerity.model import design_function
-from pymc_austerity.model.bounds import NoBoundError
+from pymc_austerity.model.bounds import CellBounds, NoBoundError
 from pymc_austerity.setup.exact import (
     DIRECTIONS,
     FEW_ROWS,
@@ -93,9 +93,12 @@ def pooled_sampling(
     designs = design_function(structure_of(problem, residuals), problem.model)
     radii = radii_for(anchor.point.size)
     radii = np.append(radii, _BEYOND * radii[-1])
-    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
+    sample = rows.sample.window(0, rows.sample.n_rows)
+    usual = float(np.nanmedian(designs(sample)[0].eta(anchor.point)))
+    cells = CellBounds(problem.scalar_function, usual)
+    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii, cells)
     pairs = normal_pairs(anchor.point.size, rng)
-    grid = _grid(bounds, rows.sample.window(0, rows.sample.n_rows), pairs, rows.n_rows, rng)
+    grid = _grid(bounds, sample, pairs, rows.n_rows, rng)
     say(f"bounding {rows.n_rows:,} rows")
     groups, everywhere = counted(rows, bounds, grid, residuals.block_of)
     say("drawing rows for the chains")

@@ -6,7 +6,12 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
-from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
+from pymc_austerity.model.bounds import (
+    CellBounds,
+    NoBoundError,
+    scalar_function,
+    third_derivative_constants,
+)
 from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
 
 N_ROWS = 1_500
@@ -92,6 +97,8 @@ def test_cells_beyond_the_support_have_no_bound():
     center, lengths = np.array([1.0, 5.0]), np.array([1.0, 1.0])
     data = function.constants_of([np.array([2, 2])])
     kinds = kinds_of_rows(data, 2)
-    near, far = tabulated_constants(function, data, kinds, center, lengths, [0.5, 2.0])
+    near, far = tabulated_constants(
+        CellBounds(function, 3.0), data, kinds, center, lengths, [0.5, 2.0]
+    )
     assert np.isfinite(near).all()
     assert list(np.isfinite(far)) == [False, True]
