@@ -97,7 +97,6 @@ class Grid:
         shells = np.minimum(found.angles / (np.pi / 2) * _SHELLS, _SHELLS - 1).astype(np.int64)
         return (found.nearest * _SHELLS + shells) * _LEVELS + cells, found.angles
 
-
     def rows_of_cells(
         self, constants: NDArray[np.float64], whitened: NDArray[np.float64] | None
     ) -> RowsOfCells:
@@ -111,9 +110,7 @@ class Grid:
         largest = np.zeros((len(constants) + 1, self.n_cells))
         for total, values in zip(largest, [*constants, angles], strict=True):
             np.maximum.at(total, cells, values)
-        return RowsOfCells(
-            present, counts[present], largest[:-1, present], largest[-1, present]
-        )
+        return RowsOfCells(present, counts[present], largest[:-1, present], largest[-1, present])
 
 
 class GridTotals:

@@ -175,7 +175,9 @@ class SourceRows:
             found = []
             for start in range(0, last - first, n_rows):
                 part = {name: array[start : start + n_rows] for name, array in raw.items()}
-                found.append(function(first + start, self._recipes(self._cast(part, first + start))))
+                found.append(
+                    function(first + start, self._recipes(self._cast(part, first + start)))
+                )
             return found
 
         with rows_done(self.n_rows) as tell:

@@ -98,7 +98,9 @@ class CellBounds:
             which = np.repeat([k for k, _ in part], _PAGE)
             cells = np.concatenate([np.arange(_PAGE) + _PAGE * page for _, page in part])
             own = {v: _of_kinds([kind[v] for kind in kinds], which) for v in kinds[0]}
-            for (k, page), bounds in zip(part, self._of(own, cells).reshape(-1, _PAGE), strict=True):
+            for (k, page), bounds in zip(
+                part, self._of(own, cells).reshape(-1, _PAGE), strict=True
+            ):
                 self._pages[names[k], page] = bounds
 
     def _of(self, own: Mapping[Variable, NDArray], cells: NDArray[np.int64]) -> NDArray[np.float64]:

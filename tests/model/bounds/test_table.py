@@ -102,3 +102,29 @@ def test_cells_beyond_the_support_have_no_bound():
     )
     assert np.isfinite(near).all()
     assert list(np.isfinite(far)) == [False, True]
+
+
+def test_bounds_of_a_row_do_not_depend_on_other_rows_and_radii():
+    graph, eta, y, n_kinds = graphs()["poisson"]
+    function = scalar_function(graph, [eta], [y])
+    data, center, lengths = rows(n_kinds)
+
+    def bounds(chosen, radii, cells):
+        gram = (lengths[chosen] ** 2)[:, None, None]
+        known = (function, [data[chosen]], center[chosen, None], gram, radii)
+        return third_derivative_constants(*known, cells=cells)
+
+    everything = bounds(slice(None), RADII, CellBounds(function, 0.3))
+    cells = CellBounds(function, 0.3)
+    for part in (slice(300, None), slice(0, 1_100)):
+        assert np.array_equal(bounds(part, RADII[::2], cells), everything[::2, part])
+
+
+def test_a_row_without_a_predictor_has_no_bound():
+    graph, eta, y, n_kinds = graphs()["logistic"]
+    function = scalar_function(graph, [eta], [y])
+    data, center, lengths = rows(n_kinds)
+    center[7] = np.nan
+    gram = (lengths**2)[:, None, None]
+    found = third_derivative_constants(function, [data], center[:, None], gram, RADII)
+    assert np.flatnonzero(~np.isfinite(found).all(axis=0)).tolist() == [7]
