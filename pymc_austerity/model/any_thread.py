@@ -20,6 +20,7 @@ class AnyThread:
         self._begin()
 
     def __call__(self, *arguments: Any) -> Any:
+        """What the function returns."""
         try:
             function = self._free.pop()
         except IndexError:
@@ -58,6 +59,7 @@ class OneAtATime:
         self._function, self._lock = function, threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
+        """What the function returns, when no other thread waits for it."""
         with self._lock:
             return self._function(*arguments)
 

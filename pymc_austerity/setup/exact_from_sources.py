@@ -36,6 +36,7 @@ from pymc_austerity.setup.grouped_sources import BoundsOfRows, GroupedSources, c
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.sources import usual_threads
 
 __all__ = ["pooled_sampling"]
 
@@ -58,6 +59,9 @@ _BEYOND = 4.0
 
 _LONG = 2.0
 """Minutes that bounding all rows may take without a word."""
+
+_TIMED = 2_000
+"""Rows of the sample that are bounded again, to see how long it takes."""
 
 _FEWEST_DECISIONS = 100
 _MOST_WHOLE = 100_000
@@ -128,12 +132,11 @@ def _grid(
     rng: np.random.Generator,
 ) -> Grid:
     """The grid that costs least on a sample that stands for all rows."""
-    started = time.perf_counter()
     try:
         constants, rows = bounds.of(sample)
     except NoBoundError as error:
         raise NotExactError(f"its rows have {error}") from None
-    minutes = 2.0 * (time.perf_counter() - started) / len(sample[0]) * n_rows / 60.0
+    minutes = _minutes(bounds, sample, n_rows)
     if minutes > _LONG:
         _log.info(f"Bounds of {n_rows:,} rows of this model take about {minutes:,.0f} minutes.")
     usual = constants[len(bounds.radii) // 2]
@@ -157,6 +160,15 @@ def _grid(
             break
         best, least = Grid(bounds.radii, top, found.vectors, by_direction=True), own
     return best
+
+
+def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> float:
+    """What two passes that bound all rows are expected to take, tables being there."""
+    some = [array[:_TIMED] for array in sample]
+    started = time.perf_counter()
+    bounds.or_none(some)
+    each = (time.perf_counter() - started) / len(some[0])
+    return 2.0 * each * n_rows / usual_threads() / 60.0
 
 
 # ------------------------------------------------------------------ the pool

@@ -20,8 +20,8 @@ _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 _ARROW_MAGIC = b"ARROW1\x00\x00"
 _PARQUET_ENDS = (".parquet", ".parq", ".pq")
 _REMEDY = (
-    "give a NumPy array or memory map, a path to .npy, zarr, Parquet or Arrow, an Arrow table, a zarr "
-    "array, or a dask, pandas or xarray object"
+    "give a NumPy array or memory map, a path to .npy, zarr, Parquet or Arrow, an Arrow table, a "
+    "zarr array, or a dask, pandas or xarray object"
 )
 
 
@@ -32,8 +32,8 @@ def open_source(given: Any, name: str) -> Source:
     ----------
     given : array, path, table or Columns
         A NumPy array or memory map, a path, or an object of zarr, Arrow, dask, pandas or xarray.
-        A path leads to an ``.npy`` file, a Parquet file, a folder of either, an Arrow file (Feather)
-        or a zarr array. Files of a folder follow each other in natural order of their names, part-2
+        A path leads to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
+        (Feather) or a zarr array. Files of a folder follow each other in natural order of their names, part-2
         before part-10.
         `Columns` chooses columns of tables, variables of datasets and arrays of zarr groups;
         without it, the one with the name of the data is taken.
