@@ -33,8 +33,8 @@ def open_source(given: Any, name: str) -> Source:
     given : array, path, table or Columns
         A NumPy array or memory map, a path, or an object of zarr, Arrow, dask, pandas or xarray.
         A path leads to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
-        (Feather) or a zarr array. Files of a folder follow each other in natural order of their names, part-2
-        before part-10.
+        (Feather) or a zarr array. Files of a folder follow each other in natural order of their
+        names, part-2 before part-10.
         `Columns` chooses columns of tables, variables of datasets and arrays of zarr groups;
         without it, the one with the name of the data is taken.
     name : str
