@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage wheel-test lint format docs linkcheck bench bench-peers bench-pymhss austerity2014 hostile-models families clean
+.PHONY: help demo test test-all coverage wheel-test lint format docs linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -27,6 +27,7 @@ help:
 	@echo "make docs    build the site into docs/_build/html"
 	@echo "make linkcheck  follow the links of the site that lead elsewhere"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
+	@echo "make bench-rows  memory, passes and time of rows on disk; ARGS='--rows 1000000' for a small run"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
 	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
@@ -91,6 +92,9 @@ linkcheck: $(DOCS_READY)
 
 bench: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
+
+bench-rows: $(READY)
+	$(RUN) -m examples.benchmarks.rows $(ARGS)
 
 bench-peers: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks.peers $(ARGS)

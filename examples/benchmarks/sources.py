@@ -120,6 +120,16 @@ def write_parquet(folder: Path, n_rows: int) -> None:
                 waiting = []
 
 
+def write_feather(folder: Path, n_rows: int) -> None:
+    """An Arrow file of record batches, not compressed."""
+    import pyarrow as pa
+
+    schema = pa.schema([(name, pa.float32()) for name in NAMES])
+    with pa.ipc.new_file(str(folder / "x.feather"), schema) as writer:
+        for block in blocks(n_rows):
+            writer.write_table(pa.table(list(block.T.copy()), schema))
+
+
 def write_netcdf(folder: Path, n_rows: int) -> None:
     """One variable in chunks, not compressed."""
     import h5netcdf
@@ -165,6 +175,16 @@ def plain_parquet(path: Path) -> None:
             file.read_row_group(number, columns=NAMES)
 
 
+def plain_feather(path: Path) -> None:
+    """Read record batches, without making matrices of them."""
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as file:
+        reader = pa.ipc.open_file(file)
+        for number in range(reader.num_record_batches):
+            reader.get_batch(number)
+
+
 def plain_dask(collection: Any) -> None:
     """Compute chunks one after the other."""
     for number in range(collection.numblocks[0]):
@@ -208,6 +228,11 @@ def zarr_array(folder: Path) -> tuple[Any, Callable[[], None]]:
 def parquet(folder: Path) -> tuple[Any, Callable[[], None]]:
     path = folder / "x.parquet"
     return Columns(path, NAMES), lambda: plain_parquet(path)
+
+
+def feather(folder: Path) -> tuple[Any, Callable[[], None]]:
+    path = folder / "x.feather"
+    return Columns(path, NAMES), lambda: plain_feather(path)
 
 
 def arrow_table(folder: Path) -> tuple[Any, Callable[[], None]]:
@@ -276,6 +301,7 @@ KINDS = {
     "npy_folder": (write_npy_folder, npy_folder),
     "zarr_array": (write_zarr, zarr_array),
     "parquet": (write_parquet, parquet),
+    "feather": (write_feather, feather),
     "arrow_table": (write_parquet, arrow_table),
     "pandas_table": (write_parquet, pandas_table),
     "dask_array": (write_zarr, dask_array),

@@ -10,7 +10,7 @@ from pymc_austerity.exact.directions import (
 )
 from pymc_austerity.exact.expected import expected_rows
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
-from pymc_austerity.exact.grid import Grid, GridTotals
+from pymc_austerity.exact.grid import Grid, GridTotals, RowsOfCells
 from pymc_austerity.exact.groups import Groups, group_rows
 from pymc_austerity.exact.inflation import Inflation
 from pymc_austerity.exact.rounding import measured_rounding
@@ -37,6 +37,7 @@ __all__ = [
     "Groups",
     "Inflation",
     "Picked",
+    "RowsOfCells",
     "SelectedRows",
     "WantedRows",
     "Weight",

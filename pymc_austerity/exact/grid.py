@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,26 @@ _ABOVE, _BELOW = 20, 44
 """Levels above the top of the grid and below; one more each for what is infinite and for zero."""
 
 _LEVELS = _ABOVE + _BELOW + 2
+
+
+class RowsOfCells(NamedTuple):
+    """What is known of the rows of a block.
+
+    Attributes
+    ----------
+    cells : int array, shape (K,)
+        Those with rows of the block in them.
+    counts : int array, shape (K,)
+    largest : float array, shape (R, K)
+        The largest constants.
+    angles : float array, shape (K,)
+        The largest angle.
+    """
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    largest: NDArray[np.float64]
+    angles: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +97,21 @@ class Grid:
         shells = np.minimum(found.angles / (np.pi / 2) * _SHELLS, _SHELLS - 1).astype(np.int64)
         return (found.nearest * _SHELLS + shells) * _LEVELS + cells, found.angles
 
+    def rows_of_cells(
+        self, constants: NDArray[np.float64], whitened: NDArray[np.float64] | None
+    ) -> RowsOfCells:
+        """What is known of the rows of a block, from their constants for all radii, shape (R, m).
+
+        `whitened` is that of `cells_of`.
+        """
+        cells, angles = self.cells_of(constants[self.usual], whitened)
+        counts = np.bincount(cells, minlength=self.n_cells)
+        present = np.flatnonzero(counts)
+        largest = np.zeros((len(constants) + 1, self.n_cells))
+        for total, values in zip(largest, [*constants, angles], strict=True):
+            np.maximum.at(total, cells, values)
+        return RowsOfCells(present, counts[present], largest[:-1, present], largest[-1, present])
+
 
 class GridTotals:
     """What is known of the rows of each cell, added up block by block.
@@ -91,9 +127,10 @@ class GridTotals:
 
     Examples
     --------
-    >>> totals = GridTotals(Grid(np.array([3.0]), 9.0, None, by_direction=False))
+    >>> grid = Grid(np.array([3.0]), 9.0, None, by_direction=False)
+    >>> totals = GridTotals(grid)
     >>> for constants in ([[1.0, 9.0]], [[1.1, np.inf]]):
-    ...     _ = totals.add(np.array(constants), None)
+    ...     totals.add(grid.rows_of_cells(np.array(constants), None))
     >>> groups = totals.groups()
     >>> groups.starts, groups.largest
     (array([0, 1, 2, 4]), array([[inf, 9. , 1.1]]))
@@ -105,18 +142,11 @@ class GridTotals:
         self._largest = np.zeros((grid.radii.size, grid.n_cells))
         self._angles = np.zeros(grid.n_cells)
 
-    def add(
-        self, constants: NDArray[np.float64], whitened: NDArray[np.float64] | None
-    ) -> NDArray[np.int64]:
-        """Add rows with their constants, shape (R, m), as in `Grid.cells_of`; their cells."""
-        cells, angles = self.grid.cells_of(constants[self.grid.usual], whitened)
-        self.counts += np.bincount(cells, minlength=self.grid.n_cells)
-        order = np.argsort(cells, kind="stable")
-        present, firsts = np.unique(cells[order], return_index=True)
-        for total, values in [*zip(self._largest, constants, strict=True), (self._angles, angles)]:
-            own = np.maximum.reduceat(values[order], firsts)
-            total[present] = np.maximum(total[present], own)
-        return cells
+    def add(self, part: RowsOfCells) -> None:
+        """Add the rows of a block."""
+        self.counts[part.cells] += part.counts
+        self._largest[:, part.cells] = np.maximum(self._largest[:, part.cells], part.largest)
+        self._angles[part.cells] = np.maximum(self._angles[part.cells], part.angles)
 
     @cached_property
     def number(self) -> NDArray[np.int64]:

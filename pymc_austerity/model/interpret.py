@@ -24,6 +24,7 @@ from pymc_austerity._pymc import (
     node_rewriter,
     out2in,
 )
+from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.special import expand_trigamma
 
 __all__ = ["NUMPY_MODE", "interpreted"]
@@ -59,7 +60,7 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
     if any(_is_slow(node) for node in function.maker.fgraph.apply_nodes):
         return None
     function.trust_input = True
-    return _Quiet(function)
+    return _Quiet(AnyThread(function))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from pymc_austerity._pymc import (
     equal_computations,
     toposort,
 )
+from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.cut.known import is_cast, is_view
 from pymc_austerity.model.interpret import NUMPY_MODE
@@ -83,6 +84,7 @@ def leaf_recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> L
     if computed:
         function = pytensor.function(given, computed, mode=NUMPY_MODE, on_unused_input="ignore")
         function.trust_input = True
+        function = AnyThread(function)
     places = [given.index(leaf.recipe) if leaf.recipe in given else None for leaf in leaves]
     return LeafRecipes(tuple(inputs), tuple(places), function)
 

@@ -16,6 +16,7 @@ from pymc_austerity._pymc import (
     stabilized,
     vectorize_graph,
 )
+from pymc_austerity.model.any_thread import OneAtATime
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.row_likelihood import RowLikelihood
@@ -77,7 +78,8 @@ def compile_row_derivatives(
     model = likelihood.model
     first, second = _derivatives(rows.sum(), theta, _size(variables, point))
     hessian = _hessian(model, inputs, second, compile_kwargs)
-    return Derivatives(compiled(model, inputs, first, compile_kwargs), _by_piece(hessian))
+    gradient = OneAtATime(compiled(model, inputs, first, compile_kwargs))
+    return Derivatives(gradient, _by_piece(OneAtATime(hessian)))
 
 
 def compile_exact_derivatives(

@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import NotRowwiseError
+from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.full_data import log_density_on_full_data
 from pymc_austerity.model.interpret import NUMPY_MODE
 from pymc_austerity.model.nearby import jittered
@@ -175,7 +176,7 @@ class _Functions:
         placeholders = [leaf.placeholder for leaf in split.leaves]
         first, last = pt.lscalar("first"), pt.lscalar("last")
         self._window = _compiled(split, [first, last], split.full[first:last], WITHOUT_CHECKS)
-        self._rows = _compiled(split, placeholders, split.rows, NUMPY_MODE)
+        self._rows = AnyThread(_compiled(split, placeholders, split.rows, NUMPY_MODE))
         self.exact = _compiled(split, [], split.exact, NUMPY_MODE)
 
     def window(self, point: list[NDArray], first: int, last: int) -> NDArray:

@@ -75,7 +75,9 @@ def blocks_of(source: RowSource, length: int = LARGEST_BLOCK) -> Iterator[Block]
 def sum_over_rows(
     function: Callable[[Block], NDArray[np.float64]], source: RowSource
 ) -> NDArray[np.float64]:
-    """Sum of what a function makes of each block of rows.
+    """Sum of what a function makes of each block of rows, one after the other.
+
+    A source that has ``mapped()`` calls the function in several threads.
 
     Examples
     --------
@@ -84,7 +86,11 @@ def sum_over_rows(
     >>> float(sum_over_rows(lambda block: block[0].sum(), rows))
     199990000.0
     """
+    if hasattr(source, "mapped"):
+        parts = source.mapped(function)
+    else:
+        parts = map(function, blocks_of(source))
     total: NDArray[np.float64] = np.zeros(())
-    for block in blocks_of(source):
-        total = total + function(block)
+    for part in parts:
+        total = total + part
     return total

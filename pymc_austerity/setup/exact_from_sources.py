@@ -20,7 +20,7 @@ from pymc_austerity.exact import (
     rates_of,
 )
 from pymc_austerity.model import design_function
-from pymc_austerity.model.bounds import NoBoundError
+from pymc_austerity.model.bounds import CellBounds, NoBoundError
 from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.exact import (
     DIRECTIONS,
@@ -37,6 +37,7 @@ from pymc_austerity.setup.grouped_sources import BoundsOfRows, GroupedSources, c
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.sources import usual_threads
 
 __all__ = ["PoolOfSample", "pool_of_sample", "pooled_sampling"]
 
@@ -59,6 +60,9 @@ _BEYOND = 4.0
 
 _LONG = 2.0
 """Minutes that bounding all rows may take without a word."""
+
+_TIMED = 2_000
+"""Rows of the sample that are bounded again, to see how long it takes."""
 
 _FEWEST_DECISIONS = 100
 _MOST_WHOLE = 100_000
@@ -115,7 +119,9 @@ def pool_of_sample(
         refuse_slow_bounds(problem, sample)
     radii = radii_for(anchor.point.size)
     radii = np.append(radii, _BEYOND * radii[-1])
-    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii)
+    usual = float(np.nanmedian(designs(sample)[0].eta(anchor.point)))
+    cells = CellBounds(problem.scalar_function, usual)
+    bounds = BoundsOfRows(designs, problem.scalar_function, anchor, radii, cells)
     pairs = normal_pairs(anchor.point.size, rng)
     grid, expected = _grid(bounds, sample, pairs, rows.n_rows, rng)
     return PoolOfSample(bounds, grid, pairs, expected)
@@ -180,12 +186,11 @@ def _grid(
     rng: np.random.Generator,
 ) -> tuple[Grid, float]:
     """The grid that costs least on a sample that stands for all rows, and the rows it reads."""
-    started = time.perf_counter()
     try:
         constants, rows = bounds.of(sample)
     except NoBoundError as error:
         raise NotExactError(f"its rows have {error}") from None
-    minutes = 2.0 * (time.perf_counter() - started) / len(sample[0]) * n_rows / 60.0
+    minutes = _minutes(bounds, sample, n_rows)
     if minutes > _LONG:
         _log.info(f"Bounds of {n_rows:,} rows of this model take about {minutes:,.0f} minutes.")
     usual = constants[len(bounds.radii) // 2]
@@ -210,6 +215,15 @@ def _grid(
         best, least = Grid(bounds.radii, top, found.vectors, by_direction=True), cost
         expected = read
     return best, expected
+
+
+def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> float:
+    """What two passes that bound all rows are expected to take, tables being there."""
+    some = [array[:_TIMED] for array in sample]
+    started = time.perf_counter()
+    bounds.or_none(some)
+    each = (time.perf_counter() - started) / len(some[0])
+    return 2.0 * each * n_rows / usual_threads() / 60.0
 
 
 # ------------------------------------------------------------------ the pool

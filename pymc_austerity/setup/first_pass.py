@@ -46,14 +46,18 @@ def first_pass(
         The log-likelihood of some rows is not finite, or they read levels that are not there.
     """
     positions = np.sort(rng.choice(rows.n_rows, min(_SAMPLE, rows.n_rows), replace=False))
+    values = list(start)
+
+    def look(first: int, block: Block) -> tuple[Block, list[int]]:
+        low, high = np.searchsorted(positions, [first, first + len(block[0])])
+        wrong_here = _not_finite(lambda part: verified.on_block(values, part), block, first)
+        return tuple(array[positions[low:high] - first] for array in block), wrong_here
+
     kept: list[Block] = []
     wrong: list[int] = []
-    values = list(start)
-    for first, block in rows.numbered_blocks():
-        last = first + len(block[0])
-        low, high = np.searchsorted(positions, [first, last])
-        kept.append(tuple(array[positions[low:high] - first] for array in block))
-        wrong += [first + k for k in _not_finite(lambda b: verified.on_block(values, b), block)]
+    for some, wrong_here in rows.mapped_with_numbers(look):
+        kept.append(some)
+        wrong += wrong_here
         if len(wrong) >= _MOST_WRONG:
             break
     if wrong:

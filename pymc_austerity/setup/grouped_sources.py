@@ -1,6 +1,6 @@
 """Rows in sources, grouped by their bounds in passes over all of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,17 +10,23 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.pool import StoredDraws
 from pymc_austerity.errors import StorageError
-from pymc_austerity.exact import Grid, GridTotals, Groups, WantedRows
+from pymc_austerity.exact import Grid, GridTotals, Groups, RowsOfCells, WantedRows
 from pymc_austerity.model import DesignFunction
-from pymc_austerity.model.bounds import NoBoundError, ScalarFunction, third_derivative_constants
+from pymc_austerity.model.any_thread import OneAtATime
+from pymc_austerity.model.bounds import (
+    CellBounds,
+    NoBoundError,
+    ScalarFunction,
+    third_derivative_constants,
+)
 from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows
 from pymc_austerity.setup.source_rows import SourceRows
-from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
+from pymc_austerity.setup.whitened import WhitenedRows, whitened_block
 
 __all__ = ["BoundsOfRows", "GroupedSources", "counted"]
 
-_BLOCK = 8 * LARGEST_BLOCK
-"""Rows that are bounded together: tables of bounds are made once for each block."""
+_BLOCK = 2 * LARGEST_BLOCK
+"""Rows that are bounded together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +41,15 @@ class BoundsOfRows:
         Of the predictors.
     anchor : Anchor
     radii : float array, shape (R,)
+    cells : CellBounds
+        Filled as blocks need it.
     """
 
     designs: DesignFunction
     function: ScalarFunction
     anchor: Anchor
     radii: NDArray[np.float64]
+    cells: CellBounds
 
     def of(
         self, block: Sequence[NDArray], radii: Sequence[int] | None = None
@@ -64,10 +73,10 @@ class BoundsOfRows:
         NoBoundError
             Most of them have none.
         """
-        rows = whitened_rows(self.designs, block, self.anchor)
+        rows = whitened_block(self.designs, block, self.anchor)
         chosen = self.radii if radii is None else self.radii[list(radii)]
         known = (self.function, block, rows.center, rows.gram, chosen.tolist())
-        return third_derivative_constants(*known, outermost=float(self.radii[-1])), rows
+        return third_derivative_constants(*known, cells=self.cells), rows
 
     def or_none(
         self, block: Sequence[NDArray], radii: Sequence[int] | None = None
@@ -77,7 +86,7 @@ class BoundsOfRows:
             return self.of(block, radii)
         except NoBoundError:
             n_radii = self.radii.size if radii is None else len(radii)
-            rows = whitened_rows(self.designs, block, self.anchor)
+            rows = whitened_block(self.designs, block, self.anchor)
             return np.full((n_radii, len(block[0])), np.inf), rows
 
 
@@ -135,7 +144,7 @@ class GroupedSources:
         """
         wanted = WantedRows(self.sizes, groups, ranks)
         numbers, arrays = np.empty(groups.size, dtype=np.int64), None
-        for first, block, own in self._passed():
+        for first, block, own in self.rows.mapped_with_numbers(self._grouped, _BLOCK):
             rows, wishes = wanted.pick(own)
             if arrays is None:
                 empty = self.block_of(tuple(array[:1] for array in block))
@@ -158,33 +167,41 @@ class GroupedSources:
         self, function: Callable[..., NDArray], groups: NDArray[np.bool_]
     ) -> tuple[float, int]:
         """Sum of a function of blocks of rows over all rows of some groups; one pass."""
+        one_at_a_time = OneAtATime(function)
+
+        def chosen_sum(first: int, block: Block) -> tuple[float, int]:
+            chosen = np.flatnonzero(groups[self._grouped(first, block).groups])
+            if not chosen.size:
+                return 0.0, 0
+            data = self.block_of(tuple(array[chosen] for array in block))
+            return float(one_at_a_time(*data).sum()), chosen.size
+
         total, n_rows = 0.0, 0
-        for _, block, own in self._passed():
-            chosen = np.flatnonzero(groups[own])
-            for start in range(0, chosen.size, LARGEST_BLOCK):
-                part = chosen[start : start + LARGEST_BLOCK]
-                data = tuple(array[part] for array in block)
-                total += float(function(*self.block_of(data)).sum())
-            n_rows += chosen.size
+        for part, n_chosen in self.rows.mapped_with_numbers(chosen_sum, _BLOCK):
+            total, n_rows = total + part, n_rows + n_chosen
         return total, n_rows
 
-    def _passed(self) -> Iterator[_Grouped]:
-        grid = self.grid
-        for first, block in self.rows.numbered_blocks(_BLOCK):
-            constants, rows = self.bounds.or_none(block, (0, grid.usual))
-            whitened = rows.gradients() if grid.by_direction else None
-            cells, _ = grid.cells_of(constants[-1], whitened)
-            yield _Grouped(first, block, self.number[cells])
+    def _grouped(self, first: int, block: Block) -> _Grouped:
+        """The group of each row, by the same numbers as when the groups were counted."""
+        constants, rows = self.bounds.or_none(block, (0, self.grid.usual))
+        whitened = rows.gradients() if self.grid.by_direction else None
+        cells, _ = self.grid.cells_of(constants[-1], whitened)
+        return _Grouped(first, block, self.number[cells])
 
 
 def counted(
     rows: SourceRows, bounds: BoundsOfRows, grid: Grid, block_of: Callable[[Block], Block]
 ) -> tuple[Groups, GroupedSources]:
     """Count the rows of each group, and find what bounds them; one pass."""
-    totals = GridTotals(grid)
-    for _, block in rows.numbered_blocks(_BLOCK):
+
+    def of_block(_: int, block: Block) -> RowsOfCells:
         constants, whitened = bounds.or_none(block)
-        totals.add(constants, whitened.gradients() if grid.by_direction else None)
+        gradients = whitened.gradients() if grid.by_direction else None
+        return grid.rows_of_cells(constants, gradients)
+
+    totals = GridTotals(grid)
+    for part in rows.mapped_with_numbers(of_block, _BLOCK):
+        totals.add(part)
     groups = totals.groups()
     sizes = np.diff(groups.starts)
     return groups, GroupedSources(rows, bounds, grid, totals.number, sizes, block_of)

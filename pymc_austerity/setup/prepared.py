@@ -1,5 +1,6 @@
 """A model that was split into an exact part and rows, and verified."""
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from pymc_austerity.model import (
     verify,
     verify_examples,
 )
+from pymc_austerity.model.cut import array_of
 from pymc_austerity.rows import ArrayRows, SharedRows
 from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
@@ -24,6 +26,8 @@ from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
 __all__ = ["PreparedModel", "chosen", "prepare"]
+
+_log = logging.getLogger("pymc.austerity")
 
 _ORDER_OF_ROWS = 20_140_621
 """Seed of the order in which rows are stored where no ``rng`` is given: the results of
@@ -91,6 +95,25 @@ class PreparedModel:
         return self._shuffled
 
 
+def _say_if_mapped(model: pm.Model) -> None:
+    """Name the remedy where a user may have hoped that rows stay in their file.
+
+    PyMC converts and copies what it is given. Observed arrays still have the type of a map
+    afterwards, by which they are known; those of ``pm.Data`` have not.
+    """
+    mapped = [
+        rv.name
+        for rv in model.observed_RVs
+        if isinstance(array_of(model.rvs_to_values[rv]), np.memmap)
+    ]
+    if mapped:
+        _log.info(
+            f"{', '.join(map(repr, mapped))} was given as a memory map, which PyMC reads into "
+            "memory, as it does with maps in pm.Data: AusterityMH(data={...}) leaves rows where "
+            "they are."
+        )
+
+
 def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings of a step method that `prepare` takes."""
     names = ("likelihood", "axis", "rng", "initial_point", "data")
@@ -117,7 +140,9 @@ def prepare(
     say("verifying the cut")
     verified = verify(split, point, rng=generator)
     rows = None
-    if data is not None:
+    if data is None:
+        _say_if_mapped(model)
+    else:
         rows = SourceRows.of(open_sources(data, split.examples), split)
         say(f"looking at {rows.n_rows:,} rows")
         start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]

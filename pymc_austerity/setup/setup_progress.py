@@ -1,12 +1,13 @@
 """What set-up is doing, shown while it takes longer than a moment."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
 from rich.console import Console
 
-__all__ = ["Say", "setup_progress"]
+__all__ = ["Say", "rows_done", "setup_progress"]
 
 Say: TypeAlias = Callable[[str], object]
 """Tell the user which stage begins."""
@@ -26,4 +27,63 @@ def setup_progress(name: str) -> Iterator[Say]:
         yield lambda text: None
         return
     with console.status(f"{name}: starting") as status:
-        yield lambda text: status.update(f"{name}: {text}")
+        stage = _Stage(lambda text: status.update(f"{name}: {text}"))
+        _shown.append(stage)
+        try:
+            yield stage.begin
+        finally:
+            _shown.remove(stage)
+
+
+class _Stage:
+    """The stage that is shown."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._text = show, "starting"
+
+    def begin(self, text: str) -> None:
+        """Show another stage."""
+        self._text = text
+        self._show(text)
+
+    def add(self, words: str) -> None:
+        """Show more about the stage."""
+        self._show(f"{self._text}{words}")
+
+
+_shown: list[_Stage] = []
+"""Stages of set-ups that are under way, the last one the innermost."""
+
+
+@contextmanager
+def rows_done(n_rows: int) -> Iterator[Callable[[int], None]]:
+    """Show the share of the rows that a pass has read, and the time that the others will take.
+
+    Parameters
+    ----------
+    n_rows : int
+        Of the pass.
+
+    Examples
+    --------
+    >>> with rows_done(100) as tell:
+    ...     tell(60)  # rows more than before
+    """
+    if not _shown:
+        yield lambda more: None
+        return
+    stage, started, done = _shown[-1], time.perf_counter(), 0
+
+    def tell(more: int) -> None:
+        nonlocal done
+        done = min(done + more, n_rows)
+        left = (time.perf_counter() - started) * (n_rows - done) / max(done, 1)
+        stage.add(f" ({done / n_rows:.0%}, {_duration(left)} left)")
+
+    yield tell
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 100.0:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.0f} h"

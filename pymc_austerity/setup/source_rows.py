@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,19 @@ from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.fingerprint import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block
+from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
     Source,
     blocks_of_sources,
+    mapped_in_order,
     open_source,
     refuse_unequal_lengths,
+    usual_threads,
 )
 
 __all__ = ["ExpandedSourceRows", "SourceRows", "open_sources"]
+
+Result = TypeVar("Result")
 
 _AT_ONCE = 8 * LARGEST_BLOCK
 """Rows that are read from a source at once."""
@@ -137,23 +142,49 @@ class SourceRows:
     def data(self, start: int, stop: int) -> dict[str, NDArray]:
         """Consecutive rows of the named data, in the dtypes of the example."""
         raw = {name: source.read(start, stop) for name, source in self.sources.items()}
-        return self._cast(raw, np.arange(start, stop))
+        return self._cast(raw, start)
 
     def blocks(self) -> Iterator[Block]:
         """All rows in order, in blocks that fit the cache: one pass."""
-        for _, block in self.numbered_blocks():
-            yield block
+        return self.mapped(lambda block: block)
 
-    def numbered_blocks(self, n_rows: int = LARGEST_BLOCK) -> Iterator[tuple[int, Block]]:
-        """All rows in order, in blocks of so many, each with the number of its first row."""
+    def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
+        """What a function makes of each block, in order: one pass."""
+        return self.mapped_with_numbers(lambda _, block: function(block))
+
+    def mapped_with_numbers(
+        self, function: Callable[[int, Block], Result], n_rows: int = LARGEST_BLOCK
+    ) -> Iterator[Result]:
+        """The same for a function of the number of a block's first row and of the block.
+
+        One thread reads, others evaluate. Results are the same for any number of threads: blocks
+        are, and results come in the order of the rows.
+
+        Parameters
+        ----------
+        function : callable
+            Several threads call it at a time: it changes nothing.
+        n_rows : int
+            Most rows of a block.
+        """
         self.n_passes += 1
         at_once = max(n_rows, _AT_ONCE // n_rows * n_rows)
-        for first, last, raw in blocks_of_sources(self.sources, at_once):
-            data = self._cast(raw, np.arange(first, last))
+
+        def evaluate(read: tuple[int, int, dict[str, NDArray]]) -> list[Result]:
+            first, last, raw = read
+            found = []
             for start in range(0, last - first, n_rows):
-                stop = min(start + n_rows, last - first)
-                part = {name: np.array(array[start:stop]) for name, array in data.items()}
-                yield first + start, self._recipes(part)
+                part = {name: array[start : start + n_rows] for name, array in raw.items()}
+                found.append(
+                    function(first + start, self._recipes(self._cast(part, first + start)))
+                )
+            return found
+
+        with rows_done(self.n_rows) as tell:
+            blocks = blocks_of_sources(self.sources, at_once)
+            for found in mapped_in_order(evaluate, blocks, usual_threads()):
+                yield from found
+                tell(n_rows * len(found))
 
     def some(self, n_rows: int, rng: np.random.Generator) -> ArrayRows:
         """Some of the rows that were drawn at random, all of them if there are not more."""
@@ -177,7 +208,10 @@ class SourceRows:
         for source in self.sources.values():
             source.refuse_if_changed()
 
-    def _cast(self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp]) -> dict[str, NDArray]:
+    def _cast(
+        self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp] | int
+    ) -> dict[str, NDArray]:
+        """Copies in the dtypes of the example; `numbers` are those of the rows, or of the first."""
         return {
             name: _as_dtype(array, self._dtypes[name], name, numbers) for name, array in raw.items()
         }
@@ -214,18 +248,23 @@ class ExpandedSourceRows:
         """All rows in order: one pass."""
         return map(self.block_of, self.rows.blocks())
 
+    def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
+        """What a function makes of each block, in order: one pass."""
+        return self.rows.mapped(lambda block: function(self.block_of(block)))
 
-def _as_dtype(array: NDArray, dtype: np.dtype, name: str, numbers: NDArray[np.intp]) -> NDArray:
-    if array.dtype == dtype:
-        return array
+
+def _as_dtype(
+    array: NDArray, dtype: np.dtype, name: str, numbers: NDArray[np.intp] | int
+) -> NDArray:
     with np.errstate(invalid="ignore", over="ignore"):
-        cast = array.astype(dtype)
+        cast = array.astype(dtype, order="C")
     if dtype.kind != "f" and not np.can_cast(array.dtype, dtype):
         changed = (cast != array).reshape(len(array), -1).any(axis=1)
         if changed.any():
             row = int(np.argmax(changed))
+            number = numbers + row if isinstance(numbers, int) else int(numbers[row])
             raise DataError(
-                f"{name!r} is {array[row]} in row {numbers[row]:,} of its source, which is not of "
+                f"{name!r} is {array[row]} in row {number:,} of its source, which is not of "
                 f"the type that the model has it in ({dtype}): change the source, or build the "
                 f"model on {name!r} of another type."
             )

@@ -1,7 +1,7 @@
 """Linear predictors of all rows in whitened coordinates about the anchor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,10 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.model import DenseRows, Design, DesignFunction
 from pymc_austerity.rows import ArrayRows, blocks_of
 
-__all__ = ["WhitenedRows", "whitened_rows"]
+__all__ = ["WhitenedRows", "whitened_block", "whitened_rows"]
 
 
-@dataclass(frozen=True, eq=False)
-class WhitenedRows:
+class WhitenedRows(NamedTuple):
     r"""Predictors :math:`\eta_i^* + Z_i u` of the rows, with :math:`\theta = \theta^* + R u`.
 
     Attributes
@@ -51,26 +50,37 @@ def whitened_rows(
     anchor : Anchor
     """
     source = ArrayRows(arrays)
-    center, gram = [], []
-    for block in blocks_of(source):
-        on_rows = designs(block)
-        center.append(np.stack([design.eta(anchor.point) for design in on_rows], axis=1))
-        z = np.stack([_whitened(design, anchor.root) for design in on_rows], axis=1)
-        gram.append(np.matmul(z, z.transpose(0, 2, 1)))
+    blocks = [whitened_block(designs, block, anchor)[:2] for block in blocks_of(source)]
+    center, gram = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
 
     def gradients() -> NDArray[np.float64]:
-        blocks = (designs(block)[0] for block in blocks_of(source))
-        return np.concatenate([_whitened(design, anchor.root) for design in blocks])
+        each = (designs(block)[0] for block in blocks_of(source))
+        return np.concatenate([_whitened(design, anchor.root) for design in each])
 
-    return WhitenedRows(np.concatenate(center), np.concatenate(gram), gradients)
+    return WhitenedRows(center, gram, gradients)
+
+
+def whitened_block(
+    designs: DesignFunction, block: Sequence[NDArray], anchor: Anchor
+) -> WhitenedRows:
+    """The same of so few rows that their gradients can be kept."""
+    on_rows = designs(block)
+    center = np.stack([design.eta(anchor.point) for design in on_rows], axis=1)
+    each = [_whitened(design, anchor.root) for design in on_rows]
+    if len(each) == 1:
+        (only,) = each
+        return WhitenedRows(center, np.einsum("ij,ij->i", only, only)[:, None, None], lambda: only)
+    z = np.stack(each, axis=1)
+    return WhitenedRows(center, np.matmul(z, z.transpose(0, 2, 1)), lambda: each[0])
 
 
 def _whitened(design: Design, root: NDArray[np.float64]) -> NDArray[np.float64]:
     """Gradients of a predictor in whitened coordinates, shape (m, d)."""
-    total = np.zeros((design.n_rows, len(root)))
+    total = None
     for term in design.terms:
         if isinstance(term, DenseRows):
-            total += term.data @ root[term.entries]
+            part = term.data @ root[term.entries]
         else:
-            total += term.coefficient[:, None] * root[term.entries]
-    return total
+            part = term.coefficient[:, None] * root[term.entries]
+        total = part if total is None else np.add(total, part, out=total)
+    return np.zeros((design.n_rows, len(root))) if total is None else total

@@ -3,6 +3,7 @@
 from pymc_austerity.sources.blocks import block_ranges, blocks_of_sources, refuse_unequal_lengths
 from pymc_austerity.sources.columns import Columns
 from pymc_austerity.sources.opening import open_source
+from pymc_austerity.sources.passes import mapped_in_order, usual_threads
 from pymc_austerity.sources.protocols import Source
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Source",
     "block_ranges",
     "blocks_of_sources",
+    "mapped_in_order",
     "open_source",
     "refuse_unequal_lengths",
+    "usual_threads",
 ]

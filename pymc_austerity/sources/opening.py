@@ -17,10 +17,11 @@ __all__ = ["open_source"]
 
 _DIGITS = re.compile(r"(\d+)")
 _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
+_ARROW_MAGIC = b"ARROW1\x00\x00"
 _PARQUET_ENDS = (".parquet", ".parq", ".pq")
 _REMEDY = (
-    "give a NumPy array or memory map, a path to .npy, zarr or Parquet, an Arrow table, a zarr "
-    "array, or a dask, pandas or xarray object"
+    "give a NumPy array or memory map, a path to .npy, zarr, Parquet or Arrow, an Arrow table, a "
+    "zarr array, or a dask, pandas or xarray object"
 )
 
 
@@ -31,8 +32,9 @@ def open_source(given: Any, name: str) -> Source:
     ----------
     given : array, path, table or Columns
         A NumPy array or memory map, a path, or an object of zarr, Arrow, dask, pandas or xarray.
-        A path leads to an ``.npy`` file, a Parquet file, a folder of either or a zarr array. Files
-        of a folder follow each other in natural order of their names, part-2 before part-10.
+        A path leads to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
+        (Feather) or a zarr array. Files of a folder follow each other in natural order of their
+        names, part-2 before part-10.
         `Columns` chooses columns of tables, variables of datasets and arrays of zarr groups;
         without it, the one with the name of the data is taken.
     name : str
@@ -154,9 +156,13 @@ def _open_path(given: str, columns: Columns | None, what: str, name: str) -> Sou
         from pymc_austerity.sources.zarr_arrays import open_zarr_path
 
         return open_zarr_path(path, columns, what, name)
+    if not path.is_dir() and _begins_with(path, _ARROW_MAGIC):
+        from pymc_austerity.sources.arrow_files import ArrowFileSource
+
+        return ArrowFileSource(path, columns or Columns(path, name), what)
     arrays, tables = _files_in(path)
     if bool(arrays) == bool(tables):
-        found = "both .npy and Parquet" if arrays else "neither .npy, nor Parquet, nor zarr"
+        found = "both .npy and Parquet" if arrays else "neither .npy, nor Parquet, Arrow or zarr"
         raise DataError(f"{what} is in {path}, where there is {found}: give another path.")
     if tables:
         from pymc_austerity.sources.parquet import ParquetSource
@@ -165,6 +171,11 @@ def _open_path(given: str, columns: Columns | None, what: str, name: str) -> Sou
     if columns is not None:
         raise SettingTypeError(f"{what} names columns of {path}, not a table: give the path alone.")
     return open_npy(arrays, what)
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
 
 
 def _files_in(path: Path) -> tuple[list[Path], list[Path]]:

@@ -13,11 +13,15 @@ from pymc_austerity._pymc import (
     Competence,
     get_random_generator,
 )
-from pymc_austerity.errors import SettingError, StaleDataError
+from pymc_austerity.errors import SettingError, StaleDataError, StorageError
 from pymc_austerity.model import explain, row_length_deterministics
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
-from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
+from pymc_austerity.step_methods.interrupts import (
+    defer_interrupts,
+    end_sampling,
+    stop_if_interrupted,
+)
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.statistics import STATISTICS
@@ -119,9 +123,15 @@ class SubsamplingStep(ArrayStepShared):
         self.reset_tuning()
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step, unless the chain was interrupted since the one before."""
+        """Take a step, unless the chain was interrupted since the one before.
+
+        Sampling ends where rows cannot be read any more.
+        """
         stop_if_interrupted()
-        return super().step(point)
+        try:
+            return super().step(point)
+        except StorageError as error:
+            end_sampling(error)
 
     @property
     def tune(self) -> bool:

@@ -18,7 +18,7 @@ def totals_of(grid, whitened, constants, block):
     totals = GridTotals(grid)
     for start in range(0, len(whitened), block):
         rows = slice(start, start + block)
-        totals.add(constants[:, rows], whitened[rows])
+        totals.add(grid.rows_of_cells(constants[:, rows], whitened[rows]))
     return totals
 
 
@@ -56,7 +56,7 @@ class TestGrid:
         _, constants = rows_and_constants(rng)
         grid = Grid(RADII, 1.0, any_direction(1, 3).vectors, by_direction=False)
         totals = GridTotals(grid)
-        totals.add(constants, None)
+        totals.add(grid.rows_of_cells(constants, None))
         groups = totals.groups()
         assert groups.is_single and groups.n_rows == constants.shape[1]
         np.testing.assert_allclose(groups.cosines, 0.0, atol=1e-15)

@@ -1,11 +1,14 @@
 """Rows in sources: how they are looked at first, and what is said where they cannot be used."""
 
+import re
+
 import numpy as np
 import pymc as pm
 import pytest
 
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
-from pymc_austerity.rows import LARGEST_BLOCK, blocks_of
+from pymc_austerity.rows import LARGEST_BLOCK, blocks_of, sum_over_rows
+from pymc_austerity.setup import setup_progress
 from pymc_austerity.setup.prepared import prepare
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
@@ -76,6 +79,34 @@ class TestRows:
         assert all(source.n_read < 1.1 * N_ROWS for source in sources.values())
 
 
+class TestThreads:
+    def test_sums_are_the_same_for_any_number(self, prepared, monkeypatch):
+        start = [np.asarray(prepared.point[v.name]) for v in prepared.likelihood.value_vars]
+
+        def total(n_threads):
+            monkeypatch.setenv("OMP_NUM_THREADS", str(n_threads))
+            return sum_over_rows(
+                lambda block: prepared.verified.on_block(start, block).sum(), prepared.rows
+            )
+
+        one = total(1)
+        assert [total(n_threads) for n_threads in (2, 3, 8)] == [one] * 3
+
+    def test_what_is_wrong_is_the_same(self, model, data, monkeypatch):
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        with pytest.raises(DataError, match=r"levels that .* the first in row 65,599"):
+            prepare(model, data=changed(data, "level", [65_599, 65_700, 69_999], 3))
+
+
+def test_progress_says_what_is_left(prepared, monkeypatch):
+    texts = []
+    monkeypatch.setattr(setup_progress, "_shown", [setup_progress._Stage(texts.append)])
+    for _ in prepared.rows.blocks():
+        pass
+    assert re.fullmatch(r"starting \(94%, \d+ s left\)", texts[0])
+    assert re.fullmatch(r"starting \(100%, 0 s left\)", texts[-1])
+
+
 class TestRefused:
     @pytest.mark.parametrize(
         ("name", "row", "value", "words"),
@@ -127,3 +158,13 @@ def test_fewer_rows_than_in_the_example():
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("mean"), 1.0, observed=y)
     assert prepare(model, data={"y": y[:20]}).likelihood.n_rows == 20
+
+
+def test_maps_in_the_model_are_in_memory_and_the_remedy_is_named(tmp_path, caplog):
+    np.save(tmp_path / "y.npy", np.random.default_rng(1).normal(size=50))
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mean"), 1.0, observed=np.load(tmp_path / "y.npy", mmap_mode="r"))
+    with caplog.at_level("INFO", logger="pymc.austerity"):
+        prepare(model)
+    assert "'y' was given as a memory map" in caplog.text
+    assert "AusterityMH(data={...})" in caplog.text

@@ -10,6 +10,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import xarray as xr
 import zarr
@@ -136,6 +137,18 @@ def parquet_folder(folder: Path) -> Given:
     return columns_of(str(folder))
 
 
+def arrow_file(folder: Path) -> Given:
+    with pa.ipc.new_file(str(folder / "rows.feather"), arrow().schema) as writer:
+        for batch in arrow().to_batches():
+            writer.write_batch(batch)
+    return columns_of(folder / "rows.feather") | {"y": str(folder / "rows.feather")}
+
+
+def arrow_file_compressed(folder: Path) -> Given:
+    feather.write_feather(arrow(), folder / "rows.arrow", "lz4", chunksize=CHUNK)
+    return columns_of(folder / "rows.arrow")
+
+
 def arrow_table(_: Path) -> Given:
     return columns_of(arrow()) | {"y": arrow()}
 
@@ -213,6 +226,8 @@ KINDS: dict[str, Callable[[Path], Given]] = {
         zarr_group,
         parquet,
         parquet_folder,
+        arrow_file,
+        arrow_file_compressed,
         arrow_table,
         arrow_dictionaries,
         pandas_table,

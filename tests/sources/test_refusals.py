@@ -225,7 +225,7 @@ class TestFiles:
         (tmp_path / "readme.txt").write_text("rows are elsewhere")
         for given in (tmp_path, str(tmp_path / "readme.txt")):
             sentence = sentence_of(DataError, given)
-            assert "there is neither .npy, nor Parquet, nor zarr" in sentence
+            assert "there is neither .npy, nor Parquet, Arrow or zarr" in sentence
 
     def test_a_folder_of_both(self, tmp_path):
         np.save(tmp_path / "x.npy", np.zeros(3))

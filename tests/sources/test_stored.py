@@ -17,7 +17,7 @@ from pymc_austerity.sources import Columns, open_source
 from tests.sources.stores import KINDS, ROWS
 
 ON_DISK = ["memory_maps", "npy", "npy_folders", "zarr_arrays", "zarr_paths", "zarr_group"]
-ON_DISK += ["zarr_shards", "parquet", "parquet_folder", "xarray_netcdf"]
+ON_DISK += ["zarr_shards", "parquet", "parquet_folder", "arrow_file", "xarray_netcdf"]
 
 
 def files_under(folder):
@@ -28,7 +28,9 @@ def data_files(folder):
     """The files with rows of x, that of its last rows at the end."""
     files = [p for p in files_under(folder) if p.name not in {"zarr.json", ".zarray", ".zattrs"}]
     return [
-        p for p in files if "x" in str(p.relative_to(folder)) or p.suffix in {".parquet", ".nc"}
+        p
+        for p in files
+        if "x" in str(p.relative_to(folder)) or p.suffix in {".parquet", ".feather", ".nc"}
     ]
 
 

@@ -85,6 +85,17 @@ class TestPasses:
         sample(step, model, draws=100, tune=100)
         assert sources["x"].n_read == before
 
+    def test_the_same_on_any_number_of_threads(self, regression, monkeypatch):
+        data, model, _, step = regression
+        monkeypatch.setenv("OMP_NUM_THREADS", "3")
+        other = built(model, data=data)
+        for name in ("point", "gradient", "hessian"):
+            assert np.array_equal(
+                getattr(step.target.anchor, name), getattr(other.target.anchor, name)
+            )
+        one, two = (s.target.sampling.pool.stored for s in (step, other))
+        assert np.array_equal(one.numbers.window(0, 5_000), two.numbers.window(0, 5_000))
+
 
 class TestRuns:
     def test_are_the_same_again_and_on_several_cores(self, regression):
@@ -188,3 +199,34 @@ class TestRefused:
             pm.Laplace("y", pm.Normal("mean"), 1.0, observed=Y[:20])
         with pytest.raises(SettingError, match="data= is not possible because"):
             built(model, data={"y": Y[:5_000]})
+
+
+class TestRowsThatAreGone:
+    @pytest.fixture
+    def step_and_path(self, tmp_path):
+        data = rows_of_regression(N_ROWS)
+        for name, array in data.items():
+            np.save(tmp_path / f"{name}.npy", array)
+        paths = {name: tmp_path / f"{name}.npy" for name in data}
+        model = logistic(data)
+        return model, built(model, data=paths), paths["x"]
+
+    @pytest.mark.parametrize("cores", [1, 2])
+    def test_the_draws_so_far_are_kept(self, step_and_path, caplog, cores):
+        model, step, path = step_and_path
+        path.unlink()
+        with caplog.at_level("ERROR", logger="pymc.austerity"), model:
+            # the pool lasts for some thousand draws: then rows have to be read
+            idata = pm.sample(
+                100_000,
+                tune=100,
+                step=step,
+                chains=cores,
+                cores=cores,
+                random_seed=1,
+                progressbar=False,
+                compute_convergence_checks=False,
+            )
+        assert 1_000 < idata.posterior.sizes["draw"] < 100_000
+        if cores == 1:  # the logs of workers are their own
+            assert "with the draws so far, because data['x'] cannot be read" in caplog.text

@@ -1,5 +1,6 @@
 """Bounds on the third derivatives of rows, by interval arithmetic on their scalar function."""
 
+from pymc_austerity.model.bounds.cell_bounds import CellBounds
 from pymc_austerity.model.bounds.constants import (
     NoBoundError,
     are_cheap,
@@ -8,6 +9,7 @@ from pymc_austerity.model.bounds.constants import (
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction, scalar_function
 
 __all__ = [
+    "CellBounds",
     "NoBoundError",
     "ScalarFunction",
     "are_cheap",

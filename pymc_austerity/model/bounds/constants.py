@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
+from pymc_austerity.model.bounds.cell_bounds import CellBounds
 from pymc_austerity.model.bounds.cells import (
     Cells,
     about_groups,
@@ -70,7 +71,7 @@ def third_derivative_constants(
     center: NDArray[np.float64],
     gram: NDArray[np.float64],
     radii: Sequence[float],
-    outermost: float | None = None,
+    cells: CellBounds | None = None,
 ) -> NDArray[np.float64]:
     r"""Bounds on the third derivatives of rows on nested balls about the anchor.
 
@@ -91,9 +92,9 @@ def third_derivative_constants(
         Z Z' of each row.
     radii : sequence of float
         Radii, ascending, in standard deviations of the whitened coordinates u.
-    outermost : float, optional
-        The largest of the radii of which these are some: the constants are then the same as if
-        all of them were given.
+    cells : CellBounds, optional
+        For rows with one predictor that come in several calls: the constants of a row are then
+        the same whatever rows and radii it is given with.
 
     Returns
     -------
@@ -138,7 +139,8 @@ def third_derivative_constants(
         data = function.constants_of(arrays)
         kinds = kinds_of_rows(data, len(center))
         if kinds is not None and len(center) > _FEWEST_FOR_TABLE:
-            return _by_table(function, data, kinds, center, gram, radii, outermost)
+            cells = cells or CellBounds(function, float(np.nanmedian(center)))
+            return _by_table(cells, function, data, kinds, center, gram, radii)
     order = _ORDERS.get(k, 4)
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), _CHUNK):
@@ -156,17 +158,17 @@ def third_derivative_constants(
 
 
 def _by_table(
+    cells: CellBounds,
     function: ScalarFunction,
     data: Mapping[Variable, NDArray],
     kinds: tuple[NDArray[np.intp], NDArray[np.int8]],
     center: NDArray[np.float64],
     gram: NDArray[np.float64],
     radii: Sequence[float],
-    outermost: float | None,
 ) -> NDArray[np.float64]:
     lengths = np.sqrt(gram[:, 0, 0])
     try:
-        found = tabulated_constants(function, data, kinds, center[:, 0], lengths, radii, outermost)
+        found = tabulated_constants(cells, data, kinds, center[:, 0], lengths, radii)
     except NoRuleError as missing:
         raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
     unbounded = np.flatnonzero(~np.isfinite(found[0]))

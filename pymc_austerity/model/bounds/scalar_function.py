@@ -26,6 +26,7 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
+from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.bounds.identities import simplified
 from pymc_austerity.model.bounds.log_sum_exp import operands
 from pymc_austerity.model.bounds.logarithms import expand_logarithms
@@ -128,7 +129,9 @@ def scalar_function(
     compile_ = partial(pytensor.function, mode="FAST_COMPILE", on_unused_input="ignore")
     return ScalarFunction(
         tuple(predictors), tuple(placeholders), graphs[0], tuple(graphs[1:]),
-        constants, layout, compile_(list(placeholders), constants), compile_([n_rows], layout),
+        constants, layout,
+        AnyThread(compile_(list(placeholders), constants)),
+        AnyThread(compile_([n_rows], layout)),
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Cast, Elemwise, Variable, clone_replace, grad, rebuilt, stabilized
+from pymc_austerity.model.any_thread import OneAtATime
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.predictors.design import DenseRows, Design, GatheredRows, design_function
@@ -209,7 +210,8 @@ def _made(
     """A function whose outputs have one entry for each row, in float64."""
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
     exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
-    function = interpreted(model, inputs, exact) or compiled(model, inputs, exact, compile_kwargs)
+    by_numpy = interpreted(model, inputs, exact)
+    function = by_numpy or OneAtATime(compiled(model, inputs, exact, compile_kwargs))
     return _OfTypes(function, tuple(i.dtype for i in inputs))
 
 

@@ -9,6 +9,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
+from pymc_austerity.model.any_thread import OneAtATime
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.predictors.structure import Dense, Gathered, RowStructure, Term
@@ -145,7 +146,7 @@ def data_reader(
     function: Any = None
     if computed:
         function = interpreted(model, placeholders, computed)
-        function = function or compiled(model, placeholders, computed, None)
+        function = function or OneAtATime(compiled(model, placeholders, computed, None))
 
     def read(block: Sequence[NDArray]) -> dict[Variable, NDArray]:
         values = {g: block[places[g]] for g in graphs if g in places}

@@ -6,7 +6,12 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
-from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
+from pymc_austerity.model.bounds import (
+    CellBounds,
+    NoBoundError,
+    scalar_function,
+    third_derivative_constants,
+)
 from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
 
 N_ROWS = 1_500
@@ -92,6 +97,34 @@ def test_cells_beyond_the_support_have_no_bound():
     center, lengths = np.array([1.0, 5.0]), np.array([1.0, 1.0])
     data = function.constants_of([np.array([2, 2])])
     kinds = kinds_of_rows(data, 2)
-    near, far = tabulated_constants(function, data, kinds, center, lengths, [0.5, 2.0])
+    near, far = tabulated_constants(
+        CellBounds(function, 3.0), data, kinds, center, lengths, [0.5, 2.0]
+    )
     assert np.isfinite(near).all()
     assert list(np.isfinite(far)) == [False, True]
+
+
+def test_bounds_of_a_row_do_not_depend_on_other_rows_and_radii():
+    graph, eta, y, n_kinds = graphs()["poisson"]
+    function = scalar_function(graph, [eta], [y])
+    data, center, lengths = rows(n_kinds)
+
+    def bounds(chosen, radii, cells):
+        gram = (lengths[chosen] ** 2)[:, None, None]
+        known = (function, [data[chosen]], center[chosen, None], gram, radii)
+        return third_derivative_constants(*known, cells=cells)
+
+    everything = bounds(slice(None), RADII, CellBounds(function, 0.3))
+    cells = CellBounds(function, 0.3)
+    for part in (slice(300, None), slice(0, 1_100)):
+        assert np.array_equal(bounds(part, RADII[::2], cells), everything[::2, part])
+
+
+def test_a_row_without_a_predictor_has_no_bound():
+    graph, eta, y, n_kinds = graphs()["logistic"]
+    function = scalar_function(graph, [eta], [y])
+    data, center, lengths = rows(n_kinds)
+    center[7] = np.nan
+    gram = (lengths**2)[:, None, None]
+    found = third_derivative_constants(function, [data], center[:, None], gram, RADII)
+    assert np.flatnonzero(~np.isfinite(found).all(axis=0)).tolist() == [7]
