@@ -25,6 +25,8 @@ _SECONDS_BETWEEN_LOOKS = 0.05
 _LARGE = 50_000_000
 """Bytes of a step method that has rows in it; one that has none is far smaller."""
 
+_SECONDS_BETWEEN_WORDS = 30.0
+
 _MOST_LOSSES = 3
 """How often the task of a chain may be canceled; Dask itself runs one again if its worker dies."""
 
@@ -49,6 +51,7 @@ class ChainsOnWorkers:
         self._lost: dict[int, str] = {}
         self._sent: Any = None
         self._stopping = False
+        self._said_at = time.monotonic()
 
     def __call__(
         self, *, step: Any, traces: Sequence[Any], tune: int, draws: int, **of_run: Any
@@ -99,6 +102,7 @@ class ChainsOnWorkers:
                     progress.heard(self._beats.get())
                 for number in [n for n, future in self._open.items() if future.done()]:
                     self._collect(number, progress)
+                self._say_if_no_worker()
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
             except KeyboardInterrupt:
                 if self._stopping:
@@ -109,6 +113,13 @@ class ChainsOnWorkers:
                     "Interrupted: chains return the draws that they have; interrupt again to keep "
                     "only those of chains that have returned."
                 )
+
+    def _say_if_no_worker(self) -> None:
+        if time.monotonic() - self._said_at < _SECONDS_BETWEEN_WORDS:
+            return
+        self._said_at = time.monotonic()
+        if not self._client.nthreads():
+            _log.warning("The cluster has no worker: chains wait until one is started.")
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         self._beats.put(event[1])

@@ -8,6 +8,7 @@ import time
 import warnings
 from types import SimpleNamespace
 
+import dask
 import numpy as np
 import pymc as pm
 import pytest
@@ -156,7 +157,11 @@ def test_a_worker_that_is_killed_is_replaced(simple, caplog):
     model, step, _ = simple
     settings = RUN | {"draws": 4_000, "chains": 2}
     options = {"processes": True, "n_workers": 1, "threads_per_worker": 1}
-    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "120 s"}),  # to start again
+        LocalCluster(**options, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
         (first,) = client.run(os.getpid).values()
         watch = when_a_chain_has_begun(client, lambda: os.kill(first, signal.SIGKILL))
         with caplog.at_level(logging.INFO, "pymc.austerity"):
@@ -165,6 +170,18 @@ def test_a_worker_that_is_killed_is_replaced(simple, caplog):
         (second,) = client.run(os.getpid).values()
     assert second != first
     assert_same_draws(idata, sample(step, model, **settings))
+
+
+def test_no_worker_is_said(simple, monkeypatch, caplog):
+    model, step, here = simple
+    monkeypatch.setattr(runs, "_SECONDS_BETWEEN_WORDS", 0.1)
+    options = {"processes": False, "n_workers": 0, "threads_per_worker": 1}
+    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
+        threading.Timer(1.0, cluster.scale, [1]).start()
+        with caplog.at_level(logging.WARNING, "pymc.austerity"):
+            there = sample_on(model, client=client, step=step, **RUN)
+    assert any("The cluster has no worker" in sentence for sentence in caplog.messages)
+    assert_same_draws(there, here)
 
 
 class Failing(pm.Metropolis):
