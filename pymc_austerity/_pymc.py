@@ -8,8 +8,9 @@ import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,19 @@ from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
 from pymc.model.transform.conditioning import remove_value_transforms
+from pymc.progress_bar import MCMCProgressBarManager
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
+from pymc.stats.convergence import log_warning_stats
 from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
-from pymc.util import check_dist_not_registered, get_random_generator
+from pymc.util import (
+    RandomGeneratorState,
+    check_dist_not_registered,
+    get_random_generator,
+    get_state_from_generator,
+    random_generator_from_state,
+)
 from pymc.vartypes import continuous_types, discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, get_mode, predefined_modes
@@ -365,6 +374,63 @@ def _flat(step: Any) -> list[Any]:
         return []
     several = step if isinstance(step, list | tuple) else getattr(step, "methods", None)
     return [step] if several is None else [one for each in several for one in _flat(each)]
+
+
+# ------------------------------------------------------------------ who runs the chains
+
+
+_runs_chains: ContextVar[Callable[..., None] | None] = ContextVar("_runs_chains", default=None)
+
+
+@contextmanager
+def chains_run_by(run: Callable[..., None]) -> Iterator[None]:
+    """Let ``pm.sample`` leave its chains to a function, in this context and thread alone.
+
+    Everything before and after stays PyMC's: seeds, starting points, step methods, what is
+    returned.
+
+    Parameters
+    ----------
+    run : callable
+        Called with the keywords of PyMC's own functions for that: ``draws`` (tuning included),
+        ``tune``, ``step``, ``rngs``, ``start`` and ``traces`` among them. It records the draws in
+        the traces.
+    """
+    _ask_who_runs_chains()
+    token = _runs_chains.set(run)
+    try:
+        yield
+    finally:
+        _runs_chains.reset(token)
+
+
+@functools.cache
+def _ask_who_runs_chains() -> None:
+    """Wrap, once, the functions to which ``pm.sample`` leaves its chains."""
+    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
+    for name in ("_mp_sample", "_sample_many", "_sample_population"):
+        setattr(mcmc, name, _unless_run_by_others(getattr(mcmc, name)))
+
+
+def _unless_run_by_others(function: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        (_runs_chains.get() or function)(*args, **kwargs)
+
+    return wrapped
+
+
+def iterate_chain(**of_the_chain: Any) -> Generator[list[dict[str, Any]], None, None]:
+    """PyMC's own loop over the draws of one chain, which yields the statistics of each.
+
+    Parameters
+    ----------
+    **of_the_chain
+        ``draws`` (tuning included), ``tune``, ``step``, ``start``, ``rng``, ``chain`` and
+        ``trace``, an object with the methods ``record`` and ``close``.
+    """
+    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
+    return mcmc._iter_sample(**of_the_chain)
 
 
 # ------------------------------------------------------------------ what pm.sample returns

@@ -44,6 +44,7 @@ MAY_IMPORT = {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",
         "step_methods",
     },
+    "distributed": {"errors", "_pymc", "rows", "step_methods"},
     "pointwise": {"errors", "_pymc", "model", "setup"},
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
 KNOW_PYMC = {
     "_pymc", "orthonormal", "variable_selection", "model", "setup", "step_methods", "gibbs",
-    "pointwise",
+    "distributed", "pointwise",
 }  # fmt: skip
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 

@@ -1,8 +1,9 @@
 """Derivatives of the rows by way of those of a function of few linear predictors."""
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import pymc as pm
@@ -22,6 +23,8 @@ __all__ = [
     "predictor_derivatives",
     "predictor_function",
 ]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -98,18 +101,16 @@ def predictor_derivatives(
     designs = design_function(structure, model)
     first, second = _predictor_functions(structure, model, compile_kwargs)
 
-    quiet = np.errstate(over="ignore", invalid="ignore")  # who asks looks whether all is finite
-
     def at(point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
         on_rows, exact = designs(block), point.astype(np.float64)
         return on_rows, [design.eta(exact) for design in on_rows]
 
-    @quiet
+    @_quiet
     def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         return first(*etas, *block)[0]
 
-    @quiet
+    @_quiet
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
         log_densities, *slopes = first(*etas, *block)
@@ -118,7 +119,7 @@ def predictor_derivatives(
             design.add_transposed(slope, total)
         return np.asarray(log_densities.sum()), total
 
-    @quiet
+    @_quiet
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         on_rows, etas = at(point, block)
         total = np.zeros((structure.size, structure.size))
@@ -126,7 +127,7 @@ def predictor_derivatives(
             total[rows, columns] += part  # no pair of entries stands twice in a part
         return total
 
-    @quiet
+    @_quiet
     def sparse_hessian(point: NDArray, *block: NDArray) -> sparse.csr_matrix:
         on_rows, etas = at(point, block)
         parts = [
@@ -137,13 +138,27 @@ def predictor_derivatives(
         shape = (structure.size, structure.size)
         return sparse.csr_matrix((values, (rows, columns)), shape=shape)
 
-    @quiet
+    @_quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
         return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
 
     return PredictorDerivatives(values, gradient, hessian, sparse_hessian, anchor_constants)
+
+
+def _quiet(function: _Function) -> _Function:
+    """Leave overflow to who asks and looks whether all is finite.
+
+    NumPy's own decorator makes functions that cannot be pickled.
+    """
+
+    @functools.wraps(function)
+    def quietly(*arguments: NDArray) -> Any:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return function(*arguments)
+
+    return cast(_Function, quietly)
 
 
 # ------------------------------------------------------------------ of the function

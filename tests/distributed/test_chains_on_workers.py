@@ -1,0 +1,302 @@
+"""Chains as tasks of a Dask cluster: the draws of pm.sample, whatever happens on the way."""
+
+import logging
+import os
+import signal
+import threading
+import time
+import warnings
+from types import SimpleNamespace
+
+import dask
+import numpy as np
+import pymc as pm
+import pytest
+from dask.distributed import Client, KilledWorker, LocalCluster
+
+from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
+from pymc_austerity.distributed import chain as chains_on_workers
+from pymc_austerity.distributed import run as runs
+from pymc_austerity.distributed import sample as sample_on
+from pymc_austerity.distributed import sampling
+from pymc_austerity.distributed.parcels import pack
+from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
+from pymc_austerity.rows import SharedRows
+from tests.running import QUIET, assert_same_draws, sample
+from tests.setup.sources import logistic, rows_of_regression
+from tests.step_methods.models import many_levels, normal_mean
+
+RUN = {"draws": 60, "tune": 60, "chains": 3, "random_seed": 3} | QUIET
+
+
+def in_memory(_):
+    return normal_mean(), lambda: AusterityMH()
+
+
+def in_files(folder):
+    data = rows_of_regression(20_000)
+    for name, values in data.items():
+        np.save(folder / f"{name}.npy", values)
+    paths = {name: folder / f"{name}.npy" for name in data}
+    return logistic(data), lambda: AusterityMH(data=paths)
+
+
+def beside_others(_):
+    y = np.random.default_rng(1).normal(1.0, 2.0, 2_000)
+    with pm.Model() as model:
+        mean, count = pm.Normal("mean"), pm.Binomial("count", 3, 0.5)
+        pm.Normal("y", mean + 0.1 * count, 2.0, observed=y)
+    return model, lambda: [AusterityMH([mean]), pm.Metropolis([count])]
+
+
+def grouped(_):
+    return many_levels(), lambda: GroupedMH()
+
+
+def built(case, folder=None):
+    model, make = case(folder)
+    with model:
+        return model, make()
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A model whose rows stay in files."""
+    return built(in_files, tmp_path_factory.mktemp("rows"))
+
+
+@pytest.fixture(scope="module")
+def threads():
+    """Workers in this process."""
+    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
+    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def simple():
+    model, step = built(in_memory)
+    return model, step, sample(step, model, **RUN)
+
+
+def runs_heard_of(client):
+    return {topic for topic in client.get_events() if topic.startswith("pymc_austerity-")}
+
+
+def when_a_chain_has_begun(client, act):
+    """Do something, in a thread, as soon as a chain of the next run says that it makes draws."""
+    known = runs_heard_of(client)
+
+    def watch():
+        while runs_heard_of(client) <= known:
+            time.sleep(0.02)
+        act()
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("case", [in_memory, in_files, beside_others, grouped])
+def test_draws_are_those_of_sampling_here(threads, elsewhere, case):
+    model, step = elsewhere if case is in_files else built(case)
+    settings = RUN | {"discard_tuned_samples": False}
+    there = sample_on(model, client=threads, step=step, **settings)
+    here = sample(step, model, **settings)
+    assert_same_draws(there, here)
+    for group in ("sample_stats", "warmup_sample_stats"):
+        assert set(there[group].data_vars) == set(here[group].data_vars)
+        assert there[group].attrs.keys() == here[group].attrs.keys()
+        for name, values in here[group].data_vars.items():
+            np.testing.assert_array_equal(there[group][name], values)
+
+
+def test_the_model_of_the_context_and_the_default_step_method(threads):
+    with normal_mean():
+        idata = sample_on(client=threads, **(RUN | {"chains": 1}))
+    assert idata.sample_stats.attrs["sampler"] == "AusterityMH"
+    assert idata.posterior["mu"].shape == (1, 60)
+
+
+def test_rows_are_not_pickled(simple, elsewhere):
+    for _, step, *_ in (simple, elsewhere):
+        parcel, rows = pack(step)
+        arrays = [array for each in rows for array in each.window(0, 3)]
+        numbers = [array for array in arrays if array.dtype.kind == "f"]
+        assert numbers
+        assert not any(array.tobytes() in parcel.step for array in numbers)
+
+
+def test_workers_on_other_machines_are_sent_the_rows(threads, elsewhere, monkeypatch, caplog):
+    model, step = elsewhere
+    here = sample(step, model, **RUN)
+
+    def not_here(rows, state):
+        raise StorageError("gone")
+
+    monkeypatch.setattr(SharedRows, "__setstate__", not_here)
+    with caplog.at_level(logging.INFO, "pymc.austerity"):
+        there = sample_on(model, client=threads, step=step, **RUN)
+    assert_same_draws(there, here)
+    (sentence,) = [m for m in caplog.messages if "are sent to each" in m]
+    assert "Some workers cannot read the rows" in sentence
+
+
+def test_ctrl_c_returns_the_draws_so_far(threads, simple):
+    model, step, _ = simple
+    settings = RUN | {"draws": 1_000_000, "tune": 10, "chains": 2}
+    when_a_chain_has_begun(threads, lambda: os.kill(os.getpid(), signal.SIGINT))
+    there = sample_on(model, client=threads, step=step, **settings)
+    n_draws = there.posterior.sizes["draw"]
+    assert 0 < n_draws < 1_000_000
+    here = sample(step, model, **(settings | {"draws": n_draws})).posterior["mu"]
+    np.testing.assert_array_equal(there.posterior["mu"], here.sel(chain=there.posterior["chain"]))
+
+
+def test_a_worker_that_is_killed_is_replaced(simple, caplog):
+    model, step, _ = simple
+    settings = RUN | {"draws": 4_000, "chains": 2}
+    options = {"processes": True, "n_workers": 1, "threads_per_worker": 1}
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "120 s"}),  # to start again
+        LocalCluster(**options, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        (first,) = client.run(os.getpid).values()
+        watch = when_a_chain_has_begun(client, lambda: os.kill(first, signal.SIGKILL))
+        with caplog.at_level(logging.INFO, "pymc.austerity"):
+            idata = sample_on(model, client=client, step=step, **settings)
+        watch.join()
+        (second,) = client.run(os.getpid).values()
+    assert second != first
+    assert_same_draws(idata, sample(step, model, **settings))
+
+
+def test_no_worker_is_said(simple, monkeypatch, caplog):
+    model, step, here = simple
+    monkeypatch.setattr(runs, "_SECONDS_BETWEEN_WORDS", 0.1)
+    options = {"processes": False, "n_workers": 0, "threads_per_worker": 1}
+    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
+        threading.Timer(1.0, cluster.scale, [1]).start()
+        with caplog.at_level(logging.WARNING, "pymc.austerity"):
+            there = sample_on(model, client=client, step=step, **RUN)
+    assert any("The cluster has no worker" in sentence for sentence in caplog.messages)
+    assert_same_draws(there, here)
+
+
+class Failing(pm.Metropolis):
+    def astep(self, q0):
+        raise ArithmeticError("no such number")
+
+
+def test_an_error_in_a_chain_is_raised_and_names_the_chain(threads):
+    model = normal_mean()
+    with model:
+        step = Failing()
+    with pytest.raises(ArithmeticError, match="no such number") as raised:
+        sample_on(model, client=threads, step=step, **RUN)
+    assert any("This was chain" in note for note in raised.value.__notes__)
+
+
+def test_warnings_of_chains_are_heard_here(threads, simple, monkeypatch):
+    model, step, _ = simple
+    drawn = chains_on_workers._drawn
+
+    def warned(task, sent, beat):
+        warnings.simplefilter("always")
+        warnings.warn("look here", AusterityWarning, stacklevel=1)
+        return drawn(task, sent, beat)
+
+    monkeypatch.setattr(chains_on_workers, "_drawn", warned)
+    monkeypatch.setattr(runs, "PROCESS", ("another one", 0))
+    with pytest.warns(AusterityWarning, match="look here"):
+        sample_on(model, client=threads, step=step, **(RUN | {"chains": 1}))
+
+
+class TestLostChains:
+    @pytest.fixture
+    def losing(self, monkeypatch):
+        def lose(*numbers):
+            def run_chain(task, sent=None):
+                if task.number in numbers:
+                    raise KilledWorker("chain", SimpleNamespace(address="gone"), 3)
+                return chains_on_workers.run_chain(task, sent)
+
+            monkeypatch.setattr(runs, "run_chain", run_chain)
+
+        return lose
+
+    def test_leave_those_of_others(self, threads, simple, losing):
+        model, step, here = simple
+        losing(1)
+        with pytest.warns(AusterityWarning, match="chain 1: every worker that ran it was lost"):
+            there = sample_on(model, client=threads, step=step, **RUN)
+        np.testing.assert_array_equal(there.posterior["mu"], here.posterior["mu"][[0, 2]])
+
+    def test_all_of_them_are_an_error(self, threads, simple, losing):
+        model, step, _ = simple
+        losing(0, 1, 2)
+        with pytest.raises(RuntimeError, match="no chain has ended"):
+            sample_on(model, client=threads, step=step, **RUN)
+
+    def test_are_run_again_where_their_tasks_were_canceled(self, threads, simple):
+        model, step, _ = simple
+        settings = RUN | {"draws": 3_000}
+
+        def cancel():
+            threads.cancel(list(threads.futures_of_chains), force=True)
+
+        submit, threads.futures_of_chains = threads.submit, []
+
+        def submitted(*args, **kwargs):
+            future = submit(*args, **kwargs)
+            threads.futures_of_chains.append(future)
+            return future
+
+        threads.submit = submitted
+        try:
+            when_a_chain_has_begun(threads, cancel)
+            there = sample_on(model, client=threads, step=step, **settings)
+        finally:
+            del threads.submit
+        assert len(threads.futures_of_chains) > 3
+        assert_same_draws(there, sample(step, model, **settings))
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("settings", "sentence"),
+        [
+            ({"callback": print}, "callback=.* has no meaning on a cluster"),
+            ({"cores": 2}, "cores=2 has no meaning on a cluster"),
+            ({"nuts_sampler": "nutpie"}, "nuts_sampler='nutpie' has no meaning"),
+            ({"return_inferencedata": False}, "return_inferencedata=False is not supported"),
+        ],
+    )
+    def test_settings_without_a_meaning(self, threads, simple, settings, sentence):
+        model, step, _ = simple
+        with pytest.raises(SettingError, match=sentence):
+            sample_on(model, client=threads, step=step, **settings)
+
+    def test_chains_that_learn_from_each_other(self, threads):
+        model = normal_mean()
+        with model:
+            step = pm.DEMetropolis()
+        with pytest.raises(SettingError, match="chains learn from each other"):
+            sample_on(model, client=threads, step=step, **(RUN | {"chains": 4}))
+
+    def test_what_cannot_be_pickled(self):
+        with pytest.raises(SettingError, match="cannot be sent to workers"):
+            pack(threading.Lock())
+
+    def test_no_client(self, simple, monkeypatch):
+        def none():
+            raise ValueError("no client")
+
+        monkeypatch.setattr(sampling, "get_client", none)
+        with pytest.raises(SettingError, match="there is no client of a Dask cluster"):
+            sample_on(simple[0])
+
+    def test_something_else_for_a_client(self, simple):
+        with pytest.raises(SettingTypeError, match="client=8786 is not a"):
+            sample_on(simple[0], client=8786)
