@@ -92,7 +92,7 @@ linkcheck: $(DOCS_READY)
 bench: $(PEERS_READY)
 	$(RUN) -m examples.benchmarks $(ARGS)
 
-bench-peers: $(PEERS_READY)
+bench-peers: $(PEERS_READY) .venv-pymhss/.ready
 	$(RUN) -m examples.benchmarks.peers $(ARGS)
 
 bench-pymhss: $(READY) .venv-pymhss/.ready

@@ -1,4 +1,4 @@
-"""Approximations, which have no effective draws: ADVI of PyMC, Laplace and Pathfinder of pymc-extras.
+"""ADVI of PyMC, Laplace and Pathfinder of pymc-extras: approximations have no effective draws.
 
 Draws of the fitted approximation are compared with the reference. More of them would not make it
 any better, so that what counts are the seconds until they are there.
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pymc_extras
+import pytensor
 import pytensor.tensor as pt
 
 from examples.benchmarks.peers.compiling import compile_clock
@@ -37,8 +38,11 @@ def advi(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
             if deadline.passed:
                 raise StopIteration
 
-        with problem.model(rows, {name: pt.as_tensor(part) for name, part in batch.items()}) as model:
-            fitted = pm.fit(steps, callbacks=[watch], random_seed=1, progressbar=False)
+        with problem.model(
+            rows, {name: pt.as_tensor(part) for name, part in batch.items()}
+        ) as model:
+            with pytensor.config.change_flags(mode="NUMBA"):
+                fitted = pm.fit(steps, callbacks=[watch], random_seed=1, progressbar=False)
             idata = fitted.sample(DRAWS, random_seed=1)
         run = approximation(model, idata, now() - started, clock.seconds, BATCH)
     run.stopped_early = steps_made < steps
@@ -61,7 +65,11 @@ def pathfinder(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     with compile_clock() as clock, problem.model(problem.rows) as model:
         started = now()
         idata = pymc_extras.fit_pathfinder(
-            random_seed=1, progressbar=False, concurrent=None, display_summary=False
+            random_seed=1,
+            progressbar=False,
+            concurrent=None,
+            display_summary=False,
+            compile_kwargs=NUMBA,
         )
         run = approximation(model, idata, now() - started, clock.seconds, problem.n_rows)
     run.facts["pareto_k"] = float(np.asarray(idata.sample_stats["pareto_k"]).max())

@@ -35,7 +35,7 @@ def main() -> None:
         "limit_seconds": options.seconds,
         "share": options.share,
     } | circumstances()
-    started = time.perf_counter()
+    started, speed = time.perf_counter(), yardstick()
     try:
         problem = build(options.model, options.n_rows)
         cell["data_mb"] = sum(values.nbytes for values in problem.rows.values()) / 1e6
@@ -47,7 +47,7 @@ def main() -> None:
         traceback.print_exc()
         cell["failed"] = f"{type(error).__name__}: {str(error)[:300]}"
     cell["peak_mb"] = max(peak_megabytes(), cell.get("facts", {}).get("peak_mb", 0.0))
-    cell["yardstick_seconds"] = yardstick()
+    cell["yardstick_seconds"] = min(speed, yardstick())
     cell["process_seconds"] = time.perf_counter() - started
     options.file.write_text(json.dumps(cell, indent=1))
 

@@ -128,12 +128,16 @@ def defaults(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
 
 def exact(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """Exact decisions, whether or not they are the default for this model."""
-    return _austerity(problem, lambda: (AusterityMH(test="exact"), None), int(share * MANY), seconds)
+    return _austerity(
+        problem, lambda: (AusterityMH(test="exact"), None), int(share * MANY), seconds
+    )
 
 
 def sequential(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """The sequential t-test, whether or not it is the default for this model."""
-    return _austerity(problem, lambda: (AusterityMH(epsilon=0.05), None), int(share * MANY), seconds)
+    return _austerity(
+        problem, lambda: (AusterityMH(epsilon=0.05), None), int(share * MANY), seconds
+    )
 
 
 def firefly(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

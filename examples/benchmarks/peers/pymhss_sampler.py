@@ -48,7 +48,11 @@ def run(problem: Problem, method: str, seconds: float, share: float) -> Run:
         command = [str(PYTHON), str(THEIRS), str(path), problem.family, str(int(share * DRAWS))]
         try:
             done = subprocess.run(
-                [*command, method], stdout=subprocess.PIPE, text=True, check=True, timeout=4 * seconds
+                [*command, method],
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+                timeout=4 * seconds,
             )
         except subprocess.TimeoutExpired as error:
             message = f"did not make {share * DRAWS:,.0f} draws in {4 * seconds:.0f} s"
