@@ -43,7 +43,7 @@ def first(results: Results) -> Iterator[tuple[str, ...]]:
         right, wrong = approximations(results, model, n_rows, ours)
         yield (
             title(model, n_rows),
-            "-" if seconds is None else f"{seconds:.0f}",
+            "-" if seconds is None else f"{seconds:,.0f}",
             {"yes": "exact", "": "-"}.get(exactness(ours), "t-test"),
             peer(results, model, n_rows, ours, exact=True),
             peer(results, model, n_rows, ours, exact=False),
@@ -66,7 +66,7 @@ def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exa
     if not found:
         return "none converged"
     name = min(found, key=lambda name: found[name][0])
-    return f"{LABELS[name]} {found[name][0]:.0f}{found[name][1]}"
+    return f"{LABELS[name]} {found[name][0]:,.0f}{found[name][1]}"
 
 
 def approximations(
@@ -85,7 +85,7 @@ def approximations(
             continue
         of_mean, of_sd = errors
         if of_mean <= RIGHT_MEAN and of_sd <= RIGHT_SD:
-            right.append(f"{LABELS[name]} {seconds_until_known(cell):.0f}{mark(ours, cell)}")
+            right.append(f"{LABELS[name]} {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
         else:
             k = cell["facts"].get("pareto_k")
             told = "" if k is None else f", its Pareto k {k:.2f}"

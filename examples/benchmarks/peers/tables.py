@@ -36,8 +36,9 @@ def markdown(results: Results) -> str:
             provenance(results),
             "### Who is first",
             "Seconds to 1,000 effective draws of the least well sampled parameter, with "
-            "compilation, set-up and tuning; of an approximation, seconds until it is there. † measured on "
-            "a machine of another speed than the cell of AusterityMH(), or of unknown speed.",
+            "compilation, set-up and tuning; of an approximation, seconds until it is there. "
+            "† measured on a machine of another speed than the cell of AusterityMH(), "
+            "or of unknown speed.",
             table(FIRST_HEADER, list(first(results))),
             "### Ratios",
             "How many times better the defaults of AusterityMH do: in effective draws a second "
