@@ -29,7 +29,7 @@ ONE_THREAD = {
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
 REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000}
-REFERENCE_POINTS |= {"hierarchical": 20_000, "saturation": 40_000}
+REFERENCE_POINTS |= {"hierarchical": 20_000, "rare": 60_000, "saturation": 40_000}
 CLAIMS = {"gradient": ("logistic-20",), "audit-0.05": ("kdd",), "audit-0.01": ("kdd",)}
 CLAIMS |= {f"pymhss_{name}": ("logistic-20",) for name in ("mhss", "smh", "tuna", "rwm")}
 """Cells that are for some models alone. Of the models of pymhss, which has no priors, this page has

@@ -54,17 +54,20 @@ def first(results: Results) -> Iterator[tuple[str, ...]]:
 
 def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exact: bool) -> str:
     """The sampler of another package with the first 1,000 effective draws."""
+    were_run = {
+        name: cell
+        for name, cell in results.of(model, n_rows).items()
+        if name not in (*OURS, *APPROXIMATIONS) and (exactness(cell) == "yes") == exact
+    }
     found = {
         name: (seconds, mark(ours, cell))
-        for name, cell in results.of(model, n_rows).items()
-        if name not in (*OURS, *APPROXIMATIONS)
-        and (exactness(cell) == "yes") == exact
-        and "failed" not in cell
+        for name, cell in were_run.items()
+        if "failed" not in cell
         and converged(cell)
         and (seconds := seconds_until_known(cell)) is not None
     }
     if not found:
-        return "none converged"
+        return "none converged" if were_run else "-"
     name = min(found, key=lambda name: found[name][0])
     return f"{LABELS[name]} {found[name][0]:,.0f}{found[name][1]}"
 

@@ -15,7 +15,7 @@ __all__ = ["mhss", "rwm", "smh", "tuna"]
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".venv-pymhss" / "bin" / "python"
 THEIRS = ROOT / "examples" / "benchmarks" / "pymhss" / "theirs.py"
-DRAWS = 10_000
+DRAWS = 50_000
 
 
 def mhss(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

@@ -17,13 +17,16 @@ import PyMHSS as mhss
 
 KAPPA = 1.5
 """Scale of the random walk over the square root of the dimension; that of its MH_SS."""
+TUNA_KAPPA = 0.5
+"""With the other scale TunaMH accepts some per cent of its proposals."""
 
 
 def tuna(x, spread):
     """Settings of TunaMH: chi such that its minibatch has one row more on average."""
-    step = KAPPA * np.sqrt(np.trace(spread) / x.shape[1])
+    step = TUNA_KAPPA * np.sqrt(np.trace(spread) / x.shape[1])
     size = np.sum(np.linalg.norm(x, axis=1)) * step
-    return {"control_variates": False, "taylor_order": 0, "chi": 1.0 / size**2}
+    settings = {"control_variates": False, "taylor_order": 0}
+    return settings | {"chi": 1.0 / size**2, "kappa": TUNA_KAPPA}
 
 
 def sample(method, y, x, spread, mode, n_draws, model):
