@@ -21,8 +21,9 @@ __all__ = ["sghmc", "sgld"]
 BATCH, CHUNK, DRAWS, THINNING = 1_000, 50, 10_000, 10
 STEP = 0.1
 """Step times the largest precision of the posterior: sds too large by about 2.5 %."""
-LEAPS, LEAP = 10, 0.3
-"""Steps of a trajectory, the default, and the length of one in sds of the stiffest direction."""
+LEAPS, LEAP = 10, 0.1
+"""Steps of a trajectory, the default, and the length of one in sds of the stiffest direction: sds
+of normal posteriors come out too large by 4 to 5 %, with 0.3 by up to 21 %."""
 
 Step = Callable[[Any, Any, Any], Any]
 """Key, point and rows of a step to the next point."""
