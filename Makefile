@@ -96,7 +96,7 @@ bench: $(PEERS_READY)
 bench-rows: $(READY)
 	$(RUN) -m examples.benchmarks.rows $(ARGS)
 
-bench-peers: $(PEERS_READY)
+bench-peers: $(PEERS_READY) .venv-pymhss/.ready
 	$(RUN) -m examples.benchmarks.peers $(ARGS)
 
 bench-pymhss: $(READY) .venv-pymhss/.ready

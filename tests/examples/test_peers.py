@@ -13,9 +13,11 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from examples.benchmarks.peers import (  # noqa: E402
+    first,
     problems,
     promises,
     pymc_samplers,
+    pymhss_sampler,
     reference,
     results,
     summary,
@@ -102,6 +104,32 @@ class TestTables:
         (sentence,) = verdicts.verdicts(found)
         assert "had not converged after 1,000 draws" in sentence
 
+    def test_the_first_exact_sampler_is_told_from_the_first_of_all(self, folder):
+        sgld = a_cell("sgld_cv", 100.0)
+        (folder / "5.json").write_text(json.dumps(sgld))
+        (row,) = first.first(results.Results.read(folder))
+        assert row[1:5] == ("7", "-", "nutpie 1,006", "BlackJAX SGLD, control variates 16")
+
+    def test_approximations_are_right_or_wrong_by_their_errors(self, folder):
+        without = {"ess_per_second_median": None, "ess_per_second_min": None}
+        right = a_cell("laplace", 1.0, mean=[0.1, 1.0], **without)
+        wrong = a_cell("pathfinder", 1.0, sd=[1.0, 1.0], facts={"pareto_k": 0.9}, **without)
+        for name, cell in {"laplace": right, "pathfinder": wrong}.items():
+            (folder / f"{name}.json").write_text(json.dumps(cell))
+        found = results.Results.read(folder)
+        (row,) = first.first(found)
+        assert row[5] == "Laplace (pymc-extras) 5"
+        assert row[6] == "Pathfinder (pymc-extras) 0, 50 %, its Pareto k 0.90"
+        assert "reports a Pareto k of 0.90" in tables.markdown(found)
+
+    def test_cells_of_other_speed_are_marked(self, folder):
+        for name, seconds in {"ours": 0.01, "nutpie": 0.02}.items():
+            cell = a_cell(name, 1.0, yardstick_seconds=seconds)
+            (folder / f"{name}.json").write_text(json.dumps(cell))
+        assert "1 / 1†" in tables.ratios(results.Results.read(folder))
+        assert results.same_machine({}, {})
+        assert not results.same_machine({}, {"yardstick_seconds": 0.01})
+
     def test_promises_come_with_their_bars(self, folder):
         rows = {
             what: (value, bar)
@@ -173,7 +201,9 @@ class TestReference:
 
 class TestModels:
     @pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="NumPyro is not there")
-    @pytest.mark.parametrize("name", ["logistic-20", "poisson", "student_t", "hierarchical"])
+    @pytest.mark.parametrize(
+        "name", ["logistic-20", "poisson", "student_t", "hierarchical", "rare", "saturation"]
+    )
     def test_both_languages_describe_the_same_posterior(self, name):
         import jax
         from numpyro.infer import util
@@ -199,8 +229,35 @@ class TestModels:
         (first, other_first), (second, other_second) = both
         assert first - second == pytest.approx(other_first - other_second, rel=1e-8)
 
+    @pytest.mark.parametrize("name", ["rare", "saturation"])
+    def test_a_batch_counts_for_all_rows(self, name):
+        problem = problems.build(name, 400)
+        half = {key: values[:200] for key, values in problem.rows.items()}
+        point = problem.model(problem.rows).initial_point()
+
+        def rows_part(model):
+            return float(model.compile_logp(model.observed_RVs, mode="FAST_COMPILE")(point))
+
+        batch = problem.model(problem.rows, half)
+        logp = batch.compile_logp(batch.observed_RVs, sum=False, mode="FAST_COMPILE")
+        assert rows_part(batch) == pytest.approx(2.0 * rows_part(problem.model(half)))
+        assert logp(point)[0].shape == (200,)
+
 
 class TestCells:
+    @pytest.mark.skipif(importlib.util.find_spec("pymc_extras") is None, reason="no pymc-extras")
+    def test_laplace_has_no_speed(self):
+        from examples.benchmarks.peers import cell
+
+        found = cell.measure(problems.logistic(2_000, 3), "laplace", 60.0, 1.0)
+        assert found["approximate"] and found["ess_per_second_min"] is None
+        assert results.seconds_to_1000(found | {"sampler": "laplace"}) is None
+
+    def test_pymhss_needs_its_environment(self, monkeypatch, tmp_path):
+        monkeypatch.setattr(pymhss_sampler, "PYTHON", tmp_path / "python")
+        with pytest.raises(FileNotFoundError, match="make bench-peers"):
+            pymhss_sampler.mhss(problems.logistic(100, 3), 1.0)
+
     def test_ours_on_few_rows(self):
         problem = problems.logistic(2_000, 3)
         run = pymc_samplers.defaults(problem, 60.0, share=0.05)

@@ -28,9 +28,12 @@ ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
 }
-REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000, "hierarchical": 20_000}
+REFERENCE_POINTS = {"logistic-100": 4_000, "kdd": 8_000, "mnist": 40_000}
+REFERENCE_POINTS |= {"hierarchical": 20_000, "rare": 60_000, "saturation": 40_000}
 CLAIMS = {"gradient": ("logistic-20",), "audit-0.05": ("kdd",), "audit-0.01": ("kdd",)}
-"""Cells besides the samplers, and the models that they are for."""
+CLAIMS |= {f"pymhss_{name}": ("logistic-20",) for name in ("mhss", "smh", "tuna", "rwm")}
+"""Cells that are for some models alone. Of the models of pymhss, which has no priors, this page has
+the logistic regression."""
 GIGABYTES = 16
 """Memory that a process may take."""
 LARGEST_FOR_OURS = ("logistic-20", 10_000_000)
@@ -73,7 +76,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--models", nargs="*", default=list(FAMILIES), choices=list(FAMILIES))
     parser.add_argument("--sizes", nargs="*", type=int, help="numbers of rows; default by model")
-    names = ["reference", *SAMPLERS, *CLAIMS]
+    names = list(dict.fromkeys(["reference", *SAMPLERS, *CLAIMS]))
     parser.add_argument("--samplers", nargs="*", default=names, choices=names)
     parser.add_argument("--minutes", type=float, default=3.0, help="tuning and sampling of a cell")
     parser.add_argument("--core", type=int, default=0, help="core that the processes are bound to")

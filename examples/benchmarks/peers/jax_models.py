@@ -28,6 +28,24 @@ def logistic(rows, subsample_size=None):
         numpyro.sample("y", dist.Bernoulli(logits=logit), obs=part(rows, "y"))
 
 
+def rare(rows, subsample_size=None):
+    intercept = numpyro.sample("intercept", dist.Normal(0.0, 10.0))
+    scales = jnp.full(rows["x"].shape[1], 2.0)
+    beta = numpyro.sample("beta", dist.Normal(0.0, scales).to_event(1))
+    with plate(rows, subsample_size):
+        logit = intercept + part(rows, "x") @ beta
+        numpyro.sample("y", dist.Bernoulli(logits=logit), obs=part(rows, "y"))
+
+
+def saturation(rows, subsample_size=None):
+    top = numpyro.sample("top", dist.LogNormal(1.0, 1.0))
+    half = numpyro.sample("half", dist.LogNormal(1.0, 1.0))
+    sigma = numpyro.sample("sigma", dist.HalfNormal(5.0))
+    with plate(rows, subsample_size):
+        x = part(rows, "x")
+        numpyro.sample("y", dist.Normal(top * x / (half + x), sigma), obs=part(rows, "y"))
+
+
 def poisson(rows, subsample_size=None):
     beta = coefficients(rows["x"])
     with plate(rows, subsample_size):
@@ -59,4 +77,6 @@ MODELS = {
     "poisson": poisson,
     "student_t": student_t,
     "hierarchical": hierarchical,
+    "rare": rare,
+    "saturation": saturation,
 }

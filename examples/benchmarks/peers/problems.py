@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -25,14 +26,14 @@ class Problem:
     rows : dict of arrays, each of shape (n_rows,) or (n_rows, k)
         Data.
     model : callable
-        Makes the PyMC model of the rows.
+        Makes the PyMC model of the rows; of mini-batches of them, if it is given these.
     positive : tuple of str
         Parameters that are compared on a log scale.
     """
 
     family: str
     rows: Rows
-    model: Callable[[Rows], pm.Model]
+    model: Callable[..., pm.Model]
     positive: tuple[str, ...] = ()
 
     @property
@@ -44,43 +45,73 @@ class Problem:
 # ---------------------------------------------------------------------- models
 
 
-def logistic_model(rows: Rows) -> pm.Model:
+def observed(rows: Rows, batch: Any) -> tuple[Any, dict[str, Any]]:
+    """Rows that the likelihood reads, all or a mini-batch, and what makes their sum that of all."""
+    if batch is None:
+        return rows, {"observed": rows["y"]}
+    return batch, {"observed": batch["y"], "total_size": len(rows["y"])}
+
+
+def logistic_model(rows: Rows, batch: Any = None) -> pm.Model:
     """Logistic regression with standard normal priors."""
     with pm.Model() as model:
+        read, y = observed(rows, batch)
         beta = pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
-        pm.Bernoulli("y", logit_p=rows["x"] @ beta, observed=rows["y"])
+        pm.Bernoulli("y", logit_p=read["x"] @ beta, **y)
     return model
 
 
-def poisson_model(rows: Rows) -> pm.Model:
+def rare_model(rows: Rows, batch: Any = None) -> pm.Model:
+    """Logistic regression with an intercept that may be far from zero."""
+    with pm.Model() as model:
+        read, y = observed(rows, batch)
+        intercept = pm.Normal("intercept", 0.0, 10.0)
+        beta = pm.Normal("beta", 0.0, 2.0, shape=rows["x"].shape[1])
+        pm.Bernoulli("y", logit_p=intercept + read["x"] @ beta, **y)
+    return model
+
+
+def poisson_model(rows: Rows, batch: Any = None) -> pm.Model:
     """Counts with an exposure."""
     with pm.Model() as model:
+        read, y = observed(rows, batch)
         beta = pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
-        rate = rows["exposure"] * pm.math.exp(rows["x"] @ beta)
-        pm.Poisson("y", rate, observed=rows["y"])
+        pm.Poisson("y", read["exposure"] * pm.math.exp(read["x"] @ beta), **y)
     return model
 
 
-def student_t_model(rows: Rows) -> pm.Model:
+def student_t_model(rows: Rows, batch: Any = None) -> pm.Model:
     """Robust regression with unknown scale and degrees of freedom."""
     with pm.Model() as model:
+        read, y = observed(rows, batch)
         beta = pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
         sigma = pm.HalfNormal("sigma", 1.0)
         nu = pm.Gamma("nu", 2.0, 0.1)
-        pm.StudentT("y", nu=nu, mu=rows["x"] @ beta, sigma=sigma, observed=rows["y"])
+        pm.StudentT("y", nu=nu, mu=read["x"] @ beta, sigma=sigma, **y)
     return model
 
 
-def hierarchical_model(rows: Rows) -> pm.Model:
+def hierarchical_model(rows: Rows, batch: Any = None) -> pm.Model:
     """Logistic regression with an intercept for each group, centered."""
     n_groups = int(rows["group"].max()) + 1
     with pm.Model() as model:
+        read, y = observed(rows, batch)
         center = pm.Normal("center", 0.0, 1.0)
         spread = pm.HalfNormal("spread", 1.0)
         alpha = pm.Normal("alpha", center, spread, shape=n_groups)
         beta = pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
-        logit = alpha[rows["group"]] + rows["x"] @ beta
-        pm.Bernoulli("y", logit_p=logit, observed=rows["y"])
+        pm.Bernoulli("y", logit_p=alpha[read["group"]] + read["x"] @ beta, **y)
+    return model
+
+
+def saturation_model(rows: Rows, batch: Any = None) -> pm.Model:
+    """A response that levels off (Michaelis and Menten), with unknown noise."""
+    with pm.Model() as model:
+        read, y = observed(rows, batch)
+        top = pm.LogNormal("top", 1.0, 1.0)
+        half = pm.LogNormal("half", 1.0, 1.0)
+        sigma = pm.HalfNormal("sigma", 5.0)
+        pm.Normal("y", top * read["x"] / (half + read["x"]), sigma, **y)
     return model
 
 
@@ -135,6 +166,23 @@ def hierarchical(n_rows: int, n_groups: int = 50, n_columns: int = 5) -> Problem
     return Problem("hierarchical", rows, hierarchical_model, ("spread",))
 
 
+def rare(n_rows: int) -> Problem:
+    """About two events in a thousand rows; two of ten columns mark one row in a hundred."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((n_rows, 10))
+    x[:, 8:] = rng.random((n_rows, 2)) < 0.01
+    logit = -7.0 + x @ np.append(rng.normal(scale=0.4, size=8), [0.5, -0.5])
+    return Problem("rare", {"x": x, "y": coin(rng, logit)}, rare_model)
+
+
+def saturation(n_rows: int) -> Problem:
+    """Only the beginning of the curve is seen, so that top and half are known by their ratio."""
+    rng = np.random.default_rng(7)
+    x = rng.random(n_rows)
+    y = 5.0 * x / (4.0 + x) + 4.0 * rng.standard_normal(n_rows)
+    return Problem("saturation", {"x": x, "y": y}, saturation_model, ("top", "half", "sigma"))
+
+
 def data_file(name: str) -> Path:
     """A file of the data folder, or an exit that says what is missing."""
     path = Path(os.environ.get("PYMC_AUSTERITY_DATA", "")) / name
@@ -172,9 +220,11 @@ def mnist(n_rows: int | None = None) -> Problem:
 FAMILIES: dict[str, tuple[Callable[..., Problem], tuple[int, ...]]] = {
     "logistic-20": (lambda n: logistic(n, 20), (10_000, 100_000, 1_000_000)),
     "logistic-100": (lambda n: logistic(n, 100), (10_000, 100_000, 1_000_000)),
-    "poisson": (poisson, (100_000,)),
-    "student_t": (student_t, (100_000,)),
+    "poisson": (poisson, (10_000, 100_000)),
+    "student_t": (student_t, (10_000, 100_000)),
     "hierarchical": (hierarchical, (20_000, 200_000)),
+    "rare": (rare, (10_000, 100_000)),
+    "saturation": (saturation, (100_000,)),
     "kdd": (kdd, (494_021,)),
     "mnist": (mnist, (12_214,)),
 }

@@ -15,7 +15,16 @@ from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 from pymc_austerity import AusterityMH, FireflyMH
 from pymc_austerity.proposals import RandomWalkProposal
 
-__all__ = ["defaults", "demetropolis_z", "metropolis", "nuts", "papers_setting"]
+__all__ = [
+    "defaults",
+    "demetropolis_z",
+    "exact",
+    "firefly",
+    "metropolis",
+    "nuts",
+    "papers_setting",
+    "sequential",
+]
 
 NUMBA = {"mode": "NUMBA"}
 """Faster than PyMC's default where the C backend has no BLAS, as in installations with pip."""
@@ -113,6 +122,7 @@ def _austerity(
         "looks": float(statistics["n_looks"].mean()),
         "share_exact": float(statistics["used_all_rows"].mean()),
         "control_variates": int(statistics.attrs["control_variates"]),
+        "test": str(statistics.attrs["test"]),
     }
     return run
 
@@ -120,6 +130,20 @@ def _austerity(
 def defaults(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """AusterityMH as it comes."""
     return _austerity(problem, lambda: (AusterityMH(), None), int(10 * share * MANY), seconds)
+
+
+def exact(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """Exact decisions, whether or not they are the default for this model."""
+    return _austerity(
+        problem, lambda: (AusterityMH(test="exact"), None), int(share * MANY), seconds
+    )
+
+
+def sequential(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """The sequential t-test, whether or not it is the default for this model."""
+    return _austerity(
+        problem, lambda: (AusterityMH(epsilon=0.05), None), int(share * MANY), seconds
+    )
 
 
 def firefly(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:

@@ -9,7 +9,25 @@ from examples.benchmarks.peers.problems import FAMILIES
 from examples.benchmarks.peers.samplers import SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
-__all__ = ["EXACT", "SHORT", "Results", "converged", "seconds_to_1000", "title"]
+__all__ = [
+    "APPROXIMATIONS",
+    "EXACT",
+    "SHORT",
+    "Results",
+    "converged",
+    "exactness",
+    "same_machine",
+    "seconds_to_1000",
+    "seconds_until_known",
+    "title",
+]
+
+APPROXIMATIONS = ("laplace", "pathfinder", "advi")
+"""They have no effective draws."""
+
+INVARIANT = ("exact", "firefly", "metropolis", "demetropolis_z", "pymhss_mhss", "pymhss_smh")
+INVARIANT += ("pymhss_tuna", "pymhss_rwm", "pymc_nuts", "nutpie", "numpyro_nuts")
+"""Samplers that leave the posterior as it is, however long they run."""
 
 EXACT = ("pymc_nuts", "nutpie", "numpyro_nuts")
 """Samplers that read all rows and use gradients."""
@@ -23,6 +41,8 @@ TITLES = {
     "poisson": "Poisson with exposure",
     "student_t": "Student-t, scale and degrees of freedom unknown",
     "hierarchical": "Hierarchical logistic, 50 groups",
+    "rare": "Rare events, 2 in 1,000",
+    "saturation": "Saturation curve",
     "kdd": "KDD Cup 99",
     "mnist": "MNIST, 7 against 9",
 }
@@ -46,6 +66,8 @@ def converged(cell: dict[str, Any]) -> bool:
     that chance does not explain.
     """
     rhat = cell["rhat_max"]
+    if cell["sampler"] in APPROXIMATIONS:
+        return True
     if rhat is None:  # the chain did not move
         return False
     if cell["sampler"] in EXACT and cell["n_draws"] < 1_000:
@@ -53,8 +75,46 @@ def converged(cell: dict[str, Any]) -> bool:
     return rhat < 1.05 and cell["ess_min"] >= 100
 
 
+def exactness(cell: dict[str, Any]) -> str:
+    """Whether a sampler leaves the posterior invariant, and if not, why.
+
+    Examples
+    --------
+    >>> exactness({"sampler": "nutpie"}), exactness({"sampler": "laplace"})
+    ('yes', 'no')
+    """
+    if cell["sampler"] == "ours":
+        test = cell.get("facts", {}).get("test")
+        return {None: "", "exact": "yes"}.get(test, "no, t-test")
+    if cell["sampler"] in ("sequential", "paper"):
+        return "no, t-test"
+    if cell["sampler"] == "hmcecs":
+        return "no, proxy"
+    return "yes" if cell["sampler"] in INVARIANT else "no"
+
+
+def same_machine(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two cells were measured at the same speed, as far as their yardsticks tell.
+
+    They vary by half with what else the memory of the machine is used for.
+    """
+    speeds = [cell.get("yardstick_seconds") for cell in (one, other)]
+    if None in speeds:
+        return speeds[0] == speeds[1]
+    return max(speeds) < 1.6 * min(speeds)
+
+
+def seconds_until_known(cell: dict[str, Any]) -> float | None:
+    """Seconds to 1,000 effective draws; those of an approximation are all that it takes."""
+    if cell["sampler"] in APPROXIMATIONS:
+        return cell["compile_seconds"] + cell["setup_seconds"]
+    return seconds_to_1000(cell)
+
+
 def seconds_to_1000(cell: dict[str, Any]) -> float | None:
     """Compilation, set-up, tuning and 1,000 effective draws of the least well sampled parameter."""
+    if cell["sampler"] in APPROXIMATIONS:
+        return None
     speed = cell["ess_per_second_median" if cell["n_draws"] < SHORT else "ess_per_second_min"]
     fixed = cell["compile_seconds"] + cell["setup_seconds"] + cell["tuning_seconds"]
     return fixed + 1_000.0 / speed if speed > 0.0 else None

@@ -5,9 +5,10 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Deadline", "Run", "now", "tuning_share"]
+__all__ = ["Deadline", "Run", "now", "tuning_share", "yardstick"]
 
 
 def now() -> float:
@@ -18,6 +19,21 @@ def now() -> float:
     """
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def yardstick() -> float:
+    """Processor time of some arithmetic that is always the same: the speed of the machine.
+
+    The least of some repetitions, so that other programs on the machine count as little as can be.
+    """
+    values = np.random.default_rng(1).standard_normal(300_000)
+    times = []
+    for _ in range(7):
+        started = now()
+        np.sort(np.exp(values)).cumsum()
+        sum(i * i for i in range(200_000))
+        times.append(now() - started)
+    return min(times)
 
 
 @dataclass
@@ -38,6 +54,8 @@ class Run:
         Share of the tuning steps of the documentation that were made; the seconds are those of all.
     stopped_early : bool
         Whether the time was up before the draws were complete.
+    approximate : bool
+        Whether the draws are independent ones of an approximation, of which more are no better.
     facts : dict
         Whatever else is worth a note.
     """
@@ -51,6 +69,7 @@ class Run:
     evaluations_per_draw: float = 1.0
     tuning_share: float = 1.0
     stopped_early: bool = False
+    approximate: bool = False
     facts: dict[str, Any] = field(default_factory=dict)
 
 

@@ -9,6 +9,8 @@ __all__ = ["LABELS", "SAMPLERS", "sampler"]
 
 SAMPLERS = {
     "ours": ("pymc_samplers", "defaults", "AusterityMH()"),
+    "exact": ("pymc_samplers", "exact", 'AusterityMH(test="exact")'),
+    "sequential": ("pymc_samplers", "sequential", "AusterityMH(epsilon=0.05)"),
     "firefly": ("pymc_samplers", "firefly", "FireflyMH()"),
     "paper": ("pymc_samplers", "papers_setting", "AusterityMH, the paper's setting"),
     "metropolis": ("pymc_samplers", "metropolis", "pm.Metropolis"),
@@ -18,6 +20,14 @@ SAMPLERS = {
     "numpyro_nuts": ("numpyro_samplers", "nuts", "NumPyro NUTS"),
     "hmcecs": ("numpyro_samplers", "hmcecs", "NumPyro HMCECS, Taylor proxy"),
     "sgld_cv": ("blackjax_sampler", "sgld", "BlackJAX SGLD, control variates"),
+    "sghmc_cv": ("blackjax_sampler", "sghmc", "BlackJAX SGHMC, control variates"),
+    "pymhss_mhss": ("pymhss_sampler", "mhss", "pymhss MH-SS, order 2"),
+    "pymhss_smh": ("pymhss_sampler", "smh", "pymhss SMH, order 2"),
+    "pymhss_tuna": ("pymhss_sampler", "tuna", "pymhss Tuna"),
+    "pymhss_rwm": ("pymhss_sampler", "rwm", "pymhss random walk"),
+    "laplace": ("approximations", "laplace", "Laplace (pymc-extras)"),
+    "pathfinder": ("approximations", "pathfinder", "Pathfinder (pymc-extras)"),
+    "advi": ("approximations", "advi", "PyMC ADVI, mini-batches"),
 }
 """Module, function and what it is called in tables."""
 

@@ -4,13 +4,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from examples.benchmarks.peers.first import HEADER as FIRST_HEADER
+from examples.benchmarks.peers.first import first, mark
 from examples.benchmarks.peers.promises import promises
 from examples.benchmarks.peers.results import (
+    APPROXIMATIONS,
     EXACT,
     SHORT,
     Results,
     converged,
+    exactness,
     seconds_to_1000,
+    seconds_until_known,
     title,
 )
 from examples.benchmarks.peers.samplers import LABELS
@@ -29,11 +34,18 @@ def markdown(results: Results) -> str:
     return "\n\n".join(
         [
             provenance(results),
+            "### Who is first",
+            "Seconds to 1,000 effective draws of the least well sampled parameter, with "
+            "compilation, set-up and tuning; of an approximation, seconds until it is there. "
+            "† measured on a machine of another speed than the cell of AusterityMH(), "
+            "or of unknown speed.",
+            table(FIRST_HEADER, list(first(results))),
             "### Ratios",
             "How many times better the defaults of AusterityMH do: in effective draws a second "
             "after tuning (median over the parameters) / in the time to 1,000 effective draws of "
             "the least well sampled parameter, with compilation, set-up and tuning. Below 1 the "
-            "other sampler is the better one.",
+            "other sampler is the better one. † as above: only ratios without it compare one "
+            "machine with itself.",
             ratios(results),
             "### What was promised",
             table(["", "measured", "bar"], promises(results)),
@@ -83,7 +95,7 @@ def number(value: float | None) -> str:
 
 def ratios(results: Results) -> str:
     """Ours against each peer; speed and time to 1,000 effective draws."""
-    peers = [name for name in LABELS if name != "ours"]
+    peers = [name for name in LABELS if name != "ours" and name not in APPROXIMATIONS]
     peers = [name for name in peers if any(key[2] == name for key in results.cells)]
     rows = []
     for model, n_rows in results.posteriors:
@@ -108,17 +120,18 @@ def ratio(ours: dict[str, Any], peer: dict[str, Any] | None) -> str:
         return "not converged"
     theirs = seconds_to_1000(peer)
     speed = ours["ess_per_second_median"] / peer["ess_per_second_median"]
-    return f"{number(speed)} / {number(theirs / seconds_to_1000(ours))}"
+    return f"{number(speed)} / {number(theirs / seconds_to_1000(ours))}{mark(ours, peer)}"
 
 
 HEADER = (
     "sampler",
+    "exact",
     "set-up s",
     "compile s",
     "tuning s",
     "ESS/s median",
     "ESS/s least",
-    "s to 1,000 ESS",
+    "s to 1,000 ESS, or in all",
     "rows a decision or gradient",
     "of these a draw",
     "error of means, sds",
@@ -157,23 +170,27 @@ def full_row(
     """One sampler on one posterior."""
     if "failed" in cell:
         reason = cell["failed"].split(": ", 1)[-1]
-        return [LABELS[name], *[""] * 10, number(cell["peak_mb"]), reason]
+        return [LABELS[name], exactness(cell), *[""] * 10, number(cell["peak_mb"]), reason]
     measured = [
         cell["setup_seconds"],
         cell["compile_seconds"],
         cell["tuning_seconds"],
         cell["ess_per_second_median"],
         cell["ess_per_second_min"],
-        seconds_to_1000(cell),
+        seconds_until_known(cell),
         cell["rows_per_evaluation"],
         cell["evaluations_per_draw"],
     ]
     off = ["", ""] if distance is None else [number(distance[0]), number(100 * distance[1])]
-    return [LABELS[name], *map(number, measured), *off, number(cell["peak_mb"]), notes(cell)]
+    numbers = [*map(number, measured), *off, number(cell["peak_mb"])]
+    return [LABELS[name], exactness(cell), *numbers, notes(cell)]
 
 
 def notes(cell: dict[str, Any]) -> str:
     """What a reader must know about a cell."""
+    if cell["sampler"] in APPROXIMATIONS:
+        k = cell["facts"].get("pareto_k")
+        return "" if k is None else f"reports a Pareto k of {k:.2f}"
     found = []
     if cell["stopped_early"]:
         found.append(f"stopped after {cell['n_draws']:,} draws")

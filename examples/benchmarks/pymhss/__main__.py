@@ -94,7 +94,7 @@ def theirs(python: str, model: str, x: NDArray, y: NDArray, n_draws: int, order:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.npz"
         np.savez(path, x=x, y=y)
-        command = [python, str(THEIRS), str(path), model, str(n_draws), str(order)]
+        command = [python, str(THEIRS), str(path), model, str(n_draws), f"mhss-{order}"]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     ess = least_ess(np.array(found["draws"]))

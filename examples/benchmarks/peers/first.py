@@ -1,0 +1,101 @@
+"""Which sampler is first on each posterior, and which approximations are right there."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from examples.benchmarks.peers.results import (
+    APPROXIMATIONS,
+    Results,
+    converged,
+    exactness,
+    same_machine,
+    seconds_until_known,
+    title,
+)
+from examples.benchmarks.peers.samplers import LABELS
+
+__all__ = ["HEADER", "OURS", "first"]
+
+OURS = ("ours", "exact", "sequential", "firefly", "paper")
+"""Samplers of this package."""
+
+RIGHT_MEAN, RIGHT_SD = 0.15, 0.10
+"""Largest errors of an approximation that is right: 1,000 draws of 20 parameters err by less."""
+
+HEADER = (
+    "posterior",
+    "AusterityMH(), s",
+    "its decisions",
+    "first other exact sampler, s",
+    "first other one that is not, s",
+    "approximations that are right, s",
+    "approximations that are wrong: means by sds, sds by %",
+)
+
+
+def first(results: Results) -> Iterator[tuple[str, ...]]:
+    """One row for each posterior."""
+    for model, n_rows in results.posteriors:
+        ours = results.get(model, n_rows, "ours")
+        if ours is None:
+            continue
+        seconds = seconds_until_known(ours)
+        right, wrong = approximations(results, model, n_rows, ours)
+        yield (
+            title(model, n_rows),
+            "-" if seconds is None else f"{seconds:,.0f}",
+            {"yes": "exact", "": "-"}.get(exactness(ours), "t-test"),
+            peer(results, model, n_rows, ours, exact=True),
+            peer(results, model, n_rows, ours, exact=False),
+            ", ".join(right) or "-",
+            "; ".join(wrong) or "-",
+        )
+
+
+def peer(results: Results, model: str, n_rows: int, ours: dict[str, Any], *, exact: bool) -> str:
+    """The sampler of another package with the first 1,000 effective draws."""
+    were_run = {
+        name: cell
+        for name, cell in results.of(model, n_rows).items()
+        if name not in (*OURS, *APPROXIMATIONS) and (exactness(cell) == "yes") == exact
+    }
+    found = {
+        name: (seconds, mark(ours, cell))
+        for name, cell in were_run.items()
+        if "failed" not in cell
+        and converged(cell)
+        and (seconds := seconds_until_known(cell)) is not None
+    }
+    if not found:
+        return "none converged" if were_run else "-"
+    name = min(found, key=lambda name: found[name][0])
+    return f"{LABELS[name]} {found[name][0]:,.0f}{found[name][1]}"
+
+
+def approximations(
+    results: Results, model: str, n_rows: int, ours: dict[str, Any]
+) -> tuple[list[str], list[str]]:
+    """Those within the limits with their seconds, and the others with their errors."""
+    right, wrong = [], []
+    for name in APPROXIMATIONS:
+        cell = results.get(model, n_rows, name)
+        errors = results.errors(model, n_rows, name)
+        if cell is None:
+            if (failed := results.cells.get((model, n_rows, name))) is not None:
+                wrong.append(f"{LABELS[name]} failed: {failed['failed'].split(':')[0]}")
+            continue
+        if errors is None:
+            continue
+        of_mean, of_sd = errors
+        if of_mean <= RIGHT_MEAN and of_sd <= RIGHT_SD:
+            right.append(f"{LABELS[name]} {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
+        else:
+            k = cell["facts"].get("pareto_k")
+            told = "" if k is None else f", its Pareto k {k:.2f}"
+            wrong.append(f"{LABELS[name]} {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
+    return right, wrong
+
+
+def mark(ours: dict[str, Any], cell: dict[str, Any]) -> str:
+    """A dagger at what was measured at another speed."""
+    return "" if same_machine(ours, cell) else "†"
