@@ -1,0 +1,110 @@
+"""The papers' chains, of so many steps each, and those of the defaults with the same budget."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+from numpy.typing import NDArray
+
+from examples.austerity2014.parts import Parts
+from examples.austerity2014.timed import TimedRun, sample_chain
+
+__all__ = ["defaults_chains", "papers_chains", "tuned_chains"]
+
+Start = dict[str, NDArray]
+
+
+def papers_chains(
+    parts: Parts,
+    samplers: Mapping[str, Callable[[], Any]],
+    starts: Sequence[Start],
+    steps: Mapping[str, int],
+    describe: Callable[[TimedRun], dict[str, Any]],
+    *,
+    title: str = "",
+) -> dict[str, list[dict[str, Any]]]:
+    """Describe every chain of every sampler; each of them is a part that is not run twice.
+
+    Parameters
+    ----------
+    parts : Parts
+        What is finished.
+    samplers : mapping of str to callable
+        By name, what makes the step method for the model on the context stack.
+    starts : sequence of dict
+        Start of each chain, the same for all samplers.
+    steps : mapping of str to int
+        Steps of a chain, by the name of the sampler.
+    describe : callable
+        What to keep of a chain.
+    title : str
+        Put in front of the names of the parts.
+
+    Returns
+    -------
+    dict of str to list
+        What is kept of each chain, by the name of the sampler.
+    """
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, make in samplers.items():
+        step_method = cache(make)  # made once, and only if a chain is missing
+        found[name] = []
+        for number, start in enumerate(starts):
+            part = f"{title}{name}, chain {number}"
+
+            def chain(part: str = part, start: Start = start, name: str = name) -> dict[str, Any]:
+                step = step_method()  # noqa: B023  (called at once)
+                per_draw = step.settings.steps_per_draw if hasattr(step, "settings") else 1
+                n_draws = max(steps[name] // per_draw, 2)
+                return describe(sample_chain(n_draws, step, start, seed=parts.seed(part)))
+
+            found[name].append(parts(part, chain))
+    return found
+
+
+def defaults_chains(
+    parts: Parts,
+    make: Callable[[], Any],
+    seconds: float,
+    n_chains: int,
+    describe: Callable[[TimedRun], dict[str, Any]],
+    *,
+    pilot: int = 100,
+) -> list[dict[str, Any]]:
+    """Describe chains of the defaults that take so many seconds, set-up and tuning counted.
+
+    They start where the step method starts them. A short run finds out how long a draw takes; 20
+    draws are made even if set-up and tuning alone take longer.
+    """
+    step_method = cache(make)
+
+    def affordable() -> int:
+        step = step_method()
+        tried = sample_chain(
+            pilot, step, None, seed=parts.seed("pilot"), tune=step.default_tune_steps
+        )
+        return max(int((seconds - tried.before) * pilot / tried.seconds[0, -1]), 20)
+
+    n_draws = parts("defaults, draws", affordable)
+    return tuned_chains(parts, step_method, n_draws, n_chains, describe)
+
+
+def tuned_chains(
+    parts: Parts,
+    make: Callable[[], Any],
+    n_draws: int,
+    n_chains: int,
+    describe: Callable[[TimedRun], dict[str, Any]],
+    *,
+    tune: int | None = None,
+) -> list[dict[str, Any]]:
+    """Describe chains of the defaults, of so many draws and of the usual tuning steps or others."""
+    step_method = cache(make)
+
+    def chain(part: str) -> dict[str, Any]:
+        step = step_method()
+        n_tune = step.default_tune_steps if tune is None else tune
+        return describe(sample_chain(n_draws, step, None, seed=parts.seed(part), tune=n_tune))
+
+    names = [f"defaults, chain {number}" for number in range(n_chains)]
+    return [parts(name, partial(chain, name)) for name in names]
