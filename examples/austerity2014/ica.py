@@ -40,7 +40,7 @@ BUDGET = Budget(
 )
 LARGE = (label(0.1), label(0.2))
 N_SIGNALS, BATCH_SIZE, STEPS_PER_DRAW = 4, 500, 2
-N_SAMPLES, N_CHAINS, RATIO, N_TRUE = 1_950_000, 3, 0.02, 500
+N_SAMPLES, N_CHAINS, RATIO, N_TRUE = 1_950_000, 2, 0.01, 300
 FULL: dict[str, Any] = {
     "n_samples": N_SAMPLES,
     "n_chains": N_CHAINS,

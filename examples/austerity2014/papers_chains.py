@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
 
-__all__ = ["defaults_chains", "papers_chains", "tuned_chains"]
+__all__ = ["defaults_chains", "longest", "papers_chains", "tuned_chains"]
 
 Start = dict[str, NDArray]
 
@@ -62,6 +63,12 @@ def papers_chains(
     return found
 
 
+def longest(chains: Mapping[str, list[dict[str, Any]]]) -> float:
+    """Seconds of the slowest of the papers' samplers, mean over its chains."""
+    means = [np.mean([chain["risk"]["seconds"][-1] for chain in each]) for each in chains.values()]
+    return float(max(means))
+
+
 def defaults_chains(
     parts: Parts,
     make: Callable[[], Any],
@@ -73,7 +80,7 @@ def defaults_chains(
 ) -> list[dict[str, Any]]:
     """Describe chains of the defaults that take so many seconds, set-up and tuning counted.
 
-    They start where the step method starts them. A short run finds out how long a draw takes; 20
+    They start where the step method starts them. A short run finds out how long a draw takes; 100
     draws are made even if set-up and tuning alone take longer.
     """
     step_method = cache(make)
@@ -83,7 +90,7 @@ def defaults_chains(
         tried = sample_chain(
             pilot, step, None, seed=parts.seed("pilot"), tune=step.default_tune_steps
         )
-        return max(int((seconds - tried.before) * pilot / tried.seconds[0, -1]), 20)
+        return max(int((seconds - tried.before) * pilot / tried.seconds[0, -1]), 100)
 
     n_draws = parts("defaults, draws", affordable)
     return tuned_chains(parts, step_method, n_draws, n_chains, describe)

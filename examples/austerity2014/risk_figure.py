@@ -90,7 +90,11 @@ def lowest(results: Results) -> tuple[str, float, float]:
     above, below = final[EXACT], final[best]
     error = np.sqrt(above.var(ddof=1) / above.size + below.var(ddof=1) / below.size)
     difference = above.mean() - below.mean()
-    return best, float(above.mean() / below.mean()), float(difference / error) if difference else 0.0
+    return (
+        best,
+        float(above.mean() / below.mean()),
+        float(difference / error) if difference else 0.0,
+    )
 
 
 def verdict(results: Results) -> Verdict:
@@ -115,7 +119,7 @@ def verdict(results: Results) -> Verdict:
 
 
 def _defaults(results: Results) -> str:
-    """What the defaults reach in the time of the exact chain."""
+    """What the defaults reach, and in what time."""
     last, exact = results["risk"][DEFAULTS], results["risk"][EXACT]
     return (
         f" The defaults reach {mean(last)[-1]:.2g} in {counted(last)[-1]:.3g} seconds, "
