@@ -1,7 +1,7 @@
 """Experiment 2: independent component analysis of four mixed signals."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from examples.austerity2014 import risk, risk_figure
 from examples.austerity2014.amari import amari_distance
 from examples.austerity2014.budgets import Budget, epsilon_of, label
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results, Verdict
-from examples.austerity2014.papers_chains import papers_chains, tuned_chains
+from examples.austerity2014.papers_chains import papers_chains, timed, tuned_chains
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.rotations import MovesAbout, rotation
 from examples.austerity2014.sources import four_signals
@@ -122,7 +122,12 @@ def compare(parts: Parts, *, n_samples: int, n_chains: int, ratio: float, n_true
         )
         half = BUDGET.steps_at(ratio)[label(0.0)] // 2
         chains["defaults"] = tuned_chains(
-            parts, defaults_step, max(half, 2), n_chains, about, tune=half
+            parts,
+            cache(partial(timed, defaults_step)),
+            max(half, 2),
+            n_chains,
+            about,
+            tune=half,
         )
     return {
         "budget": BUDGET.record(ratio),

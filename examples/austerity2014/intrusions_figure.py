@@ -50,7 +50,7 @@ def draw_defaults(results: Results) -> "Figure":
         axis.plot(seconds, _mean(chains, "relative"), color=color(number), label=name)
     axis.axhline(results["truth"]["error"], color="0.6", linewidth=0.8)
     axis.set(xscale="log", yscale="log", ylabel="relative error of the variances")
-    axis.set_xlabel("seconds of processor time, set-up and tuning counted")
+    axis.set_xlabel("seconds of processor time; set-up and tuning count for the defaults")
     axis.legend(frameon=False, fontsize="small")
     return figure
 

@@ -40,6 +40,7 @@ BUDGET = Budget(
 )
 EXACT, DEFAULTS = label(0.0), "defaults"
 EARLY = 0.05
+GREY = "grey: error of the truth that we compare with"
 SUBSET_SIZE = 5
 N_VARIABLES, N_CHAINS, RATIO, N_SUBSETS, N_TRUE = 100, 1, 0.25, 1_600, 100_000
 FULL: dict[str, Any] = {
@@ -273,7 +274,7 @@ def draw_errors(results: Results) -> "Figure":
         name: (_papers_seconds(results, name), _error(results, name)) for name in BUDGET.steps
     }
     _errors(results, curves, axis)
-    axis.set_xlabel("seconds of the paper: as many sweeps as it made in them")
+    axis.set_xlabel(f"seconds of the paper: as many sweeps as it made in them\n{GREY}")
     return figure
 
 
@@ -285,7 +286,7 @@ def draw_default_errors(results: Results) -> "Figure":
         for name, chains in results["l1"].items()
     }
     _errors(results, curves, axis)
-    axis.set_xlabel("seconds of processor time, set-up counted")
+    axis.set_xlabel(f"seconds of processor time\n{GREY}")
     return figure
 
 
@@ -293,7 +294,6 @@ def _errors(results: Results, curves: dict[str, Any], axis: "Axes") -> None:
     plot_risk(curves, ax=axis)
     axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
     axis.set_ylabel("L1 error of marginals of five variables")
-    axis.set_title("grey: error of the truth that we compare with", fontsize="small")
 
 
 def _error(results: Results, name: str) -> Floats:

@@ -1,5 +1,6 @@
 """The papers' chains, of so many steps each, and those of the defaults with the same budget."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
 
-__all__ = ["defaults_chains", "longest", "papers_chains", "tuned_chains"]
+__all__ = ["defaults_chains", "longest", "papers_chains", "timed", "tuned_chains"]
 
 Start = dict[str, NDArray]
 
@@ -63,6 +64,12 @@ def papers_chains(
     return found
 
 
+def timed(make: Callable[[], Any]) -> tuple[Any, float]:
+    """A step method, and the processor time that it took to set up."""
+    started = time.process_time()
+    return make(), time.process_time() - started
+
+
 def longest(chains: Mapping[str, list[dict[str, Any]]]) -> float:
     """Seconds of the slowest of the papers' samplers, mean over its chains."""
     means = [np.mean([chain["risk"]["seconds"][-1] for chain in each]) for each in chains.values()]
@@ -83,35 +90,39 @@ def defaults_chains(
     They start where the step method starts them. A short run finds out how long a draw takes; 100
     draws are made even if set-up and tuning alone take longer.
     """
-    step_method = cache(make)
+    set_up = cache(partial(timed, make))
 
     def affordable() -> int:
-        step = step_method()
-        tried = sample_chain(
-            pilot, step, None, seed=parts.seed("pilot"), tune=step.default_tune_steps
-        )
-        return max(int((seconds - tried.before) * pilot / tried.seconds[0, -1]), 100)
+        step, setup_seconds = set_up()
+        tune = step.default_tune_steps
+        tried = sample_chain(pilot, step, None, seed=parts.seed("pilot"), tune=tune)
+        left = seconds - setup_seconds - tried.before
+        return max(int(left * pilot / tried.seconds[0, -1]), 100)
 
     n_draws = parts("defaults, draws", affordable)
-    return tuned_chains(parts, step_method, n_draws, n_chains, describe)
+    return tuned_chains(parts, set_up, n_draws, n_chains, describe)
 
 
 def tuned_chains(
     parts: Parts,
-    make: Callable[[], Any],
+    set_up: Callable[[], tuple[Any, float]],
     n_draws: int,
     n_chains: int,
     describe: Callable[[TimedRun], dict[str, Any]],
     *,
     tune: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Describe chains of the defaults, of so many draws and of the usual tuning steps or others."""
-    step_method = cache(make)
+    """Describe chains of the defaults, of so many draws and of the usual tuning steps or others.
+
+    `set_up` gives the step method and the processor time that it took to set up.
+    """
 
     def chain(part: str) -> dict[str, Any]:
-        step = step_method()
+        step, setup_seconds = set_up()
         n_tune = step.default_tune_steps if tune is None else tune
-        return describe(sample_chain(n_draws, step, None, seed=parts.seed(part), tune=n_tune))
+        seed = parts.seed(part)
+        run = sample_chain(n_draws, step, None, seed=seed, tune=n_tune, setup_seconds=setup_seconds)
+        return describe(run)
 
     names = [f"defaults, chain {number}" for number in range(n_chains)]
     return [parts(name, partial(chain, name)) for name in names]

@@ -28,10 +28,9 @@ def draw(results: Results, of: str = "predictive mean") -> "Figure":
     plot_risk({name: (c["rows"], mean(c)) for name, c in curves.items()}, ax=axes[1])
     for axis in axes:
         axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
-    axes[0].set(xlabel="seconds of the papers: as many steps as they made in them")
+    axes[0].set(xlabel=f"seconds of the papers: as many steps as they made in them\n{GREY}")
     axes[1].set(xlabel="rows read", ylabel="")
     axes[1].get_legend().remove()
-    axes[0].set_title(GREY, fontsize="small")
     return figure
 
 
@@ -41,8 +40,7 @@ def draw_defaults(results: Results, of: str = "predictive mean") -> "Figure":
     seconds = {name: (counted(curve), mean(curve)) for name, curve in results["risk"].items()}
     plot_risk(seconds, of=of, ax=axis)
     axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
-    axis.set(xlabel="seconds of processor time, set-up and tuning counted")
-    axis.set_title(GREY, fontsize="small")
+    axis.set(xlabel=f"seconds of processor time; set-up and tuning count for the defaults\n{GREY}")
     return figure
 
 
@@ -59,7 +57,7 @@ def papers_seconds(results: Results, name: str) -> np.ndarray:
 
 
 def counted(curve: dict[str, Any]) -> np.ndarray:
-    """Seconds of processor time here, with set-up and tuning."""
+    """Seconds of processor time here; set-up and tuning count where they were timed."""
     return np.array(curve["seconds"]) + curve["before"]
 
 

@@ -32,7 +32,7 @@ BUDGET = Budget(
         label(0.0): 2_600,
     },
 )
-RATIOS = {5e-4: 0.25, 1e-4: 0.02}
+RATIOS = {5e-4: 0.15, 1e-4: 0.01}
 DEFAULTS_SHARE = 0.5
 N_CHAINS, N_TRUE = 1, 50_000
 FULL: dict[str, Any] = {"n_chains": N_CHAINS, "ratios": RATIOS, "n_true": N_TRUE}

@@ -95,7 +95,13 @@ _SETTINGS: dict[str, Any] = {
 
 
 def sample_chain(
-    n_draws: int, step: Any, start: dict[str, NDArray] | None, *, seed: int, tune: int = 0
+    n_draws: int,
+    step: Any,
+    start: dict[str, NDArray] | None,
+    *,
+    seed: int,
+    tune: int = 0,
+    setup_seconds: float = 0.0,
 ) -> TimedRun:
     """Sample one chain.
 
@@ -104,13 +110,15 @@ def sample_chain(
     n_draws : int
         Draws after tuning.
     step : step method
-        Of the model on the context stack. It gives ``setup_seconds`` and ``n_rows_used``.
+        Of the model on the context stack. It gives ``n_rows_used``.
     start : dict or None
         Values of the free variables at the start; None for the start of the step method.
     seed : int
         Seed of the chain.
     tune : int
         Tuning steps.
+    setup_seconds : float
+        Processor time that the step method took to set up.
     """
     watch = Stopwatch()
     idata = pm.sample(
@@ -123,4 +131,4 @@ def sample_chain(
         callback=watch,
         **_SETTINGS,
     )
-    return TimedRun(idata, watch.seconds, step.setup_seconds + watch.tuning_seconds)
+    return TimedRun(idata, watch.seconds, setup_seconds + watch.tuning_seconds)
