@@ -90,13 +90,16 @@ def verdict(results: Results) -> Verdict:
 
 
 def _at(results: Results, size: str) -> str:
-    """Errors and acceptance of the samplers at a step size."""
-    texts = [
-        f"{name} {last(chains):.2g} ({last(chains, 'absolute'):.2g} as sums; acceptance "
-        f"{np.mean([chain['acceptance'] for chain in chains]):.2g}, {chains[0]['steps'][-1]:,} "
-        f"steps in {chains[0]['seconds'][-1]:.3g} s)"
-        for name, chains in results["samplers"][size].items()
-    ]
+    """Errors, acceptance and length of the chains at a step size."""
+    texts = []
+    for name, chains in results["samplers"][size].items():
+        accepted = np.mean([chain["acceptance"] for chain in chains])
+        steps = chains[0]["steps"][-1]
+        texts.append(
+            f"{name} {last(chains):.2g} ({last(chains, 'absolute'):.2g} as sums; acceptance "
+            f"{accepted:.2g}, {steps:,} steps, {0.5 * float(size) * accepted * steps:.2g} "
+            f"relaxation times, {chains[0]['seconds'][-1]:.3g} s)"
+        )
     return (
         f"Step size {size}, error of the variances after {results['ratios'][size]:g} times the "
         f"paper's steps: {', '.join(texts)}; in theory {results['in_theory'][size]:.2g} without "

@@ -47,20 +47,23 @@ def papers_chains(
     dict of str to list
         What is kept of each chain, by the name of the sampler.
     """
+
+    def chain(
+        step_method: Callable[[], Any], n_steps: int, start: Start, part: str
+    ) -> dict[str, Any]:
+        step = step_method()
+        per_draw = step.settings.steps_per_draw if hasattr(step, "settings") else 1
+        n_draws = max(n_steps // per_draw, 2)
+        return describe(sample_chain(n_draws, step, start, seed=parts.seed(part)))
+
     found: dict[str, list[dict[str, Any]]] = {}
     for name, make in samplers.items():
         step_method = cache(make)  # made once, and only if a chain is missing
         found[name] = []
         for number, start in enumerate(starts):
             part = f"{title}{name}, chain {number}"
-
-            def chain(part: str = part, start: Start = start, name: str = name) -> dict[str, Any]:
-                step = step_method()  # noqa: B023  (called at once)
-                per_draw = step.settings.steps_per_draw if hasattr(step, "settings") else 1
-                n_draws = max(steps[name] // per_draw, 2)
-                return describe(sample_chain(n_draws, step, start, seed=parts.seed(part)))
-
-            found[name].append(parts(part, chain))
+            finished = parts(part, partial(chain, step_method, steps[name], start, part))
+            found[name].append(finished)
     return found
 
 

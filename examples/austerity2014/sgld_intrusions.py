@@ -253,7 +253,9 @@ EXPERIMENT = Experiment(
     remarks=(
         "The noise of these gradients comes from few rows. A mini-batch that holds one of them "
         "throws the uncorrected chain far off; the test rejects these steps and accepts most of "
-        "the others. If all rows were alike, correction would hardly pay: uncorrected draws would "
+        "the others. A relaxation time is 2 / (h a) steps at the acceptance a: a chain of less "
+        "than a few of them has not spread over the posterior, whatever its decisions. "
+        "If all rows were alike, correction would hardly pay: uncorrected draws would "
         "be too wide by the factor 1 + hN/(4n) in the variance, the log-ratio would have the "
         "variance hdN/n, and where this is about 1, so that proposals are accepted, the draws "
         "would have been too wide by only 1/(4d)."
