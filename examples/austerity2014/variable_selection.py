@@ -130,7 +130,9 @@ def compare(
             BUDGET.steps_at(ratio),
             about,
         )
-        chains["defaults"] = defaults_chains(parts, defaults_step, longest(chains), n_chains, about)
+        chains["defaults"] = defaults_chains(
+            parts, defaults_step, longest(chains) / 2, n_chains, about
+        )
     risks = {n: risk.together([c.pop("risk") for c in each]) for n, each in chains.items()}
     return {"budget": BUDGET.record(ratio), "risk": risks, "chains": chains, **truth}
 
@@ -235,7 +237,7 @@ EXPERIMENT = Experiment(
         f"truth is an exact chain of {N_TRUE:,} draws that takes coefficients from normal "
         "approximations of each model and also exchanges variables (the paper takes 400,000 steps "
         "of the same moves). The defaults have the same moves, tuned, in "
-        "as many seconds as the slowest of the paper's samplers: "
+        "half as many seconds as the slowest of the paper's samplers: "
         '`AusterityMH(proposal=ReversibleJumpProposal("beta", "gamma"))`.'
     ),
     run=run,
