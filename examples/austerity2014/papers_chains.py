@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
 
-__all__ = ["defaults_chains", "longest", "papers_chains", "timed", "tuned_chains"]
+__all__ = ["defaults_chains", "papers_chains", "seconds_of", "timed", "tuned_chains"]
 
 Start = dict[str, NDArray]
 
@@ -73,10 +73,9 @@ def timed(make: Callable[[], Any]) -> tuple[Any, float]:
     return make(), time.process_time() - started
 
 
-def longest(chains: Mapping[str, list[dict[str, Any]]]) -> float:
-    """Seconds of the slowest of the papers' samplers, mean over its chains."""
-    means = [np.mean([chain["risk"]["seconds"][-1] for chain in each]) for each in chains.values()]
-    return float(max(means))
+def seconds_of(chains: list[dict[str, Any]]) -> float:
+    """Seconds of a sampler, mean over its chains."""
+    return float(np.mean([chain["risk"]["seconds"][-1] for chain in chains]))
 
 
 def defaults_chains(
@@ -90,7 +89,7 @@ def defaults_chains(
 ) -> list[dict[str, Any]]:
     """Describe chains of the defaults that take so many seconds, set-up and tuning counted.
 
-    They start where the step method starts them. A short run finds out how long a draw takes; 100
+    They start where the step method starts them. A short run finds out how long a draw takes; 20
     draws are made even if set-up and tuning alone take longer.
     """
     set_up = cache(partial(timed, make))
@@ -100,7 +99,7 @@ def defaults_chains(
         tune = step.default_tune_steps
         tried = sample_chain(pilot, step, None, seed=parts.seed("pilot"), tune=tune)
         left = seconds - setup_seconds - tried.before
-        return max(int(left * pilot / tried.seconds[0, -1]), 100)
+        return max(int(left * pilot / tried.seconds[0, -1]), 20)
 
     n_draws = parts("defaults, draws", affordable)
     return tuned_chains(parts, set_up, n_draws, n_chains, describe)

@@ -11,7 +11,7 @@ from scipy.special import expit
 from examples.austerity2014 import marginals, risk, risk_figure
 from examples.austerity2014.budgets import Budget, epsilon_of, label
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
-from examples.austerity2014.papers_chains import defaults_chains, longest, papers_chains
+from examples.austerity2014.papers_chains import defaults_chains, papers_chains, seconds_of
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun
 from examples.shared.datasets import load
@@ -58,9 +58,8 @@ def compare(digits: Digits, parts: Parts, *, n_chains: int, ratio: float, n_true
             BUDGET.steps_at(ratio),
             about,
         )
-        chains["defaults"] = defaults_chains(
-            parts, AusterityMH, longest(chains) / 2, n_chains, about
-        )
+        seconds = max(map(seconds_of, chains.values())) / 2
+        chains["defaults"] = defaults_chains(parts, AusterityMH, seconds, n_chains, about)
     budget = BUDGET.record(ratio)
     return {
         "budget": budget,
