@@ -30,7 +30,7 @@ help:
 	@echo "make bench-rows  memory, passes and time of rows on disk; ARGS='--rows 1000000' for a small run"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
-	@echo "make austerity2014  run the paper's experiments; ARGS=--quick for a few seconds of each"
+	@echo "make austerity2014  run the paper's experiments, goes on where it was stopped; ARGS=--quick for seconds of each"
 	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
 	@echo "make families  models of many kinds, beside NUTS; goes on where it was stopped"
 	@echo "make clean   remove environments, caches and everything that was built"

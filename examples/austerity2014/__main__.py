@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import platform
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -19,10 +18,10 @@ import matplotlib as mpl  # noqa: E402
 mpl.use("agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
-import numpy as np  # noqa: E402
 
 from examples.austerity2014 import report  # noqa: E402
 from examples.austerity2014.experiment import Experiment, Results  # noqa: E402
+from examples.austerity2014.parts import Parts  # noqa: E402
 from examples.austerity2014.registry import NAMES, experiment  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
@@ -44,9 +43,13 @@ def main(arguments: list[str] | None = None) -> None:
         each.mkdir(parents=True, exist_ok=True)
     names = options.names or NAMES
     for name in () if options.report else names:
-        print(f"{name} ...", flush=True)
-        results = run(experiment(name), options)
-        (folder / f"{name}.json").write_text(json.dumps(results) + "\n")
+        file = folder / f"{name}.json"
+        if options.again or not file.is_file():
+            print(f"{name} ...", flush=True)
+            parts = Parts(file.with_suffix(".parts"), SEED)
+            results = run(experiment(name), options, parts)
+            file.write_text(json.dumps(results) + "\n")
+            parts.remove()
     for e, results in report.saved(folder):
         if e.name in names:
             draw(e, results, pictures)
@@ -61,6 +64,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Options."""
     parser = argparse.ArgumentParser(prog="python -m examples.austerity2014", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(NAMES)}; default all")
+    parser.add_argument("--again", action="store_true", help="also what has results")
     parser.add_argument("--quick", action="store_true", help="see that it runs; the site is left")
     parser.add_argument("--report", action="store_true", help="run nothing, draw what was saved")
     parser.add_argument("--data", metavar="FOLDER", help="folder of data sets")
@@ -72,14 +76,13 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def run(e: Experiment, options: argparse.Namespace) -> Results:
-    """Run an experiment, and say when and with what."""
+def run(e: Experiment, options: argparse.Namespace, parts: Parts) -> Results:
+    """Run what is not finished of an experiment, and say when and with what."""
     logging.getLogger("pymc").setLevel(logging.ERROR)  # PyMC sets it when it is imported
-    started = time.perf_counter()
-    results = e.run(quick=options.quick, data=options.data, rng=np.random.default_rng(SEED))
+    results = e.run(quick=options.quick, data=options.data, parts=parts)
     results["made"] = {
         "date": datetime.date.today().isoformat(),
-        "seconds": round(time.perf_counter() - started, 1),
+        "seconds": round(parts.seconds, 1),
         "python": platform.python_version(),
         "versions": {package: version(package) for package in PACKAGES},
     }
@@ -89,9 +92,10 @@ def run(e: Experiment, options: argparse.Namespace) -> Results:
 def draw(e: Experiment, results: Results, folder: Path) -> None:
     """Draw the figures of an experiment, and say what they show."""
     for figure in e.figures:
-        picture = figure.draw(results)
-        picture.savefig(folder / f"{figure.name}.png", dpi=80)
-        plt.close(picture)
+        for name, make in ((figure.name, figure.draw), (f"{figure.name}_defaults", figure.beside)):
+            picture = make(results)
+            picture.savefig(folder / f"{name}.png", dpi=80)
+            plt.close(picture)
         agrees, ours = figure.verdict(results)
         print(f"{figure.figure}: {'agrees' if agrees else 'DOES NOT AGREE'}. {ours}")
 

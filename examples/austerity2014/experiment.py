@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from examples.austerity2014.parts import Parts
 
 __all__ = ["Experiment", "PaperFigure", "Results", "Run", "Verdict"]
 
@@ -48,6 +48,8 @@ class PaperFigure:
         What the paper says about it, in one sentence.
     draw : callable
         Our version of it, from the results.
+    beside : callable
+        The same budget spent by the step method as it comes, from the results.
     verdict : callable
         Whether ours agrees, from the results.
     """
@@ -56,13 +58,14 @@ class PaperFigure:
     figure: str
     claim: str
     draw: Callable[[Results], "Figure"]
+    beside: Callable[[Results], "Figure"]
     verdict: Callable[[Results], Verdict]
 
 
 class Run(Protocol):
     """Runs an experiment."""
 
-    def __call__(self, *, quick: bool, data: str | None, rng: np.random.Generator) -> Results:
+    def __call__(self, *, quick: bool, data: str | None, parts: "Parts") -> Results:
         """Run.
 
         Parameters
@@ -71,8 +74,8 @@ class Run(Protocol):
             Only see that everything works: a few seconds, whatever the results are worth.
         data : str or None
             Folder with data sets, for `examples.shared.datasets.load`.
-        rng : numpy.random.Generator
-            Source of all randomness.
+        parts : Parts
+            What is finished, and the source of all randomness.
         """
         ...
 

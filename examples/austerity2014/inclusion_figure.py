@@ -12,22 +12,31 @@ from pymc_austerity.plots.drawing import color
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "verdict", "verdict_on_risk"]
+__all__ = ["draw", "draw_defaults", "verdict", "verdict_on_risk"]
 
 CLOSE = 0.1
 
 
 def draw(results: Results) -> "Figure":
     """Bars for the truth, and a mark for every epsilon beside them."""
+    return _bars(results, risk_figure.papers(results))
+
+
+def draw_defaults(results: Results) -> "Figure":
+    """The exact chains and those of the defaults."""
+    return _bars(results, [risk_figure.EXACT, risk_figure.DEFAULTS])
+
+
+def _bars(results: Results, names: list[str]) -> "Figure":
     figure, axis = plt.subplots(figsize=(10, 4), layout="constrained")
     truth = np.array(results["inclusion"])
     at = np.arange(truth.size)
     axis.bar(at, truth, color="0.85", width=0.9, label="truth")
-    found = results["found_inclusion"]
-    for number, (name, chains) in enumerate(found.items()):
-        shift = 0.7 * ((number + 0.5) / len(found) - 0.5)
-        mean = np.mean(chains, axis=0)
-        reach = np.stack([mean - np.min(chains, axis=0), np.max(chains, axis=0) - mean])
+    for number, name in enumerate(names):
+        chains = inclusion(results, name)
+        shift = 0.7 * ((number + 0.5) / len(names) - 0.5)
+        mean = chains.mean(axis=0)
+        reach = np.stack([mean - chains.min(axis=0), chains.max(axis=0) - mean])
         axis.errorbar(
             at + shift,
             mean,
@@ -45,33 +54,63 @@ def draw(results: Results) -> "Figure":
     return figure
 
 
+def inclusion(results: Results, name: str) -> np.ndarray:
+    """Inclusion probabilities in the second half of every chain, shape (chains, variables)."""
+    return np.array([chain["inclusion"] for chain in results["chains"][name]])
+
+
 def verdict(results: Results) -> Verdict:
     """Whether all inclusion probabilities are within 0.1 of the truth, with every epsilon."""
-    truth = np.array(results["inclusion"])
-    off = {
-        name: np.abs(np.mean(chains, axis=0) - truth)
-        for name, chains in results["found_inclusion"].items()
-    }
+    truth, names = np.array(results["inclusion"]), risk_figure.papers(results)
+    off = {name: np.abs(inclusion(results, name).mean(axis=0) - truth) for name in names}
     largest = risk_figure.by_epsilon({n: f"{each.max():.2f}" for n, each in off.items()})
     average = risk_figure.by_epsilon({n: f"{each.mean():.3f}" for n, each in off.items()})
     first, second = np.array(results["inclusion_halves"])
-    moves = ", ".join(
-        f"{kind} "
-        + risk_figure.by_epsilon({n: f"{r[kind]:.2%}" for n, r in results["moves"].items()})
-        for kind in ("update", "birth", "death")
-    )
+    size = {n: np.mean([chain["size"] for chain in results["chains"][n]]) for n in names}
+    sizes = risk_figure.by_epsilon({n: f"{each:.1f}" for n, each in size.items()})
     ours = (
-        f"Largest difference from the true inclusion probability by epsilon: {largest}; on "
-        f"average over the {truth.size} variables: {average}. (The halves of the run that the "
-        f"truth is from differ by {np.abs(first - second).max():.2f} at most.) Moves accepted: "
-        f"{moves}."
+        f"In the second halves of the chains, the largest difference from the true inclusion "
+        f"probability by epsilon is {largest}; on average over the {truth.size} variables: "
+        f"{average}. (The halves of the run that the truth is from differ by "
+        f"{np.abs(first - second).max():.2f} at most.) Variables in the model: {sizes}; in truth "
+        f"{truth.sum():.1f}. Moves accepted: {_moves(results)}. {_audit(results)}"
     )
     return Verdict(bool(max(each.max() for each in off.values()) <= CLOSE), ours)
 
 
+def _moves(results: Results) -> str:
+    """Accepted moves of every kind, as shares of those that are proposed."""
+    return ", ".join(
+        f"{kind} "
+        + risk_figure.by_epsilon(
+            {
+                name: f"{np.mean([c['moves'][kind] for c in results['chains'][name]]):.2%}"
+                for name in risk_figure.papers(results)
+            }
+        )
+        for kind in ("update", "birth", "death")
+    )
+
+
+def _audit(results: Results) -> str:
+    """How many of the accepted jumps all rows contradict."""
+    texts = {}
+    for name in risk_figure.papers(results):
+        found = [chain["audited"] for chain in results["chains"][name]]
+        jumps = sum(each["jumps"] for each in found)
+        if jumps:
+            texts[name] = f"{sum(each['wrong jumps'] for each in found)} of {jumps}"
+    checked = risk_figure.by_epsilon(texts)
+    return f"Accepted births and deaths that all rows contradict: {checked} that were checked."
+
+
 def verdict_on_risk(results: Results) -> Verdict:
     """Whether the lowest risk at the end is that of some epsilon above 0."""
-    agrees, ours = risk_figure.verdict(results, "Standard deviations of the coefficients")
-    rows = risk_figure.by_epsilon({n: f"{r:,.0f}" for n, r in results["rows_per_step"].items()})
-    about = f" A step reads {rows} of the {results['n_rows']:,} rows of {results['data']}."
+    agrees, ours = risk_figure.verdict(results)
+    rows = {
+        name: np.mean([chain["rows_per_step"] for chain in results["chains"][name]])
+        for name in risk_figure.papers(results)
+    }
+    read = risk_figure.by_epsilon({name: f"{each:,.0f}" for name, each in rows.items()})
+    about = f" A step reads {read} of the {results['n_rows']:,} rows of {results['data']}."
     return Verdict(agrees, ours + about)

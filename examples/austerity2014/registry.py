@@ -8,7 +8,6 @@ __all__ = ["NAMES", "experiment"]
 
 NAMES = (
     "random_walk",
-    "marginals",
     "ica",
     "variable_selection",
     "sgld_pitfall",

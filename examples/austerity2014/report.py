@@ -19,10 +19,17 @@ package.
     make austerity2014                    # everything, this page included
     make austerity2014 ARGS=--quick       # only see that it runs
 
-or `python -m examples.austerity2014 [names] [--quick] [--data FOLDER] [--output FOLDER]`. Data sets
-are read from the folder that `--data` or the environment variable PYMC_AUSTERITY_DATA names, else
-downloaded through scikit-learn. Every number and every yes or no below is computed from the saved
-results by `python -m examples.austerity2014 --report`; claims are the paper's, in our words.
+or `python -m examples.austerity2014 [names] [--again] [--quick] [--data FOLDER] [--output FOLDER]`.
+What has results is not run again without `--again`, and an experiment that was stopped goes on
+after its last finished chain. Data sets are read from the folder that `--data` or the environment
+variable PYMC_AUSTERITY_DATA names, else downloaded through scikit-learn. Every number and every yes
+or no below is computed from the saved results by `python -m examples.austerity2014 --report`;
+claims are the papers', in our words.
+
+Each epsilon gets the papers' number of steps, or the share of it that is named below, and no chain
+starts at a draw of the posterior: the way there is part of the risk. (The Markov random field is an
+exception.) The second picture of each pair shows what the step method with its defaults does with
+the same budget.
 """
 
 
@@ -58,10 +65,11 @@ def _section(e: Experiment, results: Results, pictures: str) -> str:
     lines = [f"## {e.title}", "", e.setting, ""]
     for figure in e.figures:
         lines += [f"![{figure.figure}]({pictures}/{figure.name}.png)", ""]
+        lines += [f"![{figure.figure}, defaults]({pictures}/{figure.name}_defaults.png)", ""]
     lines += [e.remarks, ""] if e.remarks else []
     versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
     lines += [
-        f"Made on {made['date']} in {made['seconds'] / 60:.1f} minutes of wall time with Python "
+        f"Made on {made['date']} in {made['seconds'] / 60:.1f} minutes of processor time, Python "
         f"{made['python']}, {versions}, on one core: `python -m examples.austerity2014 {e.name}`.",
         "",
     ]

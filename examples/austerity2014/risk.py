@@ -1,4 +1,4 @@
-"""Risk against time: the squared error of an average over a chain that grows."""
+"""Risk: the squared error of an average over a chain that grows."""
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from examples.austerity2014.timed import TimedRun
 
-__all__ = ["curve", "squared_errors"]
+__all__ = ["curve", "squared_errors", "together"]
 
 Floats = NDArray[np.float64]
 
@@ -62,12 +62,12 @@ def curve(
     *,
     n_points: int = 30,
 ) -> dict[str, Any]:
-    """Risk of every chain of a run against seconds and rows read.
+    """Risk of every chain of a run against steps, seconds and rows read.
 
     Parameters
     ----------
     run : TimedRun
-        Chains that start where the posterior is.
+        One chain or several.
     names : str or sequence of str
         Variable whose draws the statistic takes, or several, joined.
     statistic, truth
@@ -78,16 +78,30 @@ def curve(
     Returns
     -------
     dict
-        ``seconds`` and ``rows``, means over the chains, each a list of floats; ``risk``, a list
-        of such lists, one for every chain; ``before``, the seconds of set-up and tuning.
+        ``steps``; ``seconds`` and ``rows``, means over the chains, each a list of floats;
+        ``risk``, a list of such lists, one for every chain; ``before``, the seconds of set-up and
+        tuning.
     """
     draws = run.draws(names) if isinstance(names, str) else run.joined(names)
     counts = np.unique(np.geomspace(min(10, draws.shape[1]), draws.shape[1], n_points).astype(int))
     risks = [squared_errors(chain, statistic, truth, counts.tolist()) for chain in draws]
     return {
         "before": round(run.before, 2),
-        "n_draws": int(draws.shape[1]),
+        "steps": (run.steps_per_draw * counts).tolist(),
         "seconds": run.seconds[:, counts - 1].mean(axis=0).round(4).tolist(),
         "rows": run.rows[:, counts - 1].mean(axis=0).round().tolist(),
         "risk": [[float(f"{value:.4g}") for value in risk] for risk in risks],
+    }
+
+
+def together(curves: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One curve of chains that were sampled one by one; times and rows are means over them."""
+    mean = {
+        name: np.mean([each[name] for each in curves], axis=0).round(4).tolist()
+        for name in ("before", "seconds", "rows")
+    }
+    return {
+        **mean,
+        "steps": curves[0]["steps"],
+        "risk": [risk for each in curves for risk in each["risk"]],
     }

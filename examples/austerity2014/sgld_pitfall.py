@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -9,10 +10,13 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
+from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results, Verdict
+from examples.austerity2014.parts import Parts
 from pymc_austerity import AusterityMH, LangevinProposal
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 __all__ = ["EXPERIMENT"]
@@ -20,7 +24,8 @@ __all__ = ["EXPERIMENT"]
 N_ROWS, SLOPE = 10_000, 0.5
 PRECISION, PENALTY = 3.0, 4_950.0
 STEP_SIZE, BATCH_SIZE, EPSILON = 5e-6, 500, 0.5
-N_DRAWS, N_QUICK = 100_000, 500
+N_DRAWS, N_QUICK, SEED = 100_000, 500, 20_140_621
+DEFAULTS = "defaults"
 EDGES = np.linspace(-0.01, 0.06, 71)
 
 Floats = NDArray[np.float64]
@@ -66,15 +71,16 @@ class Line:
         return model
 
 
-def run(*, quick: bool, data: str | None, rng: np.random.Generator) -> Results:
-    """Sample without correction, with the test, and exactly; the truth is by quadrature."""
-    line, n_draws = Line.draw(rng), N_QUICK if quick else N_DRAWS
-    draws = {
-        "uncorrected": sample(line, n_draws, test=None),
-        f"epsilon = {EPSILON}": sample(line, n_draws, epsilon=EPSILON),
-        "exact": sample(line, n_draws, epsilon=0.0),
-    }
+def run(*, quick: bool, data: str | None, parts: Parts) -> Results:
+    """Sample without correction, with the test, exactly, and with the defaults."""
+    line, n_draws = Line.draw(np.random.default_rng(SEED)), N_QUICK if quick else N_DRAWS
     truth, mean, sd = posterior(line)
+    samplers: dict[str, dict[str, Any]] = {
+        "uncorrected": papers_settings(test=None),
+        label(EPSILON): papers_settings(epsilon=EPSILON),
+        "exact": papers_settings(epsilon=0.0),
+        DEFAULTS: {},
+    }
     grid = 0.5 * (EDGES[1:] + EDGES[:-1])
     return {
         "n_draws": n_draws,
@@ -82,24 +88,37 @@ def run(*, quick: bool, data: str | None, rng: np.random.Generator) -> Results:
         "mean": mean,
         "sd": sd,
         "gradient": [float(line.gradient(theta)) for theta in grid],
-        "samplers": {name: describe(values, truth) for name, values in draws.items()},
+        "samplers": {
+            name: parts(name, partial(sampled, line, truth, n_draws, settings))
+            for name, settings in samplers.items()
+        },
+    }
+
+
+def sampled(line: Line, truth: Floats, n_draws: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a chain."""
+    return describe(sample(line, n_draws, **settings), truth)
+
+
+def papers_settings(**decided: Any) -> dict[str, Any]:
+    """Langevin moves, taken as they come with ``test=None``, else decided by the test."""
+    return {
+        "batch_size": BATCH_SIZE,
+        "control_variates": None,
+        "sampling": "windows",
+        "proposal": LangevinProposal(STEP_SIZE, BATCH_SIZE, preconditioner=None),
+        "tune": False,
+        **decided,
     }
 
 
 def sample(line: Line, n_draws: int, **settings: Any) -> Floats:
-    """Langevin moves, taken as they come with ``test=None``, else decided by the test."""
+    """One chain from the mode; the defaults tune before it."""
     with line.model():
-        step = AusterityMH(
-            batch_size=BATCH_SIZE,
-            control_variates=None,
-            sampling="windows",
-            proposal=LangevinProposal(STEP_SIZE, BATCH_SIZE, preconditioner=None),
-            tune=False,
-            **settings,
-        )
+        step = AusterityMH(**settings)
         idata = pm.sample(
             step=step,
-            tune=0,
+            tune=0 if settings else step.default_tune_steps,
             draws=n_draws,
             chains=1,
             cores=1,
@@ -149,22 +168,32 @@ def draw(results: Results) -> "Figure":
     axes[0, 0].set_title("posterior, by quadrature")
     axes[0, 1].plot(centers, results["gradient"], "k")
     axes[0, 1].set_title("gradient of its logarithm")
-    titles = {
-        "uncorrected": "SGLD, uncorrected",
-        f"epsilon = {EPSILON}": f"test, epsilon = {EPSILON}",
-    }
+    titles = {"uncorrected": "SGLD, uncorrected", label(EPSILON): f"test, epsilon = {EPSILON}"}
     for axis, (name, title) in zip(axes[1], titles.items(), strict=True):
-        shares = np.array(results["samplers"][name]["shares"])
-        axis.stairs(shares / width, EDGES, fill=True, color="#56B4E9")
-        axis.stairs(density, EDGES, color="k")
-        axis.set(title=title, xlabel="theta")
+        _histogram(results, name, title, axis)
     return figure
+
+
+def draw_defaults(results: Results) -> "Figure":
+    """Exact decisions on the same moves, and the defaults, over the posterior."""
+    figure, axes = plt.subplots(1, 2, figsize=(9, 2.9), sharey=True, layout="constrained")
+    titles = {"exact": "Langevin moves, exact decisions", DEFAULTS: "defaults"}
+    for axis, (name, title) in zip(axes, titles.items(), strict=True):
+        _histogram(results, name, title, axis)
+    return figure
+
+
+def _histogram(results: Results, name: str, title: str, axis: "Axes") -> None:
+    shares, width = np.array(results["samplers"][name]["shares"]), np.diff(EDGES)
+    axis.stairs(shares / width, EDGES, fill=True, color="#56B4E9")
+    axis.stairs(results["truth"] / width, EDGES, color="k")
+    axis.set(title=title, xlabel="theta")
 
 
 def verdict(results: Results) -> Verdict:
     """Whether the test takes away four fifths of the distance that exact decisions do not have."""
     found = results["samplers"]
-    raw, test, exact = found["uncorrected"], found[f"epsilon = {EPSILON}"], found["exact"]
+    raw, test, exact = found["uncorrected"], found[label(EPSILON)], found["exact"]
     shift = (raw["mean"] - results["mean"]) / results["sd"]
     rest = (test["mean"] - results["mean"]) / results["sd"]
     ours = (
@@ -175,7 +204,9 @@ def verdict(results: Results) -> Verdict:
         f"test. What lies left of zero, {left(results['truth']):.2%} of the posterior, gets "
         f"{left(raw['shares']):.2%} of the draws without correction, {left(test['shares']):.2%} "
         f"with the test and {left(exact['shares']):.2%} with exact decisions: the gradient there "
-        "is so large that the way back has no probability to speak of, and the step is rejected."
+        "is so large that the way back has no probability to speak of, and the step is rejected. "
+        f"The distance of the defaults is {found[DEFAULTS]['total_variation']:.3f}, and "
+        f"{left(found[DEFAULTS]['shares']):.2%} of their draws lie left of zero."
     )
     excess, rest_of_it = (
         each["total_variation"] - exact["total_variation"] for each in (raw, test)
@@ -199,7 +230,8 @@ EXPERIMENT = Experiment(
         "paper does not say how x is distributed. With x uniform on (-1, 1) the likelihood pulls "
         "away from zero just a little harder than the prior pulls towards it, which gives the "
         "cliff that the paper describes; sums of squares and products are set to what is expected "
-        "of them."
+        f"of them. {N_DRAWS:,} draws each, from the mode; the defaults, `AusterityMH()`, make as "
+        "many after tuning."
     ),
     run=run,
     figures=(
@@ -212,6 +244,7 @@ EXPERIMENT = Experiment(
                 "approximate test it is almost the posterior."
             ),
             draw=draw,
+            beside=draw_defaults,
             verdict=verdict,
         ),
     ),

@@ -1,4 +1,4 @@
-"""Chains that run for some seconds, with the time and the rows that every draw took.
+"""Chains of so many draws or seconds, with the time and the rows that every draw took.
 
 Seconds are processor time of this process: what else the machine does is not counted.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-__all__ = ["Stopwatch", "TimedRun", "sample_for"]
+__all__ = ["Stopwatch", "TimedRun", "sample_chain", "sample_for"]
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +71,11 @@ class TimedRun:
         used = self.idata.sample_stats["n_rows_used"].to_numpy()
         return np.cumsum(used, axis=1, dtype=np.float64)
 
+    @property
+    def steps_per_draw(self) -> int:
+        """Transitions between two draws."""
+        return int(self.idata.sample_stats.attrs["steps_per_draw"])
+
     def draws(self, name: str) -> Floats:
         """Draws of a variable, shape (chains, draws, ...)."""
         values: Floats = self.idata.posterior[name].to_numpy()
@@ -82,42 +87,70 @@ class TimedRun:
         return np.concatenate([x.reshape(*x.shape[:2], -1) for x in each], axis=2)
 
 
-def sample_for(
-    seconds: float,
+_SETTINGS: dict[str, Any] = {
+    "cores": 1,
+    "progressbar": False,
+    "compute_convergence_checks": False,
+}
+
+
+def sample_chain(
+    n_draws: int,
     step: Any,
-    starts: Sequence[dict[str, NDArray]],
+    start: dict[str, NDArray] | None,
     *,
-    tune: int = 0,
-    pilot: int = 200,
     seed: int,
+    tune: int = 0,
+    setup_seconds: float = 0.0,
 ) -> TimedRun:
-    """Sample one chain from every start, for about so many seconds each, one after the other.
+    """Sample one chain.
 
     Parameters
     ----------
-    seconds : float
-        Length of every chain, without tuning.
+    n_draws : int
+        Draws after tuning.
     step : step method
-        Of the model on the context stack. It gives ``setup_seconds`` and ``n_rows_used``.
-    starts : sequence of dict
-        Values of the free variables at the start of every chain.
-    tune, pilot : int
-        Tuning steps, and draws of the run that finds out how long a draw takes.
+        Of the model on the context stack. It gives ``n_rows_used``.
+    start : dict or None
+        Values of the free variables at the start; None for the start of the step method.
     seed : int
-        Seed of the run; the pilot has the one before.
+        Seed of the chain.
+    tune : int
+        Tuning steps.
+    setup_seconds : float
+        Processor time that the step method took to set up.
     """
-    settings: dict[str, Any] = {
-        "step": step,
-        "tune": tune,
-        "cores": 1,
-        "progressbar": False,
-        "compute_convergence_checks": False,
-    }
     watch = Stopwatch()
-    first = {"chains": 1, "initvals": starts[:1], "random_seed": seed - 1}
-    pm.sample(draws=pilot, callback=watch, **first, **settings)
-    draws = max(int(seconds * pilot / watch.seconds[0, -1]), 2)
+    idata = pm.sample(
+        step=step,
+        tune=tune,
+        draws=n_draws,
+        chains=1,
+        initvals=start,
+        random_seed=seed,
+        callback=watch,
+        **_SETTINGS,
+    )
+    return TimedRun(idata, watch.seconds, setup_seconds + watch.tuning_seconds)
+
+
+def sample_for(
+    seconds: float, step: Any, starts: Sequence[dict[str, NDArray]], *, pilot: int, seed: int
+) -> TimedRun:
+    """Sample one chain from every start, for about so many seconds each, one after the other.
+
+    A run of `pilot` draws finds out how long a draw takes.
+    """
+    tried = sample_chain(pilot, step, starts[0], seed=seed - 1)
     watch = Stopwatch()
-    every = {"chains": len(starts), "initvals": list(starts), "random_seed": seed}
-    idata = pm.sample(draws=draws, callback=watch, **every, **settings)
-    return TimedRun(idata, watch.seconds, step.setup_seconds + watch.tuning_seconds)
+    idata = pm.sample(
+        step=step,
+        tune=0,
+        draws=max(int(seconds * pilot / tried.seconds[0, -1]), 2),
+        chains=len(starts),
+        initvals=list(starts),
+        random_seed=seed,
+        callback=watch,
+        **_SETTINGS,
+    )
+    return TimedRun(idata, watch.seconds)

@@ -101,14 +101,19 @@ def _download_connections() -> Arrays:
     from sklearn.datasets import fetch_kddcup99
 
     found = fetch_kddcup99(percent10=True)
-    return numerical_features(np.asarray(found.data), np.asarray(found.target))
+    return coded_features(np.asarray(found.data), np.asarray(found.target))
 
 
-def numerical_features(table: NDArray, labels: NDArray) -> Arrays:
-    """Connections without the three symbolic features; labels are bytes such as ``b"normal."``."""
+def coded_features(table: NDArray, labels: NDArray) -> Arrays:
+    """Numerical features, and the three symbolic ones by their place in alphabetical order.
+
+    Labels are bytes such as ``b"normal."``.
+    """
     names, codes = np.unique([label.decode().rstrip(".") for label in labels], return_inverse=True)
+    symbols = [np.unique(table[:, j].astype(bytes), return_inverse=True)[1] for j in (1, 2, 3)]
     return {
         "X_num": np.delete(table, (1, 2, 3), axis=1).astype(np.float32),
+        "X_cat": np.column_stack(symbols).astype(np.uint8),
         "label": codes.astype(np.uint8),
         "label_names": names,
     }

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pymc as pm
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit
@@ -20,6 +21,7 @@ from examples.austerity2014 import __main__ as command  # noqa: E402
 from examples.austerity2014 import (  # noqa: E402
     intrusions_figure,
     marginals,
+    papers_chains,
     random_walk,
     registry,
     report,
@@ -28,9 +30,13 @@ from examples.austerity2014 import (  # noqa: E402
     sgld_intrusions,
     sgld_pitfall,
 )
+from examples.austerity2014.budgets import Budget, epsilon_of, label  # noqa: E402
 from examples.austerity2014.experiment import Verdict  # noqa: E402
-from examples.austerity2014.timed import Stopwatch, TimedRun  # noqa: E402
+from examples.austerity2014.parts import Parts  # noqa: E402
+from examples.austerity2014.timed import Stopwatch, TimedRun, sample_chain  # noqa: E402
 from examples.shared import datasets, digits  # noqa: E402
+from pymc_austerity import AusterityMH  # noqa: E402
+from pymc_austerity.proposals import RandomWalkProposal  # noqa: E402
 
 
 @pytest.fixture
@@ -53,7 +59,14 @@ def data(tmp_path, rng):
     counts = rng.poisson(np.exp(rng.normal(size=(12_000, 5)))).astype("float32")
     attacks = (counts[:, 0] + rng.normal(size=12_000) > 1.5).astype("uint8")
     names = np.array(["normal", "smurf"])
-    np.savez(tmp_path / "kddcup99_10pct.npz", X_num=counts, label=attacks, label_names=names)
+    kinds = rng.integers(0, 3, size=(12_000, 3)).astype("uint8")
+    np.savez(
+        tmp_path / "kddcup99_10pct.npz",
+        X_num=counts,
+        X_cat=kinds,
+        label=attacks,
+        label_names=names,
+    )
     return tmp_path
 
 
@@ -76,11 +89,12 @@ def test_every_experiment_runs(name, data, tmp_path, monkeypatch):
     assert results["made"]["seconds"] > 0.0
     text = (output / "README.md").read_text()
     for figure in e.figures:
-        assert (output / f"{figure.name}.png").stat().st_size > 5_000
+        for picture in (figure.name, f"{figure.name}_defaults"):
+            assert (output / f"{picture}.png").stat().st_size > 5_000
+            assert f"({'.'}/{picture}.png)" in text
         verdict = figure.verdict(results)
         assert isinstance(verdict, Verdict)
         assert figure.claim in text and verdict.ours in text
-        assert f"({'.'}/{figure.name}.png)" in text
 
 
 def test_unknown_names_are_told(capsys):
@@ -104,9 +118,78 @@ class TestSite:
     @pytest.mark.parametrize(("e", "results"), SAVED, ids=[e.name for e, _ in SAVED])
     def test_results_can_still_be_drawn(self, e, results):
         for figure in e.figures:
-            assert (command.SITE / f"{figure.name}.png").is_file()
-            assert figure.draw(results).axes
+            for picture in (figure.name, f"{figure.name}_defaults"):
+                assert (command.SITE / f"{picture}.png").is_file()
+            assert figure.draw(results).axes and figure.beside(results).axes
         plt.close("all")
+
+
+class TestParts:
+    def test_what_is_finished_is_not_run_again(self, tmp_path):
+        parts, made = Parts(tmp_path / "some.parts", 1), []
+
+        def make(name):
+            made.append(name)
+            return {"draws": [parts.rng(name).random(), parts.seed(name)]}
+
+        first = {name: parts(name, lambda name=name: make(name)) for name in "ab"}
+        first["a"].clear()  # what is given away is a copy
+        again = Parts(tmp_path / "some.parts", 1)
+        found = {name: again(name, lambda name=name: make(name)) for name in "abc"}
+        assert made == ["a", "b", "c"]
+        assert found["b"] == first["b"] and found["a"] != found["b"]
+        assert again.seconds >= 0.0
+        again.remove()
+        assert not list(tmp_path.iterdir())
+
+    def test_an_error_leaves_what_was_finished(self, tmp_path):
+        parts = Parts(tmp_path / "some.parts", 1)
+        parts("a", lambda: 1)
+        with pytest.raises(ZeroDivisionError):
+            parts("b", lambda: 1 / 0)
+        assert Parts(tmp_path / "some.parts", 1)("a", lambda: 2) == 1
+
+    def test_an_experiment_with_results_is_left(self, tmp_path, monkeypatch):
+        runs = []
+
+        def run(e, options, parts):
+            runs.append(e.name)
+            return json.loads((command.RESULTS / f"{e.name}.json").read_text())
+
+        monkeypatch.setattr(command, "run", run)
+        monkeypatch.setattr(command, "draw", lambda *_: None)
+        for more in ([], [], ["--again"]):
+            command.main(["variable_selection", "--output", str(tmp_path), *more])
+        assert runs == ["variable_selection"] * 2
+
+
+class TestBudget:
+    def test_all_samplers_get_the_same_share(self):
+        budget = Budget(400.0, {label(0.0): 1_000, label(0.2): 5_000})
+        assert budget.steps_at(0.1) == {"epsilon = 0": 100, "epsilon = 0.2": 500}
+        assert [epsilon_of(name) for name in budget.steps] == [0.0, 0.2]
+
+    def test_chains_have_their_own_numbers_of_steps_and_starts(self, tmp_path):
+        with pm.Model():
+            beta = pm.Normal("beta", shape=2)
+            pm.Normal("y", beta.sum(), 1.0, observed=np.zeros(300))
+
+            def make():
+                walk = RandomWalkProposal(covariance=np.full(2, 1e-4), scaling=1.0)
+                settings = {"control_variates": None, "tune": False, "steps_per_draw": 2}
+                return AusterityMH(epsilon=0.1, proposal=walk, **settings)
+
+            found = papers_chains.papers_chains(
+                Parts(tmp_path / "some.parts", 1),
+                {"a": make, "b": make},
+                [{"beta": np.full(2, 3.0)}, {"beta": np.full(2, -3.0)}],
+                {"a": 8, "b": 20},
+                lambda run: {"beta": run.draws("beta")[0].tolist(), "per": run.steps_per_draw},
+            )
+        assert [[len(c["beta"]) for c in chains] for chains in found.values()] == [[4, 4], [10, 10]]
+        assert found["a"][0]["per"] == 2
+        first = np.array([chain["beta"][0] for chain in found["a"]])
+        np.testing.assert_allclose(first, [[3.0, 3.0], [-3.0, -3.0]], atol=0.15)
 
 
 class TestRisk:
@@ -124,7 +207,13 @@ class TestRisk:
         found = risk.curve(run, "beta", lambda x: x, np.zeros(3), n_points=5)
         assert found["rows"][-1] == 700.0 and found["seconds"][-1] == 50.0
         assert np.shape(found["risk"]) == (2, len(found["seconds"]))
-        assert found["before"] == 3.0
+        assert found["steps"][-1] == 1_000 and found["before"] == 3.0
+
+    def test_chains_are_put_together(self):
+        both = fake_run(n_chains=2, n_draws=50, seconds_per_draw=0.5, rows_per_draw=7)
+        whole = risk.curve(both, "beta", lambda x: x, np.zeros(3))
+        assert risk.together([whole]) == whole
+        assert len(risk.together([whole, whole])["risk"]) == 4
 
     def test_falls_like_one_over_time_for_independent_draws(self):
         run = fake_run(n_chains=40, n_draws=2_000, seconds_per_draw=0.01, rows_per_draw=7)
@@ -144,10 +233,15 @@ def fake_run(*, n_chains, n_draws, seconds_per_draw, rows_per_draw, shift=0.0):
     draws = np.random.default_rng(5).normal(shift, size=(n_chains, n_draws, 3))
     seconds = np.tile(seconds_per_draw * np.arange(1, n_draws + 1), (n_chains, 1))
     rows = np.full((n_chains, n_draws), rows_per_draw)
-    idata = SimpleNamespace(
-        posterior={"beta": as_values(draws)}, sample_stats={"n_rows_used": as_values(rows)}
-    )
+    statistics = Statistics(n_rows_used=as_values(rows))
+    idata = SimpleNamespace(posterior={"beta": as_values(draws)}, sample_stats=statistics)
     return TimedRun(idata, seconds, before=3.0)
+
+
+class Statistics(dict):
+    """With the attributes of a run."""
+
+    attrs = {"steps_per_draw": 10}
 
 
 def test_stopwatch_counts_from_the_end_of_tuning(monkeypatch):
@@ -162,21 +256,23 @@ def test_stopwatch_counts_from_the_end_of_tuning(monkeypatch):
 
 class TestMarginals:
     def test_distances_are_in_posterior_standard_deviations(self, rng):
-        true = rng.normal(size=(20_000, 3))
-        settings = {"n_chains": 2, "n_draws": 4_000, "seconds_per_draw": 1.0, "rows_per_draw": 1}
-        runs = {"epsilon = 0": fake_run(shift=0.5, **settings), "other": fake_run(**settings)}
-        found = marginals.compare(runs, true)
-        assert found["seconds"] == [200.0, 1_000.0, 4_000.0]
-        assert np.mean(found["distance"]["epsilon = 0"][-1]) == pytest.approx(0.5, abs=0.05)
-        assert np.mean(found["distance"]["other"][-1]) < 0.05
+        truth = marginals.facts(rng.normal(size=(20_000, 3)))
+        settings = {"n_chains": 1, "n_draws": 4_000, "seconds_per_draw": 1.0, "rows_per_draw": 1}
+        shifted = marginals.describe(fake_run(shift=0.5, **settings), truth)
+        right = marginals.describe(fake_run(**settings), truth)
+        assert len(shifted) == len(marginals.SHARES)
+        assert shifted[-1]["distance"] == pytest.approx(0.5, abs=0.05)
+        assert right[-1]["distance"] < 0.05
+        width = np.diff(truth[0]["edges"])
+        assert right[-1]["density"][0] @ width == pytest.approx(1.0, abs=1e-3)
 
     def test_verdict_compares_all_three_times(self):
         closer, further = [[0.1, 0.1]] * 3, [[0.2, 0.2]] * 3
-        distance = {"epsilon = 0": further, "epsilon = 0.1": closer, "defaults": closer}
-        results = {"n_chains": 2, "before": 1.0, "seconds": [1.0, 2.0, 3.0], "distance": distance}
-        assert marginals.EXPERIMENT.figures[0].verdict(results).agrees
+        distance = {"epsilon = 0": further, "epsilon = 0.01": closer, "defaults": closer}
+        results = {"marginals": {"seconds": [1.0, 2.0, 3.0], "distance": distance}}
+        assert marginals.verdict(results).agrees
         distance["epsilon = 0"] = [*further[:2], [0.05, 0.05]]
-        agrees, ours = marginals.EXPERIMENT.figures[0].verdict(results)
+        agrees, ours = marginals.verdict(results)
         assert not agrees
         assert "Closer at 2 of the 3 times" in ours and "0.2, 0.2, 0.05 for the exact" in ours
 
@@ -186,33 +282,44 @@ class TestRandomWalk:
     def results(level, *, noise=0.05):
         """Risks that fall like 1/t, at some level relative to the exact sampler's."""
 
-        def curve(level):
+        def curve(level, n_steps):
             seconds = np.array([1.0, 4.0, 16.0])
             risks = [(level * each / seconds).tolist() for each in (1.0 - noise, 1.0 + noise)]
-            return {"seconds": seconds.tolist(), "risk": risks, "before": 1.0, "n_draws": 160}
+            steps = (seconds / 16.0 * n_steps).astype(int).tolist()
+            return {"seconds": seconds.tolist(), "risk": risks, "before": 1.0, "steps": steps}
 
-        levels = {"epsilon = 0": 1.0, "epsilon = 0.1": level, "defaults": 0.01}
-        spread = {"epsilon = 0": 1.0, "epsilon = 0.1": 1.3}
-        curves = {name: curve(each) for name, each in levels.items()}
-        return {"risk": curves, "steps_per_draw": 10, "spread": spread}
+        levels = {"epsilon = 0": (1.0, 1_600), "epsilon = 0.1": (level, 3_200)}
+        curves = {name: curve(*each) for name, each in levels.items()}
+        budget = {"seconds": 400.0, "ratio": 0.1}
+        budget["steps"] = {"epsilon = 0": 16_000, "epsilon = 0.1": 32_000}
+        return {"risk": curves | {"defaults": curve(0.01, 100)}, "budget": budget}
 
     def test_verdict_finds_the_lowest_risk(self):
         agrees, ours = risk_figure.verdict(self.results(0.25))
         assert agrees
-        assert "is 4.00 ± 0.28 times the lowest (epsilon = 0.1), more than chance" in ours
+        assert "is 4 times the lowest (epsilon = 0.1), a difference of 14.6 standard" in ours
         assert "t to the power 0: -1.0, 0.1: -1.0" in ours
-        assert "0: 10,000, 0.1: 10,000 microseconds" in ours
-        assert "over true ones are 0: 1.00, 0.1: 1.30" in ours
+        assert "0: 10,000, 0.1: 5,000 microseconds" in ours
+        assert "0.1 times the papers' steps (0: 1,600, 0.1: 3,200)" in ours
 
     def test_verdict_does_not_take_chance_for_an_effect(self):
         assert not risk_figure.verdict(self.results(2.0)).agrees
         agrees, ours = risk_figure.verdict(self.results(0.9, noise=0.3))
-        assert not agrees and "not more than chance" in ours
+        assert not agrees and "a difference of 0.2 standard errors" in ours
 
-    def test_spread_is_relative_to_the_truth(self, rng):
-        run = fake_run(n_chains=3, n_draws=4_000, seconds_per_draw=1.0, rows_per_draw=1)
-        found = random_walk.spread(run, rng.normal(scale=0.5, size=(4_000, 3)))
-        assert found == pytest.approx(2.0, rel=0.05)
+    def test_time_is_that_in_which_the_papers_made_as_many_steps(self):
+        results = self.results(1.0)
+        for name in risk_figure.papers(results):
+            np.testing.assert_allclose(risk_figure.papers_seconds(results, name), [2.5, 10, 40])
+
+    def test_chains_start_at_zero(self, data):
+        few = digits.Digits.of(datasets.load("mnist_7v9", data), 3)
+        mode, _ = digits.posterior_mode(few.design, few.labels)
+        with digits.logistic_regression(few.design, few.labels):
+            step = random_walk.papers_step(few, label(0.1), mode)
+            run = sample_chain(5, step, {"beta": np.zeros(4)}, seed=1)
+        farthest = 10 * 6 * digits.PROPOSAL_SD  # ten steps
+        assert np.abs(run.draws("beta")[0, 0]).max() < farthest < np.abs(mode).max()
 
     def test_the_truth_is_the_posterior(self, rng):
         """One coefficient, against quadrature."""
@@ -249,19 +356,23 @@ class TestPitfall:
         def sampler(distance):
             return {"total_variation": distance, "mean": 0.01, "shares": [0.0] * 70}
 
-        names = ("uncorrected", "epsilon = 0.5", "exact")
+        names = ("uncorrected", "epsilon = 0.5", "exact", "defaults")
         results = {"n_draws": 10, "mean": 0.01, "sd": 0.01, "truth": [0.0] * 70}
-        for distances, agrees in (((0.33, 0.04, 0.02), True), ((0.33, 0.2, 0.02), False)):
+        for distances, agrees in (
+            ((0.33, 0.04, 0.02, 0.01), True),
+            ((0.33, 0.2, 0.02, 0.01), False),
+        ):
             results["samplers"] = dict(zip(names, map(sampler, distances), strict=True))
             assert sgld_pitfall.verdict(results).agrees is agrees
 
     def test_without_a_test_the_draws_lie_too_far_to_the_right(self, line):
         _, mean, sd = sgld_pitfall.posterior(line)
-        draws = sgld_pitfall.sample(line, 4_000, test=None)
+        draws = sgld_pitfall.sample(line, 4_000, **sgld_pitfall.papers_settings(test=None))
         assert draws.mean() > mean + 0.5 * sd
 
     def test_exact_decisions_give_the_posterior(self, line, rng):
-        draws = sgld_pitfall.sample(line, 6_000, epsilon=0.0)[::20]
+        settings = sgld_pitfall.papers_settings(epsilon=0.0)
+        draws = sgld_pitfall.sample(line, 6_000, **settings)[::20]
         theta = np.linspace(-0.01, 0.06, 20_001)
         weights = np.exp(line.log_density(theta) - line.log_density(theta).max())
         exact = rng.choice(theta, size=20_000, p=weights / weights.sum())
@@ -273,62 +384,81 @@ class TestPitfall:
 
 
 class TestIntrusions:
-    SIZES = {"n_rows": 300, "gradient_rows": 50, "n_coefficients": 8}
-    NOISE = 5**0.5
+    def test_widening_is_that_of_a_simulation(self, rng):
+        """Two correlated coefficients; the noise of the gradients is in one direction."""
+        covariance = np.array([[2.0, 0.8], [0.8, 1.0]])
+        size, n_rows = 0.2, 20 * sgld_intrusions.BATCH_SIZE
+        noise = np.outer([1.0, -0.5], [1.0, -0.5])
+        x, root = np.zeros((2, 100_000)), np.linalg.cholesky(covariance)
+        for _ in range(100):
+            e = 19**0.5 * np.outer([1.0, -0.5], rng.standard_normal(x.shape[1]))
+            x = x + 0.5 * size * (covariance @ e - x)
+            x += size**0.5 * root @ rng.standard_normal(x.shape)
+        found = sgld_intrusions.widening(noise, covariance, size, n_rows)
+        assert found.max() > 1.3
+        np.testing.assert_allclose(x.var(axis=1) / np.diag(covariance), found, rtol=0.02)
 
-    @pytest.mark.parametrize("size", [0.05, 0.5])
-    def test_spread_without_correction_is_that_of_a_simulation(self, size, rng):
-        theta = np.zeros(100_000)
-        for _ in range(int(8 / size)):
-            e = self.NOISE * rng.standard_normal(theta.size)
-            theta += 0.5 * size * (e - theta) + np.sqrt(size) * rng.standard_normal(theta.size)
-        spread, _ = intrusions_figure.in_theory(size, self.SIZES)
-        assert theta.std() == pytest.approx(spread, rel=0.01)
-
-    @pytest.mark.parametrize("size", [0.002, 0.02])
-    def test_acceptance_is_that_of_a_simulation(self, size, rng):
-        theta, e = rng.standard_normal((2, 100_000, 8))
-        ahead = theta + 0.5 * size * (self.NOISE * e - theta)
-        new = ahead + np.sqrt(size) * rng.standard_normal(theta.shape)
-        back = new + 0.5 * size * (self.NOISE * e - new)
-        log_ratio = 0.5 * (theta**2 - new**2 + ((new - ahead) ** 2 - (theta - back) ** 2) / size)
-        found = np.exp(np.minimum(log_ratio.sum(axis=1), 0.0)).mean()
-        _, acceptance = intrusions_figure.in_theory(size, self.SIZES)
-        assert found == pytest.approx(acceptance, rel=0.05)
+    def test_noise_of_rows_is_a_sum_over_them(self, rng):
+        design, labels = rng.normal(size=(300, 2)), rng.integers(0, 2, size=300)
+        design[:10] *= 30.0
+        mode, information = digits.posterior_mode(design, labels)
+        noise, share = sgld_intrusions.row_noise(design, labels, mode)
+        total, traces, inverse = np.zeros((2, 2)), [], np.linalg.inv(information)
+        for x, y in zip(design, labels, strict=True):
+            gradient = x * (y - expit(x @ mode))
+            total += np.outer(gradient, gradient)
+            traces.append(gradient @ inverse @ gradient)
+        np.testing.assert_allclose(noise, total)
+        assert share == pytest.approx(sum(sorted(traces)[-10:]) / sum(traces))
 
     def test_connections_are_standardized(self, data):
-        design, attack = sgld_intrusions.connections(datasets.load("kddcup99_10pct", data))
-        assert design.shape == (12_000, 6) and (design[:, 0] == 1.0).all()
-        np.testing.assert_allclose(design[:, 1:].mean(axis=0), 0.0, atol=1e-9)
-        np.testing.assert_allclose(design[:, 1:].std(axis=0), 1.0)
+        arrays = datasets.load("kddcup99_10pct", data)
+        arrays["X_num"][:, 4] = 7.0
+        design, attack = sgld_intrusions.connections(arrays)
+        assert design.shape == (12_000, 8) and (design[:, 4] == 0.0).all()
+        np.testing.assert_allclose(design.mean(axis=0), 0.0, atol=1e-9)
+        np.testing.assert_allclose(np.delete(design, 4, axis=1).std(axis=0), 1.0)
         assert 0.1 < attack.mean() < 0.9
 
-    def test_symbolic_features_of_a_download_are_left_out(self):
-        table = np.array([[0, b"tcp", b"http", b"SF", 181], [1, b"udp", b"x", b"SF", 5]], object)
-        found = datasets.numerical_features(table, np.array([b"normal.", b"back."], object))
+    def test_symbolic_features_of_a_download_are_numbered(self):
+        table = np.array([[0, b"udp", b"http", b"SF", 181], [1, b"tcp", b"x", b"SF", 5]], object)
+        found = datasets.coded_features(table, np.array([b"normal.", b"back."], object))
         assert found["X_num"].tolist() == [[0, 181], [1, 5]]
+        assert found["X_cat"].tolist() == [[1, 0, 0], [0, 1, 0]]
         assert [found["label_names"][code] for code in found["label"]] == ["normal", "back"]
 
-    def test_distance_is_in_posterior_standard_deviations(self, rng):
-        true = rng.normal(scale=[1.0, 10.0], size=(20_000, 2))
-        shifted = rng.normal([0.5, 5.0], scale=[1.0, 10.0], size=(20_000, 2))
-        assert sgld_intrusions.distance(shifted, true) == pytest.approx(0.5, abs=0.06)
-        assert sgld_intrusions.distance(true[1::2], true) < 0.1
+    def test_errors_are_those_of_variances(self, rng):
+        draws = rng.normal(scale=[1.0, 10.0], size=(200_000, 2))
+        relative, absolute = sgld_intrusions.errors(draws, np.array([2.0, 100.0]))
+        assert relative == pytest.approx(0.25, abs=0.02)
+        assert absolute == pytest.approx(1.0 / 102.0, abs=0.01)
 
     @pytest.mark.parametrize(
-        ("distances", "agrees"), [((0.5, 0.9, 0.1), True), ((0.5, 0.9, 1.0), False)]
+        ("errors", "agrees"), [((0.5, 0.9, 0.1), True), ((0.5, 0.9, 0.6), False)]
     )
-    def test_verdict_wants_the_test_to_be_closest(self, distances, agrees):
-        def found(distance, spread=1.2):
-            numbers = {"acceptance": 0.5, "n_steps": 1_000, "before": 3.0, "seconds": [20.0]}
-            return {"distance": [[distance]], "spread": spread} | numbers
+    def test_verdict_wants_the_test_to_be_closest(self, errors, agrees):
+        def found(error):
+            curve = {"relative": [1.0, error], "absolute": [1.0, 0.3], "seconds": [1.0, 20.0]}
+            return [{**curve, "acceptance": 0.5, "before": 3.0, "steps": [10, 1_000]}]
 
-        samplers = dict(zip(sgld_intrusions.SAMPLERS, map(found, distances), strict=True))
-        results = {"samplers": {"0.001": samplers, "0.01": samplers}, "ours": found(0.05)}
-        sizes = {"n_rows": 10_000, "gradient_rows": 500, "n_coefficients": 8}
-        verdict, ours = intrusions_figure.verdict(results | sizes)
+        names = ("uncorrected", "epsilon = 0", "epsilon = 0.05")
+        samplers = dict(zip(names, map(found, errors), strict=True))
+        results = {
+            "samplers": {"0.001": found_all(found), "0.01": samplers},
+            "ratios": {"0.001": 0.1, "0.01": 0.5},
+            "in_theory": {"0.001": 0.2, "0.01": 0.6},
+            "defaults": found(0.05),
+            "concentration": 0.5,
+            "truth": {"error": 0.01},
+        }
+        verdict, ours = intrusions_figure.verdict(results)
         assert verdict is agrees
-        assert f"epsilon = 0.05 {distances[2]:.2g} (spread 1.20, acceptance 0.5" in ours
+        assert f"epsilon = 0.05 {errors[2]:.2g} (0.3 as sums; acceptance 0.5, 1,000 steps" in ours
+
+
+def found_all(found):
+    """All samplers of a step size with the same error."""
+    return {name: found(0.7) for name in ("uncorrected", "epsilon = 0", "epsilon = 0.05")}
 
 
 def test_the_command_stands_on_its_own(tmp_path):

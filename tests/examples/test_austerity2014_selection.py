@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT))
 
 from examples.austerity2014 import inclusion_figure, variable_selection  # noqa: E402
 from examples.austerity2014.model_moves import ModelMoves  # noqa: E402
+from examples.austerity2014.timed import sample_chain  # noqa: E402
 from examples.austerity2014.variable_selection import Regression  # noqa: E402
 from examples.shared import datasets  # noqa: E402
 
@@ -73,7 +74,7 @@ def mass(regression, included):
     logits = points @ kinds[:, :3][:, inside].T
     log_likelihood = (kinds[:, 3] * logits - np.logaddexp(0.0, logits)) @ counts
     k = sum(included)
-    log_slab = -k * np.log(2.0 * np.abs(points[:, :-1]).sum(axis=1))  # and gamma(k) = 1
+    log_slab = -k * np.log(np.abs(points[:, :-1]).sum(axis=1))  # and gamma(k) = 1
     log_prior = -0.5 * (points[:, -1] / 10.0) ** 2
     return cell * np.exp(log_likelihood + log_slab + log_prior + 240.0).sum()
 
@@ -95,21 +96,51 @@ class TestRegression:
         np.testing.assert_allclose(regression.predictions(draws), expected[None])
 
 
+class TestChains:
+    def test_start_with_one_variable(self, regression, rng):
+        found = [variable_selection.start(regression, rng) for _ in range(20)]
+        assert {tuple(start["gamma"]) for start in found} == {(0, 1), (1, 0)}
+        for start in found:
+            np.testing.assert_allclose(start["beta"], 0.1 * start["gamma"])
+            assert expit(start["intercept"]) == pytest.approx(regression.y.mean())
+
+    def test_what_is_kept_of_one(self, regression):
+        truth = regression.predictions(np.array([[1.0, 1.0, 1.0, 0.2, 0.3]]))[0]
+        with regression.model():
+            step = variable_selection.papers_step(0.1)
+            start = {"gamma": np.array([1, 0]), "beta": np.array([0.5, 0.0])}
+            run = sample_chain(600, step, start | {"intercept": np.array(0.0)}, seed=1)
+        found = variable_selection.describe(regression, truth, run)
+        assert found["inclusion"][0] > 0.9 and 1.0 <= found["size"] <= 2.0
+        gamma = run.draws("gamma")[0, 300:]
+        births = np.sum(np.diff(gamma.sum(axis=1)) > 0)
+        assert found["moves"]["birth"] == pytest.approx(4.0 * births / 299)
+        assert 0.1 < found["moves"]["update"] < 1.0
+        assert found["risk"]["steps"][-1] == 600 and 0 <= found["audited"]["all"] < 60
+        assert found["audited"]["wrong"] <= found["audited"]["all"]
+
+
 class TestVerdict:
     @staticmethod
     def results(found):
-        rates = dict.fromkeys(("update", "birth", "death"), 0.25)
+        def chain(inclusion):
+            rates = dict.fromkeys(("update", "birth", "death"), 0.25)
+            audited = {"jumps": 10, "wrong jumps": 4}
+            return {"inclusion": inclusion, "size": 1.5, "moves": rates, "audited": audited}
+
+        samplers = {"epsilon = 0": [[1.0, 0.5]], "epsilon = 0.1": found}
         return {
             "inclusion": [1.0, 0.5],
             "inclusion_halves": [[1.0, 0.48], [1.0, 0.52]],
-            "found_inclusion": {"epsilon = 0": [[1.0, 0.5]], "epsilon = 0.1": found},
-            "moves": {"epsilon = 0": rates, "epsilon = 0.1": rates},
+            "chains": {name: [chain(each) for each in c] for name, c in samplers.items()},
+            "risk": samplers,
         }
 
     def test_compares_the_mean_of_the_chains_with_the_truth(self):
         agrees, ours = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
         assert agrees and "0: 0.00, 0.1: 0.05" in ours and "differ by 0.04" in ours
         assert "update 0: 25.00%, 0.1: 25.00%, birth" in ours
+        assert "contradict: 0: 4 of 10, 0.1: 8 of 20 that" in ours
         assert not inclusion_figure.verdict(self.results([[0.8, 0.5], [0.9, 0.5]])).agrees
 
 
