@@ -29,6 +29,7 @@ from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
 from pymc.step_methods.state import dataclass_state
 from pymc.util import check_dist_not_registered, get_random_generator
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pymc.vartypes import continuous_types, discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, get_mode, predefined_modes
