@@ -35,7 +35,8 @@ def execute(source: Path) -> NotebookNode:
 
 def without_traces(notebook: NotebookNode) -> NotebookNode:
     """Remove what differs from run to run: times, versions, places, and random names of cells."""
-    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
+    language = {"name": "python", "pygments_lexer": "ipython3"}
+    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"], "language_info": language}
     for number, cell in enumerate(notebook.cells):
         cell["id"] = f"cell-{number}"
         cell["metadata"].pop("execution", None)

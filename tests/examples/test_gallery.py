@@ -1,6 +1,5 @@
 """The notebooks of the gallery run on both generations, and what the site shows is their code."""
 
-import ast
 import json
 import re
 from pathlib import Path
@@ -46,10 +45,10 @@ def run(name: str, parameters: dict) -> dict:
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_on_little_data(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     variables = run(name, SMALL[name] | {"settings": QUICK})
     draws = variables["run"].posterior.sizes
-    assert draws["chain"], draws["draw"] == (QUICK["chains"], QUICK["draws"])
+    assert (draws["chain"], draws["draw"]) == (QUICK["chains"], QUICK["draws"])
     assert variables["path"].is_file()
     plt.close("all")
 
@@ -76,4 +75,4 @@ def test_the_executed_notebook_has_pictures_and_no_error(name):
     executed = json.loads((GALLERY / f"{name}.ipynb").read_text())
     outputs = [o for c in executed["cells"] for o in c.get("outputs", ())]
     assert any("image/png" in output.get("data", ()) for output in outputs)
-    assert all(ast.literal_eval(repr(output["output_type"])) != "error" for output in outputs)
+    assert all(output["output_type"] != "error" for output in outputs)
