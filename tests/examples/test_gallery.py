@@ -11,7 +11,7 @@ GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 QUICK = {"draws": 100, "tune": 100, "chains": 2, "cores": 1, "progressbar": False, "random_seed": 1}
 SMALL = {
     "tall_logistic_regression": {"n_rows": 5_000, "n_compared": 50},
-    "many_groups": {"n_patients": 3_000, "n_hospitals": 40, "n_compared": 50},
+    "many_groups": {"n_patients": 6_000, "n_hospitals": 210, "n_compared": 50},
     "how_exact_is_it": {"n_rows": 4_000, "n_compared": 50},
     "rows_on_disk": {"n_files": 2, "rows_per_file": 2_000, "n_compared": 50},
     "from_advi_to_mcmc": {"n_iterations": 1_000, "n_compared": 50},
