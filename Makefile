@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage wheel-test lint format docs linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families clean
+.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -25,6 +25,7 @@ help:
 	@echo "make lint    check style, types and spelling"
 	@echo "make format  put the style right"
 	@echo "make docs    build the site into docs/_build/html"
+	@echo "make notebooks  execute the notebooks of the gallery and keep their outputs; ARGS names some"
 	@echo "make linkcheck  follow the links of the site that lead elsewhere"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
 	@echo "make bench-rows  memory, passes and time of rows on disk; ARGS='--rows 1000000' for a small run"
@@ -86,6 +87,9 @@ format: $(READY)
 docs: $(DOCS_READY)
 	$(RUN) -m sphinx -W --keep-going -n -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
+
+notebooks: $(DOCS_READY)
+	$(RUN) docs/gallery/execute.py $(ARGS)
 
 linkcheck: $(DOCS_READY)
 	$(RUN) -m sphinx -q -b linkcheck docs docs/_build/linkcheck

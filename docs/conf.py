@@ -8,7 +8,7 @@ copyright = author
 release = version = pymc_austerity.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -16,7 +16,13 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "_generated"]  # generated tables are included by pages
+exclude_patterns = [
+    "_build",
+    "_generated",  # tables that pages include
+    "gallery/*.myst.md",  # shown as they were executed, from the notebook of the same name
+]
+nb_execution_mode = "off"  # `make notebooks` executes them and keeps the outputs
+nb_merge_streams = True
 templates_path = ["_templates"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3

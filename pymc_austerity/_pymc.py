@@ -38,6 +38,7 @@ from pymc.util import (
     get_state_from_generator,
     random_generator_from_state,
 )
+from pymc.variational.minibatch_rv import MinibatchRandomVariable
 from pymc.vartypes import continuous_types, discrete_types
 from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, get_mode, predefined_modes

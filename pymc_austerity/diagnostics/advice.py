@@ -12,6 +12,7 @@ __all__ = ["advice_on"]
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
 _UNEVEN = 2.0
+_FEW_ROWS = 10.0
 _ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
 
@@ -116,7 +117,7 @@ def _unmoved_chain(facts: Facts) -> str | None:
 
 def _uneven_chains(facts: Facts) -> str | None:
     rows = facts.usage.drop(index="all")["rows_mean"]
-    if facts.info.is_designed or not rows.max() > _UNEVEN * rows.min():
+    if facts.info.is_designed or rows.max() < _FEW_ROWS or not rows.max() > _UNEVEN * rows.min():
         return None
     return (
         f"Chain {rows.idxmax()} reads {rows.max():,.0f} {facts.info.rows} per "

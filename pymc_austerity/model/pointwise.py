@@ -9,6 +9,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    MinibatchRandomVariable,
     RandomGeneratorType,
     SharedVariable,
     Variable,
@@ -139,7 +140,10 @@ def predictive_rows(
             f"the distribution of {name!r} depends on {other!r}, which is observed, too, and both "
             "have to be drawn together: use PyMC's function for this model."
         )
-    (graph,) = clone_replace([whole[name]], values, rebuild_strict=False)
+    drawn = whole[name]
+    if drawn.owner is not None and isinstance(drawn.owner.op, MinibatchRandomVariable):
+        drawn = drawn.owner.inputs[0]  # total_size scales the log-density alone
+    (graph,) = clone_replace([drawn], values, rebuild_strict=False)
     # As inputs generators are what draws depend on, so that none is taken for data.
     generators = {
         shared: random_generator_type(f"generator_{number}")

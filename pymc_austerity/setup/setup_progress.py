@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TypeAlias
 
 from rich.console import Console
@@ -23,7 +24,9 @@ def setup_progress(name: str) -> Iterator[Say]:
     ...     _ = say("finding the posterior mode")
     """
     console = Console(stderr=True)
-    if not (console.is_terminal or console.is_jupyter):
+    # Without ipywidgets rich fills the cell with warnings.
+    in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
+    if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
         yield lambda text: None
         return
     with console.status(f"{name}: starting") as status:

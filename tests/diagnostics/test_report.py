@@ -81,6 +81,11 @@ def test_one_thing_to_change(changed, attrs, advised):
     assert advised in only
 
 
+def test_chains_that_read_a_row_or_two_are_not_called_uneven():
+    run = synthetic(n_draws=500, **(QUIET | {"n_rows_used": [[1], [2.5]], "data_fraction": 0.001}))
+    assert advice(run) == ["Nothing stands out."]
+
+
 def test_promise_of_the_user():
     run = synthetic(n_draws=500, **QUIET)
     assert "audited is too few" in advice(run, promised=1e-4)[0]

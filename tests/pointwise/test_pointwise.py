@@ -226,9 +226,13 @@ def test_minibatches_are_undone():
     x, y = pm.Minibatch(X[:, 0], RNG.normal(size=N), batch_size=10)
     with pm.Model() as model:
         pm.Normal("y", pm.Normal("a") * x, 1.0, observed=y, total_size=N)
-    run = wrapped(xr.Dataset({"a": (("chain", "draw"), [[0.5]])}))
+    run = wrapped(xr.Dataset({"a": (("chain", "draw"), [[0.5, 2.0]])}))
     found = compute_log_likelihood(run, model=model, extend_inferencedata=False)
-    assert found["y"].shape == (1, 1, N)
+    assert found["y"].shape == (1, 2, N)
+    settings = {"random_seed": 1, "extend_inferencedata": False, "progressbar": False}
+    drawn = sample_posterior_predictive(run, model=model, **settings)["y"].values[0]
+    noise = drawn - np.outer([0.5, 2.0], X[:, 0])
+    assert stats.kstest(noise.ravel(), "norm").pvalue > 1e-3
 
 
 @pytest.mark.skipif(importlib.util.find_spec("arviz_stats") is None, reason="comes with ArviZ 1")
