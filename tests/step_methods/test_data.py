@@ -1,7 +1,9 @@
 """AusterityMH(data=...): the model on a few rows, and all rows where they are."""
 
+import pickle
 import tracemalloc
 
+import cloudpickle
 import numpy as np
 import pymc as pm
 import pytest
@@ -105,6 +107,17 @@ class TestRuns:
         assert_same_draws(first, sample(step, model, **run))
         assert_same_draws(first, sample(step, model, cores=2, **run))
         assert_same_draws(first, sample(built(model, data=regression[0]), model, **run))
+
+    def test_steps_travel_to_new_processes(self, regression):
+        step = regression[-1]
+        copy = pickle.loads(cloudpickle.dumps(step))
+        point = {name: value + 0.01 for name, value in regression[1].initial_point().items()}
+        following = []
+        for own in (step, copy):
+            own.set_rng(np.random.default_rng(2))
+            following.append(own.step(point)[0])
+        for name, value in following[0].items():
+            np.testing.assert_array_equal(following[1][name], value)
 
     def test_compiled_transitions_are_those_of_python(self, regression):
         _, model, _, step = regression
