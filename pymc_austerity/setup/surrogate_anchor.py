@@ -28,7 +28,7 @@ _CLOSE = 1.0
 
 _ROUNDING = 1e-8
 
-_DRAWS, _FEWEST = 200, 0.02
+_DRAWS, _FEWEST = 1_000, 0.1
 """Draws of the normal approximation, and the share that importance weights have to leave."""
 
 
