@@ -260,7 +260,7 @@ class TestCells:
 
     def test_ours_on_few_rows(self):
         problem = problems.logistic(2_000, 3)
-        run = pymc_samplers.defaults(problem, 60.0, share=0.05)
+        run = pymc_samplers.defaults(problem, 60.0, share=0.005)
         flat = summary.flatten(run.draws, problem.positive)
         assert flat.shape == (1_000, 3)
         assert run.sampling_seconds > 0 and run.compile_seconds > 0

@@ -1,6 +1,7 @@
 """Exact decisions through the step method: statistics, words, refusals, rows that break bounds."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pymc as pm
@@ -72,9 +73,8 @@ class TestRun:
         assert what.endswith(
             "exact Metropolis-Hastings on some of the rows; no decision can be wrong."
         )
-        assert cost.startswith(
-            f"Cost: on average less than one of {N_ROWS:,} rows per decision; set-up took"
-        )
+        few = "(on average less than one|about [1-9])"
+        assert re.match(f"Cost: {few} of {N_ROWS:,} rows per decision; set-up took", cost)
         page = report(run)
         assert "Every decision is exact: rows were drawn at rates that bound" in page
         assert "there is nothing to audit" in page
