@@ -42,6 +42,7 @@ def run(name: str, parameters: dict) -> dict:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pymc_austerity.AusterityWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered in scalar divide:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto distribution")
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_on_little_data(name, tmp_path, monkeypatch):
