@@ -1,11 +1,13 @@
 """Columns of Arrow tables, and how they become NumPy arrays."""
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import DataError
+from pymc_austerity.errors import DataError, SettingError, StorageError
 from pymc_austerity.sources.checks import (
     checked_indices,
     checked_range,
@@ -19,7 +21,7 @@ from pymc_austerity.sources.protocols import Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["dtype_of_field", "numbers_of_column", "open_arrow_table"]
+__all__ = ["dtype_of_field", "in_words", "numbers_of_column", "open_arrow_table"]
 
 
 class ArrowColumnSource:
@@ -125,3 +127,17 @@ def _decoded(column: Any) -> Any:
     """Codes of a dictionary mean other values in other chunks; its values are the data."""
     kind = column.type
     return column.cast(kind.value_type) if hasattr(kind, "index_type") else column
+
+
+@contextlib.contextmanager
+def in_words(what: str, path: str) -> Iterator[None]:
+    """Say which data Arrow's error about a file is about."""
+    try:
+        yield
+    except (DataError, SettingError, StorageError):
+        raise
+    except (OSError, ValueError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise StorageError(
+            f"{what} cannot be read from {path} ({reason}): write the file again."
+        ) from error

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import DataError, SettingError, StorageError
-from pymc_austerity.sources.arrow import dtype_of_field, numbers_of_column
+from pymc_austerity.sources.arrow import dtype_of_field, in_words, numbers_of_column
 from pymc_austerity.sources.changes import refuse_changed_files, stamps_of
 from pymc_austerity.sources.checks import common_dtype
 from pymc_austerity.sources.chunks import ChunkedSource
@@ -83,13 +82,6 @@ class ArrowFileSource(ChunkedSource):
             raise ImportError(
                 "Arrow files need pyarrow: pip install 'pymc-austerity[rows]'."
             ) from error
-        try:
-            with (pa.memory_map if mapped else pa.OSFile)(self._path) as file:
-                yield pa.ipc.open_file(file)
-        except (DataError, SettingError, StorageError):
-            raise
-        except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0].rstrip(".")
-            raise StorageError(
-                f"{self._what} cannot be read from {self._path} ({reason}): write the file again."
-            ) from error
+        opened = pa.memory_map if mapped else pa.OSFile
+        with in_words(self._what, self._path), opened(self._path) as file:
+            yield pa.ipc.open_file(file)

@@ -1,15 +1,14 @@
 """Rows of Parquet files, a row group at a time."""
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import DataError, StorageError
-from pymc_austerity.sources.arrow import dtype_of_field, numbers_of_column
+from pymc_austerity.errors import DataError
+from pymc_austerity.sources.arrow import dtype_of_field, in_words, numbers_of_column
 from pymc_austerity.sources.changes import refuse_changed_files, stamps_of
 from pymc_austerity.sources.checks import common_dtype, refuse_nulls
 from pymc_austerity.sources.chunks import ChunkedSource
@@ -82,7 +81,7 @@ class ParquetSource(ChunkedSource):
         file = _opened(self._what, path, kept[1] if kept and kept[0] == path else None)
         self._metadata = path, file.metadata
         begin = 0
-        with file, _in_words(self._what, path):
+        with file, in_words(self._what, path):
             for batch in file.iter_batches(_ROWS_AT_ONCE, [number], self._names):
                 first_row = int(self._starts[group]) + begin
                 columns = [
@@ -108,23 +107,9 @@ def _opened(what: str, path: str, metadata: "pq.FileMetaData | None" = None) -> 
         import pyarrow.parquet as pq
     except ImportError as error:
         raise ImportError("Parquet needs pyarrow: pip install 'pymc-austerity[rows]'.") from error
-    with _in_words(what, path):
+    with in_words(what, path):
         # nothing but the pages that are being decoded is in memory
         return pq.ParquetFile(path, metadata=metadata, pre_buffer=False, buffer_size=_BYTES_AT_ONCE)
-
-
-@contextlib.contextmanager
-def _in_words(what: str, path: str) -> Iterator[None]:
-    """Say which data Arrow's error is about."""
-    try:
-        yield
-    except DataError:
-        raise
-    except (OSError, ValueError) as error:
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise StorageError(
-            f"{what} cannot be read from {path} ({reason}): write the file again."
-        ) from error
 
 
 def _column(name: str, what: str) -> str:
