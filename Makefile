@@ -28,7 +28,7 @@ help:
 	@echo "make notebooks  execute the notebooks of the gallery and keep their outputs; ARGS names some"
 	@echo "make linkcheck  follow the links of the site that lead elsewhere"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
-	@echo "make bench-rows  memory, passes and time of rows on disk; ARGS='--rows 1000000' for a small run"
+	@echo "make bench-rows  memory, passes and time of rows on disk, goes on where it was stopped; ARGS='--rows 1000000' for a small run"
 	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
 	@echo "make austerity2014  run the paper's experiments, goes on where it was stopped; ARGS=--quick for seconds of each"

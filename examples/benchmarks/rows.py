@@ -2,7 +2,8 @@
 
 A logistic regression with 20 covariates samples rows from every kind of store, each in a process of
 its own. The system's cache forgets the store before each pass, as it would if there were more
-rows than memory; so it does before each of the plain reads that set-up is compared with.
+rows than memory; so it does before each of the plain reads that set-up is compared with. Parts that
+have been measured in full are kept in ``results/rows``, and measured again where they are named.
 """
 
 import argparse
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 
 from examples.benchmarks import report, sources
 from examples.benchmarks.memory import peak_megabytes
-from examples.benchmarks.report import Measurement, markdown_tables
+from examples.benchmarks.report import Measurement
+from examples.benchmarks.rows_kept import keep, kept, page
 from pymc_austerity import AusterityMH
 from pymc_austerity.sources import Source, open_source
 
@@ -39,7 +41,7 @@ N_IN_MEMORY = 1_000_000
 
 
 def main() -> None:
-    """Measure, show, and write if everything was measured in full."""
+    """Measure and show; numbers of stores of full size are kept."""
     parser = argparse.ArgumentParser(prog="python -m examples.benchmarks.rows", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(PARTS)}; default all")
     parser.add_argument("--rows", type=int, default=FULL_SIZE, help="of each store")
@@ -48,14 +50,14 @@ def main() -> None:
     unknown = set(options.names) - set(PARTS)
     if unknown:
         parser.error(f"{', '.join(sorted(unknown))}: not one of {', '.join(PARTS)}")
-    groups = {}
-    for name in options.names or PARTS:
+    in_full = options.rows >= FULL_SIZE
+    for name in options.names or [name for name in PARTS if not in_full or kept(name) is None]:
         title, measurements = PARTS[name](name, options.rows, options.folder)
         report.show({title: measurements})
-        groups[title] = measurements
-    if not options.names and options.rows >= FULL_SIZE:
-        SITE.write_text(markdown_tables(groups) + "\n")
-        print(f"Written to docs/_generated/{SITE.name}")
+        if in_full:
+            keep(name, title, measurements)
+            SITE.write_text(page(list(PARTS)) + "\n")
+            print(f"Written to docs/_generated/{SITE.name}")
 
 
 def in_a_process(task: str, *arguments: str) -> dict[str, float]:

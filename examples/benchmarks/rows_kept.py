@@ -1,0 +1,50 @@
+"""What the benchmark of rows measured: one file for each part, and the table of all."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from examples.benchmarks.circumstances import circumstances
+from examples.benchmarks.report import Measurement
+
+__all__ = ["keep", "kept", "page"]
+
+RESULTS = Path(__file__).parents[2] / "results" / "rows"
+
+
+def keep(name: str, title: str, measurements: Sequence[Measurement]) -> None:
+    """Write the numbers of a part."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    found = {
+        "title": title,
+        "measurements": [asdict(entry) for entry in measurements],
+        "n_cores": len(os.sched_getaffinity(0)),
+    }
+    (RESULTS / f"{name}.json").write_text(json.dumps(found | circumstances(), indent=1) + "\n")
+
+
+def kept(name: str) -> dict[str, Any] | None:
+    """The numbers of a part, None before it was measured."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        return None
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
+
+
+def page(names: Sequence[str]) -> str:
+    """A table of all parts that were measured, in this order."""
+    lines = ["| | | measured | at most |", "| --- | --- | ---: | ---: |"]
+    measured = set()
+    for found in filter(None, map(kept, names)):
+        n_cores, when = found["n_cores"], f"{found['date']}, revision {found['revision']}"
+        measured.add(f"{when}, {n_cores} core{'s' if n_cores > 1 else ''}")
+        title = found["title"]
+        for entry in found["measurements"]:
+            cells = Measurement(**entry).cells
+            lines.append(f"| {title} | {' | '.join(cells)} |")
+            title = ""
+    return "\n".join([*lines, "", f"Measured on {'; '.join(sorted(measured))}."])
