@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import matplotlib.pyplot as plt
 import numpy as np
 
-from examples.austerity2014 import risk_figure
+from examples.austerity2014 import risk, risk_figure
 from examples.austerity2014.experiment import Results, Verdict
 from pymc_austerity.plots.drawing import color
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw", "draw_defaults", "verdict", "verdict_on_risk"]
 
-CLOSE = 0.1
+CLOSE, APART = 0.1, 0.5
 
 
 def draw(results: Results) -> "Figure":
@@ -73,9 +73,47 @@ def verdict(results: Results) -> Verdict:
         f"probability by epsilon is {largest}; on average over the {truth.size} variables: "
         f"{average}. (The halves of the run that the truth is from differ by "
         f"{np.abs(first - second).max():.2f} at most.) Variables in the model: {sizes}; in truth "
-        f"{truth.sum():.1f}. Moves accepted: {_moves(results)}. {_audit(results)}"
+        f"{truth.sum():.1f}. Moves accepted: {_moves(results)}. {_audit(results)} "
+        f"{_reasons(results)}"
     )
     return Verdict(bool(max(each.max() for each in off.values()) <= CLOSE), ours)
+
+
+def _reasons(results: Results) -> str:
+    """What the spread over chains says about the differences from the truth."""
+    truth = np.array(results["inclusion"])
+    errors, apart, reasons = {}, {}, {}
+    for name in risk_figure.papers(results):
+        chains = inclusion(results, name)
+        off, error = largest_difference(chains, truth)
+        between = float(np.ptp(chains, axis=0).max())
+        errors[name], apart[name] = f"{error:.2f}", f"{between:.2f}"
+        reasons[name] = reason(off, error, between)
+    return (
+        "Standard errors of the largest differences, from the spread over chains, are "
+        f"{risk_figure.by_epsilon(errors)}; chains of the same epsilon differ from each other by "
+        f"{risk_figure.by_epsilon(apart)} at most. So the differences are "
+        f"{risk_figure.by_epsilon(reasons)}."
+    )
+
+
+def largest_difference(chains: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
+    """Largest difference of the chains' mean from the truth, and the standard error of it.
+
+    Chains have the shape (chains, variables).
+    """
+    off = np.abs(chains.mean(axis=0) - truth)
+    worst = int(off.argmax())
+    return float(off[worst]), float(chains[:, worst].std(ddof=1) / np.sqrt(len(chains)))
+
+
+def reason(off: float, error: float, between: float) -> str:
+    """Why chains are off: in different modes, by more than chance, or perhaps by chance alone."""
+    if off <= CLOSE:
+        return "small"
+    if between > APART:
+        return "those of chains in different modes"
+    return "beyond chance" if off > CLOSE + risk.SURE * error else "not told from chance"
 
 
 def _moves(results: Results) -> str:

@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from examples.austerity2014.timed import TimedRun
 
-__all__ = ["curve", "squared_errors", "together"]
+__all__ = ["SURE", "curve", "squared_errors", "standard_errors", "together"]
 
 Floats = NDArray[np.float64]
 
 Statistic = Callable[[Floats], Floats]
 """What is averaged: draws, shape (n, ...), to values, shape (n, k)."""
+
+SURE = 2.0
+"""Differences of so many standard errors are not put down to chance."""
 
 _BLOCK = 2_000
 
@@ -105,3 +108,19 @@ def together(curves: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "steps": curves[0]["steps"],
         "risk": [risk for each in curves for risk in each["risk"]],
     }
+
+
+def standard_errors(above: Floats, below: Floats) -> float:
+    """By how many standard errors of the difference the mean of chains is above that of others.
+
+    Each array has one error for every chain; the standard error is that of their spread.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> standard_errors(np.array([5.0, 7.0]), np.array([2.0, 2.0]))
+    4.0
+    """
+    difference = above.mean() - below.mean()
+    spread = np.sqrt(above.var(ddof=1) / above.size + below.var(ddof=1) / below.size)
+    return float(difference / spread) if difference else 0.0

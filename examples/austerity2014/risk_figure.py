@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib.pyplot as plt
 import numpy as np
 
+from examples.austerity2014 import risk
 from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import Results, Verdict
 from pymc_austerity.plots import plot_risk
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 __all__ = ["by_epsilon", "draw", "draw_defaults", "lowest", "verdict"]
 
 EXACT, DEFAULTS = label(0.0), "defaults"
-SURE = 2.0
 GREY = "grey: variance of the truth that we compare with"
 
 
@@ -86,20 +86,14 @@ def lowest(results: Results) -> tuple[str, float, float]:
     final = {name: at(results, name, 1.0) for name in papers(results)}
     best = min(final, key=lambda name: final[name].mean())
     above, below = final[EXACT], final[best]
-    error = np.sqrt(above.var(ddof=1) / above.size + below.var(ddof=1) / below.size)
-    difference = above.mean() - below.mean()
-    return (
-        best,
-        float(above.mean() / below.mean()),
-        float(difference / error) if difference else 0.0,
-    )
+    return best, float(above.mean() / below.mean()), risk.standard_errors(above, below)
 
 
 def verdict(results: Results) -> Verdict:
     """Whether the lowest risk at the end is that of some epsilon above 0, beyond chance."""
     names, budget = papers(results), results["budget"]
     best, ratio, errors = lowest(results)
-    certain = best != EXACT and errors > SURE
+    certain = best != EXACT and errors > risk.SURE
     end, eighth = (
         by_epsilon({name: f"{at(results, name, share).mean():.2g}" for name in names})
         for share in (1.0, 0.125)

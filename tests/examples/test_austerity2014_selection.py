@@ -128,7 +128,7 @@ class TestVerdict:
             audited = {"jumps": 10, "wrong jumps": 4}
             return {"inclusion": inclusion, "size": 1.5, "moves": rates, "audited": audited}
 
-        samplers = {"epsilon = 0": [[1.0, 0.5]], "epsilon = 0.1": found}
+        samplers = {"epsilon = 0": [[1.0, 0.5]] * 2, "epsilon = 0.1": found}
         return {
             "inclusion": [1.0, 0.5],
             "inclusion_halves": [[1.0, 0.48], [1.0, 0.52]],
@@ -140,8 +140,23 @@ class TestVerdict:
         agrees, ours = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
         assert agrees and "0: 0.00, 0.1: 0.05" in ours and "differ by 0.04" in ours
         assert "update 0: 25.00%, 0.1: 25.00%, birth" in ours
-        assert "contradict: 0: 4 of 10, 0.1: 8 of 20 that" in ours
+        assert "contradict: 0: 8 of 20, 0.1: 8 of 20 that" in ours
         assert not inclusion_figure.verdict(self.results([[0.8, 0.5], [0.9, 0.5]])).agrees
+
+    @pytest.mark.parametrize(
+        ("found", "error", "between", "reason"),
+        [
+            ([[0.95, 0.5], [1.0, 0.5]], "0.03", "0.05", "small"),
+            ([[0.0, 0.5], [1.0, 0.5]], "0.50", "1.00", "those of chains in different modes"),
+            ([[0.6, 0.5], [0.64, 0.5]], "0.02", "0.04", "beyond chance"),
+            ([[0.7, 0.5], [1.0, 0.5]], "0.15", "0.30", "not told from chance"),
+        ],
+    )
+    def test_the_spread_over_chains_tells_the_reason(self, found, error, between, reason):
+        ours = inclusion_figure.verdict(self.results(found)).ours
+        assert f"over chains, are 0: 0.00, 0.1: {error};" in ours
+        assert f"by 0: 0.00, 0.1: {between} at most" in ours
+        assert f"differences are 0: small, 0.1: {reason}." in ours
 
 
 class TestData:
