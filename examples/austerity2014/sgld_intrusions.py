@@ -32,9 +32,9 @@ BUDGET = Budget(
         label(0.0): 2_600,
     },
 )
-RATIOS = {5e-4: 0.05, 1e-4: 0.005}
+RATIOS = {5e-4: 1.0, 1e-4: 0.1}
 DEFAULTS_SHARE = 0.5
-N_CHAINS, N_TRUE = 1, 20_000
+N_CHAINS, N_TRUE = 2, 20_000
 FULL: dict[str, Any] = {"n_chains": N_CHAINS, "ratios": RATIOS, "n_true": N_TRUE}
 QUICK: dict[str, Any] = {"n_chains": 2, "ratios": {5e-4: 1e-3, 1e-4: 1e-3}, "n_true": 200}
 N_BINS, N_TIMES = 40, 15

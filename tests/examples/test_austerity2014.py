@@ -434,12 +434,19 @@ class TestIntrusions:
         assert absolute == pytest.approx(1.0 / 102.0, abs=0.01)
 
     @pytest.mark.parametrize(
-        ("errors", "agrees"), [((0.5, 0.9, 0.1), True), ((0.5, 0.9, 0.6), False)]
+        ("errors", "spread", "agrees"),
+        [
+            ((0.5, 0.9, 0.1), 0.02, True),
+            ((0.5, 0.9, 0.6), 0.02, False),
+            ((0.5, 0.9, 0.1), 0.4, False),
+        ],
     )
-    def test_verdict_wants_the_test_to_be_closest(self, errors, agrees):
+    def test_verdict_wants_the_test_to_be_closest(self, errors, spread, agrees):
         def found(error):
-            curve = {"relative": [1.0, error], "absolute": [1.0, 0.3], "seconds": [1.0, 20.0]}
-            return [{**curve, "acceptance": 0.5, "before": 3.0, "steps": [10, 1_000]}]
+            curve = {"absolute": [1.0, 0.3], "seconds": [1.0, 20.0], "steps": [10, 1_000]}
+            ends = (error - spread, error + spread)
+            curves = [{**curve, "acceptance": 0.5, "before": 3.0} for _ in ends]
+            return [{**c, "relative": [1.0, end]} for c, end in zip(curves, ends, strict=True)]
 
         names = ("uncorrected", "epsilon = 0", "epsilon = 0.05")
         samplers = dict(zip(names, map(found, errors), strict=True))
