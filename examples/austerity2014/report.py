@@ -27,9 +27,8 @@ or no below is computed from the saved results by `python -m examples.austerity2
 claims are the papers', in our words.
 
 Each epsilon gets the papers' number of steps, or the share of it that is named below, and no chain
-starts at a draw of the posterior: the way there is part of the risk. (The Markov random field is an
-exception.) The second picture of each pair shows what the step method with its defaults does with
-the same budget.
+starts at a draw of the posterior: the way there is part of the risk. The second picture of each
+pair shows what the step method with its defaults does with the same budget.
 """
 
 

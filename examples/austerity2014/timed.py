@@ -1,4 +1,4 @@
-"""Chains of so many draws or seconds, with the time and the rows that every draw took.
+"""Chains of so many draws, with the time and the rows that every draw took.
 
 Seconds are processor time of this process: what else the machine does is not counted.
 """
@@ -13,7 +13,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-__all__ = ["Stopwatch", "TimedRun", "sample_chain", "sample_for"]
+__all__ = ["Stopwatch", "TimedRun", "sample_chain"]
 
 Floats = NDArray[np.float64]
 
@@ -132,25 +132,3 @@ def sample_chain(
         **_SETTINGS,
     )
     return TimedRun(idata, watch.seconds, setup_seconds + watch.tuning_seconds)
-
-
-def sample_for(
-    seconds: float, step: Any, starts: Sequence[dict[str, NDArray]], *, pilot: int, seed: int
-) -> TimedRun:
-    """Sample one chain from every start, for about so many seconds each, one after the other.
-
-    A run of `pilot` draws finds out how long a draw takes.
-    """
-    tried = sample_chain(pilot, step, starts[0], seed=seed - 1)
-    watch = Stopwatch()
-    idata = pm.sample(
-        step=step,
-        tune=0,
-        draws=max(int(seconds * pilot / tried.seconds[0, -1]), 2),
-        chains=len(starts),
-        initvals=list(starts),
-        random_seed=seed,
-        callback=watch,
-        **_SETTINGS,
-    )
-    return TimedRun(idata, watch.seconds)
