@@ -59,6 +59,7 @@ from pytensor.scalar.basic import (
     LE,
     LT,
     Add,
+    BinaryScalarOp,
     Cast,
     Identity,
     Mul,
@@ -67,6 +68,7 @@ from pytensor.scalar.basic import (
     Sub,
     Switch,
     TrueDiv,
+    upgrade_to_float,
 )
 from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan

@@ -35,7 +35,10 @@ __all__ = ["enclose", "first_unbounded"]
 Known = dict[Variable, Enclosed]
 Fixed = Mapping[Variable, NDArray]
 
-_BY_RANGE = {"GE", "GT", "LE", "Log", "Log1mexp", "LT", "Pow", "Reciprocal", "Sqrt", "TrueDiv"}
+_BY_RANGE = {
+    "GE", "GT", "LE", "Log", "Log1mexp", "LogNormalProbability", "LT", "Pow", "Reciprocal", "Sqrt",
+    "TrueDiv",
+}  # fmt: skip
 """Operations whose result depends above all on where their arguments may be."""
 
 _SCALES = (1.0, 0.1, 0.01)

@@ -1,8 +1,10 @@
 """Identities that make formulas of probabilities plain, before they are enclosed."""
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import Any
 
+import numpy as np
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import (
@@ -21,12 +23,16 @@ from pymc_austerity._pymc import (
 
 __all__ = ["simplified"]
 
+_SINGLE_PRECISION = 1e-7
+"""The most that rounding to single precision changes a number below one."""
+
 
 def simplified(graphs: Sequence[Variable]) -> list[Variable]:
     """Rewrite by identities that interval arithmetic cannot see.
 
     A shift of log-sum-exp or softmax by a maximum does not change them; shares of a softmax, and
-    differences from 0 to 1, add up to one; a gamma distribution of shape 1 is exponential.
+    differences from 0 to 1, add up to one; a gamma distribution of shape 1 is exponential. The root
+    of 1/2 of normal distribution functions is made exact.
 
     Examples
     --------
@@ -52,6 +58,8 @@ def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
         found = _log_of_shifted_sum(inputs[0])
     elif kind == "TrueDiv":
         found = _as_softmax(*inputs)
+    elif kind == "Mul":
+        found = _with_exact_root(inputs)
     elif kind == "GammaIncC":
         found = _exponential_tail(*inputs)
     return None if found is None else [found.astype(node.outputs[0].dtype)]
@@ -212,6 +220,30 @@ def _logit_of(v: Variable) -> Variable | None:
         logits = [_logit_of(part) for part in parts]
         return None if any(x is None for x in logits) else pt.join(axis, *logits)
     return None
+
+
+# ------------------------------------------------------------------ error functions
+
+
+def _with_exact_root(factors: Sequence[Variable]) -> Variable | None:
+    """The product with the root of 1/2 in double precision, which PyMC has in single precision.
+
+    Only then do formulas of one normal distribution function agree for different ranges, and
+    probabilities of ordered categories add up to one.
+    """
+    numbers = [constant_entry(x) for x in factors]
+    inexact = [k for k, x in enumerate(numbers) if x is not None and _is_rounded_root(x)]
+    if not inexact:
+        return None
+    exact = list(factors)
+    for k in inexact:
+        root = np.full(factors[k].type.shape, np.copysign(sqrt(0.5), numbers[k]))
+        exact[k] = pt.constant(root, dtype="float64")
+    return pt.mul(*exact)
+
+
+def _is_rounded_root(number: float) -> bool:
+    return abs(number) != sqrt(0.5) and abs(abs(number) - sqrt(0.5)) < _SINGLE_PRECISION
 
 
 # ------------------------------------------------------------------ gamma functions

@@ -1,6 +1,6 @@
 """Taylor coefficients of functions of several predictors, as intervals, and their arithmetic."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import factorial
 from typing import TypeAlias
 
@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from pymc_austerity.model.bounds import intervals
 from pymc_austerity.model.bounds.intervals import Interval
 
-__all__ = ["Jet", "MultiIndex", "add", "compose", "constant", "multiply", "negate", "predictor"]
+__all__ = [
+    "Jet",
+    "MultiIndex",
+    "add",
+    "compose",
+    "compose_two",
+    "constant",
+    "multiply",
+    "negate",
+    "predictor",
+]
 
 MultiIndex: TypeAlias = tuple[int, ...]
 Jet: TypeAlias = dict[MultiIndex, Interval]
@@ -64,13 +74,43 @@ def compose(u: Jet, derivatives: Sequence[Interval]) -> Jet:
         Enclosures of :math:`g, g', g'', \dots` over the values of `u`; their number less one is
         the order of the result.
     """
-    zero = (0,) * len(next(iter(u)))
-    varying = {m: x for m, x in u.items() if m != zero}
+    coefficients = [intervals.scale(d, 1.0 / factorial(n)) for n, d in enumerate(derivatives)]
+    return _polynomial(u, [{_zero(u): c} for c in coefficients])
+
+
+def compose_two(
+    u: Jet, v: Jet, coefficients: Mapping[tuple[int, int], Interval], order: int
+) -> Jet:
+    """Jet of g(u, v), from enclosures of the Taylor coefficients of g over the values of u and v.
+
+    Parameters
+    ----------
+    u, v : Jet
+        Inner functions.
+    coefficients : mapping
+        From (i, j) to the derivative, i times in u and j times in v, over i! j!.
+    order : int
+        Of the result.
+    """
+    zero = _zero(u)
+    columns = [
+        _polynomial(u, [{zero: coefficients[i, j]} for i in range(order + 1 - j)])
+        for j in range(order + 1)
+    ]
+    return _polynomial(v, columns)
+
+
+def _polynomial(u: Jet, coefficients: Sequence[Jet]) -> Jet:
+    """Sum of powers of the part of u that is not constant, up to the order of the last one."""
+    varying = {m: x for m, x in u.items() if m != _zero(u)}
     if not varying:
-        return {zero: derivatives[0]}
-    order = len(derivatives) - 1
-    result: Jet = {zero: intervals.scale(derivatives[order], 1.0 / factorial(order))}
+        return coefficients[0]
+    result, order = coefficients[-1], len(coefficients) - 1
     for n in range(order - 1, -1, -1):
         result = multiply(result, varying, order - n)
-        result[zero] = intervals.scale(derivatives[n], 1.0 / factorial(n))
+        result = add(result, coefficients[n])
     return result
+
+
+def _zero(u: Jet) -> MultiIndex:
+    return (0,) * len(next(iter(u)))

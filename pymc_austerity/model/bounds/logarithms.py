@@ -26,6 +26,7 @@ from pymc_austerity._pymc import (
     join_arguments,
     toposort,
 )
+from pymc_austerity.model.bounds.normal_differences import log_of_difference
 
 __all__ = ["expand_logarithms"]
 
@@ -123,6 +124,10 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
         return _log_of_moved(node, predictors)
     if isinstance(node.op, Softmax):
         return pt.special.log_softmax(node.inputs[0], axis=node.op.axis)
+    if kind == "Sub":
+        difference = log_of_difference(node)
+        if difference is not None:
+            return difference
     if _is_complement(node):
         return -pt.softplus(node.inputs[1].owner.inputs[0])
     if kind not in _PARTS_ARE_POSITIVE or not isinstance(node.op, Elemwise):

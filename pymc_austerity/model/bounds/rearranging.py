@@ -64,7 +64,7 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
     others = [v for v in node.inputs if v not in entries]
     chosen = {v: _chosen(v, fixed) for v in others}
     is_sure = all(known[v][zero].is_point for v in others if v in known)
-    result = {}
+    result, exact = {}, _in_double_precision(node, entries)
     for m in dict.fromkeys(m for v in entries for m in known[v]):
         coefficients = [known[v].get(m) for v in entries]
         n_ends = 1 if all(c is None or c.is_point for c in coefficients) else 2
@@ -75,11 +75,20 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
                 for v, c in zip(entries, coefficients, strict=True)
             }
             storage: list[list] = [[None]]
-            node.op.perform(node, [(values | chosen)[v] for v in node.inputs], storage)
+            exact.op.perform(exact, [(values | chosen)[v] for v in node.inputs], storage)
             found = np.asarray(storage[0][0], dtype=np.float64)
             ends.append(found if is_sure else np.full_like(found, np.nan))
         result[m] = point(ends[0]) if n_ends == 1 else Interval(*ends)
     return result
+
+
+def _in_double_precision(node: Any, entries: Sequence[Variable]) -> Any:
+    """The operation on float64, in which coefficients are whatever the model computes in."""
+    if all(v.dtype != "float32" for v in entries):
+        return node
+    op = MakeVector("float64") if isinstance(node.op, MakeVector) else node.op
+    same = {v: v.type.clone(dtype="float64")() for v in entries if v.dtype == "float32"}
+    return op.make_node(*(same.get(v, v) for v in node.inputs))
 
 
 def _entries(node: Any) -> Sequence[Variable]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.model.bounds import functions, jets
 from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.bounds.normal_probability import log_normal_probability_jet
 
 __all__ = ["RULES", "Enclosed", "NoRuleError", "values_of"]
 
@@ -105,6 +106,11 @@ def _power(inputs: list[Jet], order: int) -> Jet:
     logarithm = jets.compose(base, functions.log(values_of(base), order))
     inner = jets.multiply(exponent, logarithm, order)
     return jets.compose(inner, functions.exp(values_of(inner), order))
+
+
+def _log_normal_probability(inputs: list[Jet], order: int) -> Jet:
+    center, width = inputs
+    return log_normal_probability_jet(center, width, order)
 
 
 # -------------------------------------------------------------------------------- conditions
@@ -276,6 +282,7 @@ RULES: dict[str, Rule] = {
     "Log1mexp": _function(functions.log1mexp),
     "Log1p": _function(functions.log1p),
     "Log1pOfSquare": _function(functions.log1p_of_square),
+    "LogNormalProbability": _for_each(_log_normal_probability),
     "LT": _compare(lambda a, b: (a.upper < b.lower, a.lower >= b.upper)),
     "Mul": _for_each(_product),
     "Neg": _negate,

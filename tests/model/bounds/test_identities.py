@@ -4,6 +4,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from scipy import special
 
 from pymc_austerity._pymc import toposort
 from pymc_austerity.model.bounds.identities import simplified
@@ -78,3 +79,14 @@ def test_differences_of_sigmoids_in_the_wrong_order_are_not_defined():
     (found,) = simplified([pt.sigmoid(X[:, 0]) - pt.sigmoid(X[:, 2])])
     with np.errstate(invalid="ignore"):
         assert np.isnan(values(found)).all()
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_root_of_a_half_in_single_precision_is_made_exact(sign):
+    rounded = np.float32(sign * np.sqrt(0.5))
+    (found,) = simplified([pt.erf(X * rounded)])
+    x = np.random.default_rng(0).normal(size=(6, 3))
+    value = pytensor.function([X], found, mode="FAST_COMPILE")(x)
+    np.testing.assert_allclose(value, special.erf(sign * x * np.sqrt(0.5)), rtol=1e-15)
+    (other,) = simplified([pt.erf(X * np.float32(0.7))])
+    assert pytensor.graph.basic.equal_computations([other], [pt.erf(X * np.float32(0.7))])

@@ -69,3 +69,18 @@ def test_rows_of_a_group_have_the_same_indices(rng):
     groups = groups_of_like_rows([x], [k.astype(float)], size=8)
     assert all(np.unique(k[rows]).size == 1 and rows.size <= 8 for rows in groups)
     np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(200))
+
+
+@pytest.mark.parametrize("moved", [
+    lambda *columns: pt.stack(columns, axis=1).sum(axis=1),
+    lambda *columns: pt.concatenate([c[:, None] for c in columns], axis=1)[:, 1:].sum(axis=1),
+])  # fmt: skip
+def test_coefficients_keep_double_precision(moved):
+    """Whatever the model computes in."""
+    eta = pt.fvector("eta")
+    function = scalar_function(moved(pt.exp(eta), pt.exp(-eta), pt.cos(eta)), [eta], [])
+    x = np.array([[0.3], [-0.8]])
+    found = enclose(function, about_rows(x, 0.0 * x, function.constants_of([])), 2).center[0,].lower
+    everything = np.hstack([np.exp(x), np.exp(-x), np.cos(x)])
+    sums = everything.sum(axis=1), everything[:, 1:].sum(axis=1)
+    assert min(abs(found - total).max() for total in sums) < 1e-14
