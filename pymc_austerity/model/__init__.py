@@ -1,7 +1,7 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.centering import Centered, centered
+from pymc_austerity.model.centering import Centered, candidates_for_centering, centered
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
 from pymc_austerity.model.cut import Examples
 from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
@@ -88,6 +88,7 @@ __all__ = [
     "RowStructure",
     "Single",
     "Verified",
+    "candidates_for_centering",
     "centered",
     "compile_exact_derivatives",
     "compile_exact_difference",

@@ -21,7 +21,7 @@ from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.products import find_products
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["Centered", "centered"]
+__all__ = ["Centered", "candidates_for_centering", "centered"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,9 +97,7 @@ def centered(
     >>> found.products(np.array([np.log(2.0), 1.0, 2.0, 3.0, 4.0, 5.0])).round(3)
     array([ 0.693,  2.   ,  4.   ,  6.   ,  8.   , 10.   ])
     """
-    candidates = [
-        v for v in _candidates(split, variables) if max(np.shape(point[v.name])) >= fewest
-    ]
+    candidates = candidates_for_centering(split, variables, point, fewest)
     if not candidates:
         return None
     (rows,) = inlined([split.rows])
@@ -122,8 +120,13 @@ def centered(
     return Centered(likelihood, names, there, back)
 
 
-def _candidates(split: RowLikelihood, variables: Sequence[Variable]) -> list[Variable]:
-    """Arrays of numbers that are not transformed."""
+def candidates_for_centering(
+    split: RowLikelihood,
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    fewest: int = 2,
+) -> list[Variable]:
+    """Arrays of numbers, of at least so many levels, that are not transformed."""
     rvs, transforms = split.model.values_to_rvs, split.model.rvs_to_transforms
     return [
         v
@@ -131,6 +134,7 @@ def _candidates(split: RowLikelihood, variables: Sequence[Variable]) -> list[Var
         if v.type.ndim in (1, 2)
         and v.dtype not in discrete_types
         and transforms.get(rvs[v]) is None
+        and max(np.shape(point[v.name])) >= fewest
     ]
 
 

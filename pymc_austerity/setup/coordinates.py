@@ -1,6 +1,6 @@
 """The coordinates in which points move: the user's, or products of entries with their scales."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.model import Centered, centered, verify_centered
+from pymc_austerity.model import Centered, candidates_for_centering, centered, verify_centered
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem
@@ -63,8 +63,24 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
         The same one where nothing is to be centered.
     coordinates : Coordinates
     """
-    likelihood, variables, shared, point = problem.parts
-    found = None if shared else centered(likelihood, variables, point, fewest)
+    if problem.shared:
+        return problem, Coordinates(problem.start)
+    likelihood, variables, _, point = problem.parts
+    known = problem.prepared.centered
+    key = _names(variables), _names(candidates_for_centering(likelihood, variables, point, fewest))
+    if key not in known:
+        known[key] = _centered(problem, fewest)
+    own, coordinates = known[key]
+    return own, coordinates
+
+
+def _names(variables: Sequence) -> tuple[str, ...]:
+    return tuple(variable.name for variable in variables)
+
+
+def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
+    likelihood, variables, _, point = problem.parts
+    found = centered(likelihood, variables, point, fewest)
     if found is None:
         return problem, Coordinates(problem.start)
     own = replace(problem, prepared=_prepared(problem, found), start=found.products(problem.start))

@@ -53,6 +53,9 @@ class PreparedModel:
         What was built from it, by the names of the variables, for step methods with equal settings.
     problems : dict
         The problems that were posed, by the names of the variables.
+    centered : dict
+        Those with products in the place of factors, by the names of the variables and of those
+        that may be factors.
     seconds : float
         What preparing took.
     """
@@ -73,6 +76,7 @@ class PreparedModel:
         self.seconds = seconds
         self.targets: dict[tuple[str, ...], Any] = {}
         self.problems: dict[tuple[str, ...], Any] = {}
+        self.centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
         self.from_sources = from_sources
         self._shuffled: SharedRows | None = None
 

@@ -190,7 +190,11 @@ class AusterityMH(MetropolisStep):
                 return grouped
         if kwargs.get("blocked") is False and len(variables) > 1:
             kwargs["_prepared"] = prepare(model, **chosen(kwargs))
-        return super().__new__(cls, variables, **kwargs)
+            return super().__new__(cls, variables, **kwargs)
+        prepared = kwargs.pop("_prepared", None)
+        step = super().__new__(cls, variables, **kwargs)
+        step._prepared_before = prepared  # __init__ gets the arguments as they were
+        return step
 
     @clean_interrupt
     @without_traces()
@@ -240,9 +244,10 @@ class AusterityMH(MetropolisStep):
         refuse_uncorrected(settings, own_proposal)
         if data is not None:
             refuse_beside_sources(settings, tuned)
-        started = time.perf_counter() - (_prepared.seconds if _prepared else 0.0)
+        before = _prepared or self.__dict__.pop("_prepared_before")
+        started = time.perf_counter() - (before.seconds if before else 0.0)
         with setup_progress(type(self).__name__) as say:
-            prepared = _prepared or prepare(
+            prepared = before or prepare(
                 model,
                 likelihood=likelihood,
                 axis=axis,

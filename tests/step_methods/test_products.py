@@ -9,6 +9,7 @@ import pytest
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalkProposal
+from pymc_austerity.setup import coordinates, prepared
 
 N, D = 4_000, 3
 RNG = np.random.default_rng(5)
@@ -79,6 +80,26 @@ def test_copies_sample_the_same(run):
             found.append(point["z"])
         runs.append(np.array(found))
     np.testing.assert_array_equal(*runs)
+
+
+def test_model_and_products_are_verified_once(monkeypatch):
+    """Although groups are looked for first, which also move products."""
+    calls = []
+    for module, name in (
+        (prepared, "verify"),
+        (coordinates, "centered"),
+        (coordinates, "verify_centered"),
+    ):
+        function = getattr(module, name)
+
+        def counted(*args, _name=name, _function=function, **kwargs):
+            calls.append(_name)
+            return _function(*args, **kwargs)
+
+        monkeypatch.setattr(module, name, counted)
+    with build():
+        assert AusterityMH().coordinates.names == ("z",)
+    assert sorted(calls) == ["centered", "verify", "verify_centered"]
 
 
 def test_products_stay_where_nothing_is_accepted(run):
