@@ -1,4 +1,4 @@
-"""Imports run downward, and private names of PyMC and PyTensor are imported in one file."""
+"""Imports run downward, and private names of PyMC and PyTensor are imported in one part."""
 
 import ast
 import re
@@ -118,7 +118,7 @@ class TestEveryModule:
         if part_of(path) not in KNOW_PYMC:
             assert not foreign_imports(imports_of(path))
 
-    def test_leaves_private_names_to_one_file(self, path):
+    def test_leaves_private_names_to_one_part(self, path):
         if part_of(path) != "_pymc":
             assert {m for m in foreign_imports(imports_of(path)) if not is_public(m)} == set()
 

@@ -6,8 +6,8 @@ import numpy as np
 import pymc as pm
 import pytest
 
-import pymc_austerity._pymc
 from pymc_austerity import AusterityMH, AusterityWarning
+from pymc_austerity._pymc import sampling
 from pymc_austerity.diagnostics import report
 from pymc_austerity.diagnostics.end_of_run import what_is_wrong
 from tests.diagnostics.runs import audited, forms_of, synthetic
@@ -186,5 +186,5 @@ def test_a_check_that_breaks_does_not_lose_the_draws():
     def broken(idata, *, look_at_draws):
         raise ValueError("no")
 
-    said = pymc_austerity._pymc._in_words(broken, None, look_at_draws=True)
+    said = sampling._in_words(broken, None, look_at_draws=True)
     assert said.startswith("The run could not be checked (ValueError: no): look at r_hat")
