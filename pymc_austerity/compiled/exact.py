@@ -22,12 +22,11 @@ __all__ = [
     "VIOLATED",
     "ExactDecisions",
     "added_by",
+    "bound_groups",
     "decide_exactly",
     "group_at",
     "last_group",
     "order_points",
-    "rates_of_groups",
-    "whiten",
 ]
 
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
@@ -91,18 +90,26 @@ class ExactDecisions(NamedTuple):
     rounding: float
 
 
-rates_of_groups = part(types.int64)(group_rates.py_func)
+_rates_of_groups = part(types.int64)(group_rates.py_func)
 
 
-@part(types.void)
-def whiten(its: ExactDecisions, point: Any, whitened: Any) -> None:
-    """Write a point in whitened coordinates about the anchor."""
+@part(types.int64)
+def bound_groups(its: ExactDecisions, proposed: Any, current: Any) -> int:
+    """Bound the changes of rows, group by group; returns how many rows are read as they are."""
     inverse_root, center, d = reals(its.inverse_root), reals(its.center), its.size
+    u, v = reals(its.u), reals(its.v)
     for i in range(d):
-        total = 0.0
+        now, then = 0.0, 0.0
         for j in range(i + 1):
-            total += inverse_root[i * d + j] * (point[j] - center[j])
-        whitened[i] = total
+            now += inverse_root[i * d + j] * (current[j] - center[j])
+            then += inverse_root[i * d + j] * (proposed[j] - center[j])
+        u[i], v[i] = now, then
+    return _rates_of_groups(
+        u, v, d, its.inflation, its.n_groups, its.n_radii, its.is_single,
+        integers(its.starts), reals(its.radii), reals(its.largest), reals(its.directions),
+        integers(its.direction), reals(its.cosines), reals(its.sines), reals(its.bounds),
+        reals(its.totals),
+    )  # fmt: skip
 
 
 @part(types.int64)
@@ -238,15 +245,7 @@ def decide_exactly(
     int
         `ACCEPTED`, `REJECTED`, or `VIOLATED` where a row changed by more than its bound.
     """
-    u, v = reals(its.u), reals(its.v)
-    whiten(its, current, u)
-    whiten(its, proposed, v)
-    totals = reals(its.totals)
-    n_read = rates_of_groups(
-        u, v, its.size, its.inflation, its.n_groups, its.n_radii, its.is_single,
-        integers(its.starts), reals(its.radii), reals(its.largest), reals(its.directions),
-        integers(its.direction), reals(its.cosines), reals(its.sines), reals(its.bounds), totals,
-    )  # fmt: skip
+    n_read, totals = bound_groups(its, proposed, current), reals(its.totals)
     n_candidates = rng.poisson(totals[its.n_groups - 1])
     n = n_read + n_candidates
     work = np.empty(2 * n + n_candidates)  # lives until the call returns

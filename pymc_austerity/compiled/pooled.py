@@ -17,11 +17,10 @@ from pymc_austerity.compiled.exact import (
     VIOLATED,
     ExactDecisions,
     added_by,
+    bound_groups,
     group_at,
     last_group,
     order_points,
-    rates_of_groups,
-    whiten,
 )
 from pymc_austerity.compiled.parts import part
 
@@ -186,19 +185,11 @@ def decide_from_pool(
         bound, or rows have to be read that are not at hand.
     """
     known = its.exact
-    u, v, totals = reals(known.u), reals(known.v), reals(known.totals)
-    whiten(known, current, u)
-    whiten(known, proposed, v)
-    rates_of_groups(
-        u, v, known.size, known.inflation, known.n_groups, known.n_radii, known.is_single,
-        integers(known.starts), reals(known.radii), reals(known.largest), reals(known.directions),
-        integers(known.direction), reals(known.cosines), reals(known.sines), reals(known.bounds),
-        totals,
-    )  # fmt: skip
+    bound_groups(known, proposed, current)
     n_read = _rows_at_hand(its)
     if n_read < 0:
         return VIOLATED
-    n_candidates = rng.poisson(totals[known.n_groups - 1])
+    n_candidates = rng.poisson(reals(known.totals)[known.n_groups - 1])
     work = np.empty(2 * n_read + 4 * n_candidates + 1)  # lives until the call returns
     return _decide_on(
         its, work, n_read, n_candidates, proposed, current, log_ratio, rng, statistics
