@@ -244,7 +244,7 @@ class AusterityMH(MetropolisStep):
         refuse_uncorrected(settings, own_proposal)
         if data is not None:
             refuse_beside_sources(settings, tuned)
-        before = _prepared or self.__dict__.pop("_prepared_before")
+        before = _prepared or self.__dict__.pop("_prepared_before", None)
         started = time.perf_counter() - (before.seconds if before else 0.0)
         with setup_progress(type(self).__name__) as say:
             prepared = before or prepare(
