@@ -44,7 +44,7 @@ def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
 
     .. math:: F(x, y) = \log E e^{x S + y (S^2 - 1/8)}
 
-    has no singularity in :math:`|x|/2 + |y|/8 < \pi/2`, where its imaginary part is below
+    has no singularity in :math:`|x|/2 + |y|/8 < \pi/2`, where its real part is below
     :math:`\pi/2`. Its coefficients are then at most :math:`\pi / (|x|^i |y|^j)`, by the inequality
     of Borel and Carathéodory, which is least at :math:`|x| = \pi i / (i + j)` and
     :math:`|y| = 4 \pi j / (i + j)`.
