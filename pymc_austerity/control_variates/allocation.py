@@ -1,10 +1,12 @@
 """How many rows to look at first, chosen from the influence of the rows."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-__all__ = ["first_look_sizes", "sizes_of_largest"]
+__all__ = ["expected_rows", "first_look_sizes", "sizes_of_largest"]
 
 _OPEN_AFTER_FIRST_LOOK = 0.5
 """Share of the decisions that may need a second look. Those that need many cost the same wherever
@@ -89,6 +91,61 @@ def sizes_of_largest(
     epsilon, n_strata, fewest_per_stratum, most
         As for `first_look_sizes`.
     """
+    choice = _cheapest(
+        falling,
+        total,
+        n_rows,
+        epsilon=epsilon,
+        n_strata=n_strata,
+        fewest_per_stratum=fewest_per_stratum,
+        most=most,
+    )
+    return choice.n_take_all, choice.per_stratum
+
+
+def expected_rows(
+    scores: NDArray[np.float64],
+    *,
+    epsilon: float,
+    n_strata: int,
+    fewest_per_stratum: int,
+    most: int,
+) -> float:
+    """Rows of a decision on average, with first looks of the sizes that are chosen.
+
+    Parameters
+    ----------
+    scores, epsilon, n_strata, fewest_per_stratum, most
+        As for `first_look_sizes`.
+    """
+    falling = np.sort(scores)[::-1]
+    return _cheapest(
+        falling,
+        float(falling.sum()),
+        scores.size,
+        epsilon=epsilon,
+        n_strata=n_strata,
+        fewest_per_stratum=fewest_per_stratum,
+        most=most,
+    ).expected_rows
+
+
+class _Choice(NamedTuple):
+    n_take_all: int
+    per_stratum: int
+    expected_rows: float
+
+
+def _cheapest(
+    falling: NDArray[np.float64],
+    total: float,
+    n_rows: int,
+    *,
+    epsilon: float,
+    n_strata: int,
+    fewest_per_stratum: int,
+    most: int,
+) -> _Choice:
     quantile = float(norm.isf(max(epsilon, 1e-6)))
     candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
     fewest = n_strata * fewest_per_stratum
@@ -99,10 +156,10 @@ def sizes_of_largest(
     n_sampled, room = np.maximum(wanted, fewest), np.maximum(most - candidates, fewest)
     further = np.minimum(_RESOLVING * quantile * np.sqrt(n_rows) * left, n_rows)
     affordable = candidates + n_sampled <= most
+    cost = candidates + n_sampled + further
     if affordable.any():
-        cost = candidates + n_sampled + further
         best = int(np.argmin(np.where(affordable, cost, np.inf)))
     else:  # as small a standard error as the most rows give
         best = int(np.argmin(left / np.sqrt(room)))
     per_stratum = min(np.ceil(n_sampled[best] / n_strata), room[best] // n_strata)
-    return int(candidates[best]), int(per_stratum)
+    return _Choice(int(candidates[best]), int(per_stratum), float(cost[best]))

@@ -1,7 +1,7 @@
 """The anchor: a point, and the Taylor terms of all rows summed there."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from pymc_austerity.control_variates.mode import (
     trust_region,
 )
 from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
+from pymc_austerity.control_variates.third_order import ThirdOrder
 from pymc_austerity.rows import ArrayRows, RowSource, SampledRows
 
 __all__ = ["Anchor", "NoAnchorError", "find_anchor", "inverse_root", "some_rows"]
@@ -53,8 +54,10 @@ class Anchor:
         :math:`H = \sum_i H_i`.
     root : float array, shape (d, d)
         Lower Cholesky factor of the inverse of minus the Hessian of the whole log-posterior.
-    order : {1, 2}
+    order : {1, 2, 3}
         Order of the expansion.
+    third : ThirdOrder or None
+        :math:`T`, the sum of the third derivatives, where the order is 3.
     """
 
     point: NDArray[np.float64]
@@ -62,6 +65,7 @@ class Anchor:
     hessian: NDArray[np.float64]
     root: NDArray[np.float64]
     order: int = 2
+    third: ThirdOrder | None = None
 
     @cached_property
     def inverse_root(self) -> NDArray[np.float64]:
@@ -76,16 +80,25 @@ class Anchor:
         r"""Expansion of the sum of all differences, nats.
 
         .. math:: \sum_i c_i = G \cdot d + \tfrac12 d' H s
+            + \tfrac18 T(s, s, d) + \tfrac1{24} T(d, d, d)
 
         with :math:`d = \theta' - \theta` and :math:`s = (\theta' - \theta^*) + (\theta -
-        \theta^*)`; the second term only for order 2.
+        \theta^*)`, up to the order of the expansion.
         """
         moved = (proposed - current).astype(np.float64, copy=False)
         first = float(self.gradient.dot(moved))
         if self.order == 1:
             return first
-        about = (proposed - self.point) + (current - self.point)
-        return first + 0.5 * float(moved.dot(self.hessian.dot(about)))
+        new, old = proposed - self.point, current - self.point
+        total = first + 0.5 * float(moved.dot(self.hessian.dot(new + old)))
+        if self.order == 2:
+            return total
+        assert self.third is not None
+        return total + self.third.difference(new, old)
+
+    def to_third_order(self, third: ThirdOrder) -> "Anchor":
+        """The same point with one more term."""
+        return replace(self, order=3, third=third)
 
 
 def find_anchor(

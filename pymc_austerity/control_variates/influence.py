@@ -1,14 +1,20 @@
 """How badly the expansion fits each row, measured on pilot pairs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows import Block, RowSource, blocks_of
 
-__all__ = ["Influence", "LargestScores", "differences_of_all", "influence_scores"]
+__all__ = [
+    "Influence",
+    "LargestScores",
+    "differences_of_all",
+    "influence_of_all",
+    "influence_scores",
+]
 
 
 def influence_scores(
@@ -35,6 +41,15 @@ def influence_scores(
     float array, shape (n_rows,)
         Scores, nats; rows that are not finite for some pair get the largest one.
     """
+    return influence_of_all(function, pairs, source)[0]
+
+
+def influence_of_all(
+    function: Callable[..., NDArray],
+    pairs: Sequence[tuple[NDArray, NDArray]],
+    source: RowSource,
+) -> tuple[NDArray[np.float64], "Influence"]:
+    """The same scores, and what scores other residuals of these rows on the same scale."""
     squares, sizes = np.zeros(source.n_rows), []
     for proposed, current in pairs:
         own = differences_of_all(function, proposed, current, source)
@@ -46,7 +61,15 @@ def influence_scores(
             squares += own
     scores = np.sqrt(squares / len(pairs) * np.median(sizes))
     known = np.isfinite(scores)
-    return np.where(known, scores, scores[known].max(initial=0.0))
+    influence = Influence(function, pairs, _weights(np.array(sizes)))
+    return np.where(known, scores, scores[known].max(initial=0.0)), influence
+
+
+def _weights(sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of the squared differences of each pair, by their mean over the rows."""
+    weights = np.zeros(sizes.size)
+    np.divide(np.median(sizes), sizes, out=weights, where=sizes > 0.0)
+    return weights / sizes.size
 
 
 def differences_of_all(
@@ -94,9 +117,15 @@ class Influence:
         """Scores by the root mean square of the differences of some rows, for each pair."""
         squares = (np.square(own[np.isfinite(own)]) for own in differences)
         sizes = np.array([own.mean() if own.size else 0.0 for own in squares])
-        weights = np.zeros(sizes.size)
-        np.divide(np.median(sizes), sizes, out=weights, where=sizes > 0.0)
-        return cls(function, pairs, weights / sizes.size)
+        return cls(function, pairs, _weights(sizes))
+
+    def of(self, function: Callable[..., NDArray]) -> "Influence":
+        """The same for other residuals."""
+        return replace(self, function=function)
+
+    def of_all(self, source: RowSource) -> NDArray[np.float64]:
+        """Scores of all rows of a source, nats."""
+        return np.concatenate([self(block) for block in blocks_of(source)])
 
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Scores of the rows of a block, nats; infinite where they are not finite for a pair."""

@@ -69,7 +69,7 @@ class Settings:
     test: SequentialTest | StoppingRule | Literal["auto", "exact", "firefly"] | None = "auto"
     batch_size: int | None = None
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
-    control_variates: Literal["auto", 1, 2] | None = "auto"
+    control_variates: Literal["auto", 1, 2, 3] | None = "auto"
     audit: float | Literal["auto"] = "auto"
     steps_per_draw: int = 1
 
@@ -85,7 +85,7 @@ class Settings:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
-        checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
+        checked_choice("control_variates", self.control_variates, ("auto", 1, 2, 3, None))
         if self.decides_exactly:
             self._refuse_beside_exact_decisions()
         if self.audit != "auto" and self.audit > 0.0 and not self.description.has_verdicts:

@@ -30,10 +30,12 @@ from pymc_austerity.model.predictors import (
     PredictorDerivatives,
     RowStructure,
     Single,
+    ThirdDerivatives,
     data_reader,
     design_function,
     find_predictors,
     predictor_derivatives,
+    third_derivatives,
 )
 from pymc_austerity.model.prior_terms import (
     LevelTerms,
@@ -87,6 +89,7 @@ __all__ = [
     "RowLikelihood",
     "RowStructure",
     "Single",
+    "ThirdDerivatives",
     "Verified",
     "candidates_for_centering",
     "centered",
@@ -111,6 +114,7 @@ __all__ = [
     "row_derivatives_of",
     "row_length_deterministics",
     "split_log_density",
+    "third_derivatives",
     "variables_that_move_the_support",
     "verify",
     "verify_centered",

@@ -3,30 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
     Modes,
     NoAnchorError,
-    differences_of_all,
     find_anchor,
     find_modes,
-    influence_scores,
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.sampling import (
-    StratifiedSampling,
-)
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.rows import (
-    ArrayRows,
-    SharedRows,
-    StratifiedWindows,
-)
+from pymc_austerity.rows import SharedRows
+from pymc_austerity.setup.by_influence import by_influence, of_best_order
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import cheap_exact_sampling, exact_sampling, stored
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
@@ -45,17 +36,16 @@ from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.strata import (
     FEWEST_FIRST_ROWS,
     has_room_for_strata,
-    stratify,
-    words_on_strata,
 )
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
+from pymc_austerity.setup.third_order import NotThirdOrderError, cubic_rows_of, with_third_order
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
-_PAIRS_TO_CHECK = 4
 _BOUNDING = "bounding what rows can change"
+_INFLUENCE = "measuring the influence of the rows"
 
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
@@ -93,7 +83,7 @@ def control_variate_plan(
     if impossible is not None:
         return impossible
     try:
-        expanded = expanded_rows(problem, settings.order)
+        expanded = expanded_rows(problem, _order_of_search(settings))
         modes, surrogate = _found(
             expanded, problem, settings, exact_difference, by_default, anchor, say
         )
@@ -111,8 +101,23 @@ def control_variate_plan(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
-    if problem.prepared.from_sources:
-        return plan_from_sources(about)
+    try:
+        return _plan(about)
+    except NotThirdOrderError as error:
+        return NoPlan(str(error))
+
+
+def _of_all_rows(about: About) -> About:
+    """With third-order terms where these are asked for."""
+    if about.settings.order < 3:
+        return about
+    return with_third_order(about, cubic_rows_of(about))
+
+
+def _plan(about: About) -> Plan:
+    settings = about.settings
+    if about.problem.prepared.from_sources:
+        return plan_from_sources(_of_all_rows(about))
     if settings.decides_exactly:
         return _exact(about)
     return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
@@ -128,21 +133,21 @@ def _cheaper(about: About) -> Plan:
     rows = exact.expected_rows
     if rows <= FEWEST_FIRST_ROWS:
         return _plan_of(exact, about, FEWEST_FIRST_ROWS)
-    plan = _sequential(about)
-    assert not isinstance(plan.sampling, PoissonSampling)
-    n_first = plan.sampling.strata.n_first
-    if rows <= n_first:
-        return _plan_of(exact, about, n_first)
+    about.say(_INFLUENCE)
+    sampled = by_influence(about)
+    if rows <= sampled.n_first:
+        return _plan_of(exact, about, sampled.n_first)
+    plan = of_best_order(sampled).plan()
     return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
 
 
 def _sequential(about: About) -> Plan:
-    about.say("measuring the influence of the rows")
+    about.say(_INFLUENCE)
     settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        return _stratified(about)
+        return of_best_order(by_influence(about)).plan()
     refuse_too_few_for_strata(settings)
-    return _uniform(about)
+    return _uniform(_of_all_rows(about))
 
 
 def _found(
@@ -158,7 +163,7 @@ def _found(
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, exact_difference, order=settings.order, at=at
+            problem, expanded, exact_difference, order=_order_of_search(settings), at=at
         )
         return Modes(anchor), surrogate
 
@@ -185,10 +190,15 @@ def _modes(
     say("finding the posterior mode")
     rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
-    rng, order = problem.prepared.rng, settings.order
+    rng, order = problem.prepared.rng, _order_of_search(settings)
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
     return find_modes(*search, rng=rng, order=order)
+
+
+def _order_of_search(settings: Settings) -> int:
+    """Third derivatives are added up when the anchor is known, and the bounds of rows."""
+    return min(settings.order, 2)
 
 
 def _impossible(problem: Problem) -> NoPlan | None:
@@ -238,19 +248,4 @@ def _uniform(about: About) -> Plan:
     sampling, words = uniform_sampling(function, source, settings, of_residuals=True)
     if settings.by_influence:
         words += ", too few for strata"
-    return about.plan(function, source, sampling, f"{words}.")
-
-
-def _stratified(about: About) -> Plan:
-    rng = about.problem.prepared.rng
-    function, arrays = about.residuals[:2]
-    rows, pairs = ArrayRows(arrays), about.pilot_pairs()
-    scores = influence_scores(function, pairs, rows)
-    checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
-    order, strata, n_take_all = stratify(scores, checked, about.settings, rng)
-    source = SharedRows(arrays, order)
-    within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
-    deviations = np.sqrt([np.mean(part**2) for part in within])
-    sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
-    words = words_on_strata(strata, n_take_all)
     return about.plan(function, source, sampling, f"{words}.")

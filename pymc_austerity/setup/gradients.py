@@ -97,7 +97,7 @@ class BatchGradient:
 
 
 def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
-    """Gradient of all rows as the expansion about the anchor has it."""
+    """Gradient of all rows as the expansion about the anchor has it, up to the second order."""
     if anchor.order == 1:
         return anchor.gradient
     expansion: NDArray[np.float64] = anchor.gradient + anchor.hessian.dot(point - anchor.point)
@@ -159,7 +159,7 @@ def with_gradients(
     try:
         function = compile_gradient(
             *problem.parts,
-            order=0 if anchor is None else anchor.order,
+            order=0 if anchor is None else min(anchor.order, 2),
             compile_kwargs=problem.compile_kwargs,
         )
     except underivable as error:

@@ -13,17 +13,26 @@ from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.model import (
     Kernel,
     PredictorDerivatives,
+    ThirdDerivatives,
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
     kernel_of,
     predictor_derivatives,
+    third_derivatives,
     verify_differences,
 )
-from pymc_austerity.rows import ArrayRows, Block, blocks_of
+from pymc_austerity.rows import ArrayRows, Block, RowSource, blocks_of
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["ExpandedRows", "Residuals", "expanded_rows", "row_differences"]
+__all__ = [
+    "CubicRows",
+    "ExpandedRows",
+    "Residuals",
+    "cubic_rows",
+    "expanded_rows",
+    "row_differences",
+]
 
 _MOST_STORED = 8
 """Predictors of a row beyond which its derivatives at the anchor would take more memory than its
@@ -75,6 +84,24 @@ class Residuals(NamedTuple):
     def block_of(self, data: Block) -> Block:
         """What the function takes, from the data of some rows."""
         return data if self.at_anchor is None else (*data, self.at_anchor(*data))
+
+
+class CubicRows(NamedTuple):
+    """Rows whose expansion is of third order.
+
+    Attributes
+    ----------
+    residuals : Residuals
+        What the expansion leaves.
+    thirds : ThirdDerivatives
+        Of the rows.
+    rows : RowSource
+        Data of the rows that have terms of third order.
+    """
+
+    residuals: Residuals
+    thirds: ThirdDerivatives
+    rows: RowSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +163,51 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     return _by_kernel(problem, by_predictors, kernel)
 
 
+def cubic_rows(
+    problem: Problem,
+    residuals: Residuals,
+    anchor: NDArray[np.float64],
+    which: NDArray[np.intp] | None = None,
+) -> CubicRows | str:
+    """The same rows expanded to the third order, or why there are none.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to sample.
+    residuals : Residuals
+        Of an expansion of second order.
+    anchor : float array, shape (d,)
+        Its point.
+    which : int array, optional
+        Rows in memory to which it is restricted; the others stay as they are.
+
+    Raises
+    ------
+    NotImplementedError, NullTypeGradError
+        An operation of the model has no third derivative.
+    """
+    structure, second = problem.structure, residuals.at_anchor
+    if isinstance(structure, str) or second is None:
+        return f"rows are evaluated by {residuals.compiled_as}"
+    thirds, kernel = third_derivatives(structure, problem.model), _kernel(problem, order=3)
+    assert isinstance(kernel, Kernel)  # there is one of second order
+
+    def at_anchor(*block: NDArray) -> NDArray[np.float64]:
+        return np.hstack([second(*block), thirds.of_rows(anchor, *block)])
+
+    if which is None:
+        of_all = _with_constants(problem, kernel, at_anchor)
+        return CubicRows(of_all, thirds, problem.prepared.rows)
+    *data, known = residuals.arrays
+    some = ArrayRows(data).take(which)
+    constants = np.zeros((len(known), kernel.n_constants))
+    constants[:, : known.shape[1]] = known
+    constants[which, known.shape[1] :] = thirds.of_rows(anchor, *some)
+    of_some = Residuals(kernel, [*data, constants], _BY_KERNEL, True, at_anchor)
+    return CubicRows(of_some, thirds, ArrayRows(some))
+
+
 def _by_pytensor(reason: str) -> str:
     return f"the whole graph by PyTensor, because {reason}"
 
@@ -158,21 +230,27 @@ def _by_graph(
 
 def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kernel) -> ExpandedRows:
     """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
-    arrays = _in_memory(problem)
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        at_anchor = partial(derivatives.anchor_constants, anchor)
-        if not arrays:
-            return Residuals(kernel, [], _BY_KERNEL, True, at_anchor)
-        constants = np.empty((problem.likelihood.n_rows, kernel.n_constants))
-        done = 0
-        for block in blocks_of(ArrayRows(arrays)):
-            some = at_anchor(*block)
-            constants[done : done + len(some)] = some
-            done += len(some)
-        return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True, at_anchor)
+        return _with_constants(problem, kernel, partial(derivatives.anchor_constants, anchor))
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
+
+
+def _with_constants(
+    problem: Problem, kernel: Kernel, at_anchor: Callable[..., NDArray[np.float64]]
+) -> Residuals:
+    """Residuals that a kernel evaluates, with what it needs to know of each row at the anchor."""
+    arrays = _in_memory(problem)
+    if not arrays:
+        return Residuals(kernel, [], _BY_KERNEL, True, at_anchor)
+    constants = np.empty((problem.likelihood.n_rows, kernel.n_constants))
+    done = 0
+    for block in blocks_of(ArrayRows(arrays)):
+        some = at_anchor(*block)
+        constants[done : done + len(some)] = some
+        done += len(some)
+    return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True, at_anchor)
 
 
 def _in_memory(problem: Problem) -> list[NDArray]:

@@ -1,12 +1,12 @@
 """How the rows are divided into strata, and how many of each a decision looks at first."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import first_look_sizes
+from pymc_austerity.control_variates import expected_rows, first_look_sizes
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
@@ -17,6 +17,7 @@ __all__ = [
     "FEWEST_PER_STRATUM",
     "STRATA_IF_NORMAL",
     "Stratification",
+    "expected_rows_of",
     "has_room_for_strata",
     "has_usual_tails",
     "most_first_rows",
@@ -98,6 +99,11 @@ def stratify(
     return _divided(scores, most, settings, rng)
 
 
+def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
+    """Rows of a decision, where half as many strata are enough."""
+    return expected_rows(scores, **_look(STRATA_IF_NORMAL, settings, scores.size))
+
+
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
     """How rows are sampled, as a sentence without its full stop."""
     always = f", {n_take_all:,} of them always the same" if n_take_all else ""
@@ -122,17 +128,20 @@ def most_strata(settings: Settings) -> int:
 def _divided(
     scores: NDArray[np.float64], n_strata: int, settings: Settings, rng: np.random.Generator
 ) -> Stratification:
-    n_take_all, per_stratum = first_look_sizes(
-        scores,
-        epsilon=settings.tail,
-        n_strata=n_strata,
-        fewest_per_stratum=FEWEST_PER_STRATUM,
-        most=most_first_rows(settings, scores.size),
-    )
+    n_take_all, per_stratum = first_look_sizes(scores, **_look(n_strata, settings, scores.size))
     order, strata = strata_by_score(
         scores, n_take_all=n_take_all, n_strata=n_strata, per_stratum=per_stratum, rng=rng
     )
     return Stratification(order, strata, n_take_all)
+
+
+def _look(n_strata: int, settings: Settings, n_rows: int) -> dict[str, Any]:
+    return {
+        "epsilon": settings.tail,
+        "n_strata": n_strata,
+        "fewest_per_stratum": FEWEST_PER_STRATUM,
+        "most": most_first_rows(settings, n_rows),
+    }
 
 
 def _is_normal(

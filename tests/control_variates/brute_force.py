@@ -33,12 +33,17 @@ def hessians(function, point, step=3e-3):
     return result
 
 
-def taylor_differences(gradient, hessian, anchor, proposed, current, order=2):
+def taylor_differences(gradient, hessian, anchor, proposed, current, order=2, thirds=None):
     """Expansion at one point minus that at another, term by term, shape (n,)."""
 
     def expansion(point):
         away = point - anchor
         first = gradient @ away
-        return first if order == 1 else first + np.einsum("j,njk,k->n", away, hessian, away) / 2
+        if order == 1:
+            return first
+        second = np.einsum("j,njk,k->n", away, hessian, away) / 2
+        if thirds is None:
+            return first + second
+        return first + second + np.einsum("njkl,j,k,l->n", thirds, away, away, away) / 6
 
     return expansion(proposed) - expansion(current)

@@ -5,8 +5,10 @@ from scipy.stats import norm
 from pymc_austerity.control_variates import (
     Influence,
     LargestScores,
+    expected_rows,
     find_anchor,
     first_look_sizes,
+    influence_of_all,
     influence_scores,
     sizes_of_largest,
 )
@@ -45,6 +47,17 @@ def scores_of(residuals):
 def test_scores_are_root_mean_squares_over_the_pairs(n_rows, rng):
     residuals = rng.standard_t(3, size=(5, n_rows)) * np.geomspace(1e-6, 1e3, 5)[:, None]
     np.testing.assert_allclose(scores_of(residuals), by_hand(residuals), rtol=1e-12)
+
+
+def test_other_residuals_are_scored_on_the_same_scale(rng):
+    """Rows that did not change have the scores they had, and those that doubled twice as much."""
+    residuals, rows = rng.normal(size=(3, 400)), ArrayRows([np.arange(400)])
+    pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(3)]
+    scores, influence = influence_of_all(lambda p, _, i: residuals[int(p[0])][i], pairs, rows)
+    changed = residuals * np.where(np.arange(400) < 9, 2.0, 1.0)
+    found = influence.of(lambda p, _, i: changed[int(p[0])][i]).of_all(rows)
+    np.testing.assert_allclose(found[:9], 2.0 * scores[:9], rtol=1e-12)
+    np.testing.assert_allclose(found[9:], scores[9:], rtol=1e-12)
 
 
 def test_every_pair_counts_alike(rng):
@@ -129,6 +142,18 @@ def test_wild_rows_stay_below_the_cap_and_use_it_well(most, shape, rng):
         error = standard_error(scores, n_take_all, 10 * per_stratum)
         others = [standard_error(scores, n, most - n) for n in range(0, most - 120, 10)]
         assert error <= 1.05 * min(others)
+
+
+def test_expected_rows(rng):
+    """The first look, and what close decisions go on to: in proportion to what is left."""
+    assert expected_rows(np.zeros(50_000), **SETTINGS) == 120.0
+    scores = np.full(100_000, 1e-6)  # far too small for another first look
+    further = [expected_rows(k * scores, **SETTINGS) - 120.0 for k in (1.0, 2.0)]
+    assert further[1] == pytest.approx(2.0 * further[0])
+    assert further[0] == pytest.approx(0.2 * norm.isf(0.05) * np.sqrt(100_000) * 0.1)
+    wild = 1e-5 * rng.pareto(1.2, size=100_000)
+    n_take_all, per_stratum = first_look_sizes(wild, **SETTINGS)
+    assert expected_rows(wild, **SETTINGS) > n_take_all + 10 * (per_stratum - 1)
 
 
 def test_smaller_epsilon_and_wilder_rows_take_more(rng):

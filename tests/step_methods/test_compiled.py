@@ -111,6 +111,8 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (normal_regression, {"proposal": CrankNicolsonProposal(0.5), "steps_per_draw": 3}),
         (logistic, {"test": StudentTTest(0.0), "proposal": RandomWalkProposal()}),
         (logistic, {"max_error": 0.01, "control_variates": 1}),
+        (logistic, {"audit": 0.2, "control_variates": 3}),
+        (heavy_tails, {"epsilon": 0.01, "control_variates": 3, "steps_per_draw": 2}),
         (logistic, {"test": "exact"}),
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
     ],

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 from typing import Any
 
 import numba
@@ -28,7 +29,7 @@ class Kernel:
     ----------
     source : str
         Python code.
-    order : {0, 1, 2}
+    order : {0, 1, 2, 3}
         Order of the expansion about the anchor; 0 for plain differences.
     n_predictors : int
         Linear predictors of a row, k.
@@ -56,8 +57,9 @@ class Kernel:
         proposed, current : float array, shape (d,)
         *block : array
             One for each leaf, rows on axis 0, C-contiguous. For residuals one more: constants at
-            the anchor, float64, shape (m, 2k + k(k+1)/2): the k predictors, the k first
-            derivatives, and the upper triangle of the second derivatives by rows.
+            the anchor, float64, shape (m, `n_constants`): the k predictors, the k first
+            derivatives, the upper triangle of the second derivatives by rows, and for order 3
+            the third derivatives by predictors a <= b <= c, the last one fastest.
         """
         n_rows = len(block[0])
         rows, out = np.arange(n_rows, dtype=np.uint64), np.empty(n_rows)
@@ -77,9 +79,11 @@ class Kernel:
 
     @property
     def n_constants(self) -> int:
-        """Numbers that are stored for each row: 2k + k(k+1)/2, or 0 for plain differences."""
+        """Numbers stored for each row: 2k + k(k+1)/2, k(k+1)(k+2)/6 more for order 3; or none."""
         k = self.n_predictors
-        return 2 * k + k * (k + 1) // 2 if self.order > 0 else 0
+        if self.order == 0:
+            return 0
+        return 2 * k + comb(k + 1, 2) + (comb(k + 2, 3) if self.order > 2 else 0)
 
     def differences(
         self, proposed: NDArray, current: NDArray, *block: NDArray
@@ -125,7 +129,7 @@ def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True)
     ----------
     structure : RowStructure
         Predictors and the function above them.
-    order : {0, 1, 2}
+    order : {0, 1, 2, 3}
         Plain differences, or residuals of an expansion of that order.
     check_bounds : bool
         Whether a failed check of parameters gives -inf; otherwise checks are left out. See

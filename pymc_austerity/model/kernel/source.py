@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
 from textwrap import indent
 
 from pymc_austerity.model.kernel.layout import Layout, Line, Lookup, Product
@@ -98,7 +99,7 @@ def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> s
         Predictors and formula.
     types : sequence of (str, int)
         Dtype and ndim of the arrays of a block, without the constants at the anchor.
-    order : {0, 1, 2}
+    order : {0, 1, 2, 3}
         Plain differences, or residuals of an expansion of that order.
 
     Notes
@@ -231,6 +232,8 @@ def _value(formula: _Formula, points: dict[str, Names], rows: Names, k: int, ord
     pieces += [f"constants[i, {k + a}] * (new_{a} - old_{a})" for a in range(k) if order > 0]
     if order > 1:
         pieces += _second_order(k)
+    if order > 2:
+        pieces += _third_order(k)
     return "(\n            " + "\n            - ".join(pieces) + "\n        )"
 
 
@@ -244,6 +247,26 @@ def _second_order(k: int) -> list[str]:
                 product = f"({product} + {_step(b)} * {_middle(a)})"
             pieces.append(f"constants[i, {column}] * {product}")
             column += 1
+    return pieces
+
+
+def _third_order(k: int) -> list[str]:
+    """A sixth of T(v, v, v) - T(u, u, u), which is T(m, m, s) / 2 + T(s, s, s) / 24.
+
+    With s = v - u and m = (u + v) / 2; each set of three predictors stands for all its orders.
+    """
+    pieces, column = [], 2 * k + k * (k + 1) // 2
+    for places in combinations_with_replacement(range(k), 3):
+        a, b, c = places
+        products = [
+            f"{_step(a)} * {_middle(b)} * {_middle(c)}",
+            f"{_step(b)} * {_middle(a)} * {_middle(c)}",
+            f"{_step(c)} * {_middle(a)} * {_middle(b)}",
+            f"0.25 * {_step(a)} * {_step(b)} * {_step(c)}",
+        ]
+        share = {1: 1.0 / 6.0, 2: 0.5, 3: 1.0}[len(set(places))]
+        pieces.append(f"{share} * constants[i, {column}] * ({' + '.join(products)})")
+        column += 1
     return pieces
 
 

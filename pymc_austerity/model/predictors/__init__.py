@@ -21,6 +21,7 @@ from pymc_austerity.model.predictors.structure import (
     RowStructure,
     Single,
 )
+from pymc_austerity.model.predictors.third_order import ThirdDerivatives, third_derivatives
 
 __all__ = [
     "Dense",
@@ -33,9 +34,11 @@ __all__ = [
     "PredictorDerivatives",
     "RowStructure",
     "Single",
+    "ThirdDerivatives",
     "data_reader",
     "design_function",
     "find_predictors",
     "predictor_derivatives",
     "predictor_function",
+    "third_derivatives",
 ]

@@ -22,6 +22,7 @@ __all__ = [
     "PredictorDerivatives",
     "predictor_derivatives",
     "predictor_function",
+    "predictor_thirds",
 ]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -197,6 +198,16 @@ def predictor_function(
     function, etas = _of_predictors(structure)
     slopes, curvatures = _slopes_and_curvatures(function, [etas[k] for k in chosen])
     return _made(structure, model, etas, [function, *slopes, *curvatures], None)
+
+
+def predictor_thirds(structure: RowStructure, model: pm.Model) -> Callable[..., list]:
+    """Third derivatives by predictors a <= b <= c, as a function like `predictor_function`."""
+    function, etas = _of_predictors(structure)
+    thirds = []
+    for a, slope in enumerate(_slopes_of(function, etas)):
+        for b, curvature in enumerate(_slopes_of(slope, etas[a:]), start=a):
+            thirds += _slopes_of(curvature, etas[b:])
+    return _made(structure, model, etas, thirds, None)
 
 
 def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:

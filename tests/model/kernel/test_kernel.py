@@ -62,23 +62,29 @@ def normal_by_hand(made, etas):
     return -0.5 * ((y - etas[:, 0]) / np.exp(etas[:, 1])) ** 2 - etas[:, 1]
 
 
-def constants_of_normal(made, etas):
-    """Predictors, gradient and Hessian of the log-density at an anchor."""
+def constants_of_normal(made, etas, order=2):
+    """Predictors and derivatives of the log-density at an anchor."""
     r, precision = made.leaves[1].array - etas[:, 0], np.exp(-2 * etas[:, 1])
     gradient = [r * precision, r**2 * precision - 1]
     hessian = [-precision, -2 * r * precision, -2 * r**2 * precision]
-    return np.ascontiguousarray(np.column_stack([etas, *gradient, *hessian]))
+    thirds = [0.0 * r, 2 * precision, 4 * r * precision, 4 * r**2 * precision]
+    columns = [etas, *gradient, *hessian, *(thirds if order == 3 else [])]
+    return np.ascontiguousarray(np.column_stack(columns))
 
 
-def quadratic(constants, etas, order):
+def expansion(constants, etas, order):
     """The expansion, entry by entry."""
     at, gradient = constants[:, :2], constants[:, 2:4]
     step = etas - at
     value = np.sum(gradient * step, axis=1)
-    if order == 2:
-        h = constants[:, 4:]
+    if order >= 2:
+        h = constants[:, 4:7]
         value += 0.5 * (h[:, 0] * step[:, 0] ** 2 + h[:, 2] * step[:, 1] ** 2)
         value += h[:, 1] * step[:, 0] * step[:, 1]
+    if order == 3:
+        t = constants[:, 7:]
+        value += (t[:, 0] * step[:, 0] ** 3 + t[:, 3] * step[:, 1] ** 3) / 6
+        value += (t[:, 1] * step[:, 0] + t[:, 2] * step[:, 1]) * step[:, 0] * step[:, 1] / 2
     return value
 
 
@@ -87,7 +93,7 @@ def three_points(rng):
     return 0.4 * rng.standard_normal((3, N_COLUMNS + 1 + N_GROUPS))
 
 
-@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
 def test_differences_and_residuals(order, rng, three_points):
     made = normal(rng)
     new, old, anchor = three_points
@@ -96,24 +102,26 @@ def test_differences_and_residuals(order, rng, three_points):
     etas = [etas_of_normal(made, point) for point in (new, old)]
     expected = normal_by_hand(made, etas[0]) - normal_by_hand(made, etas[1])
     if order:
-        constants = constants_of_normal(made, etas_of_normal(made, anchor))
+        constants = constants_of_normal(made, etas_of_normal(made, anchor), order)
+        assert constants.shape[1] == kernel.n_constants
         block.append(constants)
-        expected -= quadratic(constants, etas[0], order) - quadratic(constants, etas[1], order)
+        expected -= expansion(constants, etas[0], order) - expansion(constants, etas[1], order)
     np.testing.assert_allclose(kernel(new, old, *block), expected, rtol=1e-11, atol=1e-12)
 
 
-def test_residuals_of_second_order_are_of_third_order(rng, three_points):
-    """Halving the distances to the anchor divides residuals by eight."""
+@pytest.mark.parametrize(("order", "ratio"), [(2, 8), (3, 16)])
+def test_residuals_are_of_the_next_order(order, ratio, rng, three_points):
+    """Halving the distances to the anchor divides residuals by a power of two."""
     made = normal(rng)
-    kernel = kernel_of(made, 2)
+    kernel = kernel_of(made, order)
     anchor, *steps = three_points
-    constants = constants_of_normal(made, etas_of_normal(made, anchor))
+    constants = constants_of_normal(made, etas_of_normal(made, anchor), order)
     block = [*(leaf.array for leaf in made.leaves), constants]
 
     def size(h):
         return np.linalg.norm(kernel(anchor + h * steps[0], anchor + h * steps[1], *block))
 
-    assert size(1e-2) / size(5e-3) == pytest.approx(8, rel=0.1)
+    assert size(1e-2) / size(5e-3) == pytest.approx(ratio, rel=0.1)
 
 
 def test_rows_in_single_precision_are_evaluated_in_double(rng, three_points):
