@@ -77,15 +77,16 @@ class RowDensity:
     def row_hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the row part, shape (d, d)."""
         at = point.astype(self._dtype)
-        return _symmetric(self._sum(lambda block: self._rows.hessian(at, *block)))
+        hessian = self._rows.hessian
+        return _symmetric(self._sum(lambda block: hessian(at, *block)))
 
     def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient and Hessian of the row part, in one pass over the rows."""
-        at = point.astype(self._dtype)
+        at, rows = point.astype(self._dtype), self._rows
 
         def block_sums(block: Block) -> NDArray[np.float64]:
-            _, gradient = self._rows.gradient(at, *block)
-            return np.concatenate([gradient, np.ravel(self._rows.hessian(at, *block))])
+            _, gradient = rows.gradient(at, *block)
+            return np.concatenate([gradient, np.ravel(rows.hessian(at, *block))])
 
         sums, size = self._sum(block_sums), point.size
         return sums[:size], _symmetric(sums[size:].reshape(size, size))
@@ -95,8 +96,10 @@ class RowDensity:
         return _symmetric(self._exact.hessian(point.astype(self._dtype)))
 
     def _row_sums(self, at: NDArray) -> NDArray[np.float64]:
+        gradient_of = self._rows.gradient
+
         def block_sums(block: Block) -> NDArray[np.float64]:
-            value, gradient = self._rows.gradient(at, *block)
+            value, gradient = gradient_of(at, *block)
             return np.concatenate([np.atleast_1d(value), gradient])
 
         return self._sum(block_sums)

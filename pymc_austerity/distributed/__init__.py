@@ -1,4 +1,4 @@
-"""Chains on the workers of a Dask cluster; needs ``pip install 'pymc-austerity[dask]'``."""
+"""Chains and passes over rows on a Dask cluster; needs ``pip install 'pymc-austerity[dask]'``."""
 
 try:
     import dask.distributed  # noqa: F401
@@ -8,6 +8,7 @@ except ImportError as error:  # pragma: no cover - the tests have it
         "pip install 'pymc-austerity[dask]'."
     ) from error
 
+from pymc_austerity.distributed.passes import passes_on
 from pymc_austerity.distributed.sampling import sample
 
-__all__ = ["sample"]
+__all__ = ["passes_on", "sample"]

@@ -13,6 +13,7 @@ from dask.distributed import Event, KilledWorker
 
 from pymc_austerity._pymc import MCMCProgressBarManager, get_state_from_generator, log_warning_stats
 from pymc_austerity.distributed.chain import PROCESS, ChainTask, Draws, run_chain
+from pymc_austerity.distributed.clients import Waiting
 from pymc_austerity.distributed.parcels import Parcel, pack, rows_of
 from pymc_austerity.distributed.progress import ChainProgress
 from pymc_austerity.errors import AusterityWarning, SettingError
@@ -24,8 +25,6 @@ _log = logging.getLogger("pymc.austerity")
 _SECONDS_BETWEEN_LOOKS = 0.05
 _LARGE = 50_000_000
 """Bytes of a step method that has rows in it; one that has none is far smaller."""
-
-_SECONDS_BETWEEN_WORDS = 30.0
 
 _MOST_LOSSES = 3
 """How often the task of a chain may be canceled; Dask itself runs one again if its worker dies."""
@@ -51,7 +50,7 @@ class ChainsOnWorkers:
         self._lost: dict[int, str] = {}
         self._sent: Any = None
         self._stopping = False
-        self._said_at = time.monotonic()
+        self._waiting = Waiting(client, "chains")
 
     def __call__(
         self, *, step: Any, traces: Sequence[Any], tune: int, draws: int, **of_run: Any
@@ -102,7 +101,7 @@ class ChainsOnWorkers:
                     progress.heard(self._beats.get())
                 for number in [n for n, future in self._open.items() if future.done()]:
                     self._collect(number, progress)
-                self._say_if_no_worker()
+                self._waiting.look()
                 time.sleep(_SECONDS_BETWEEN_LOOKS)
             except KeyboardInterrupt:
                 if self._stopping:
@@ -113,13 +112,6 @@ class ChainsOnWorkers:
                     "Interrupted: chains return the draws that they have; interrupt again to keep "
                     "only those of chains that have returned."
                 )
-
-    def _say_if_no_worker(self) -> None:
-        if time.monotonic() - self._said_at < _SECONDS_BETWEEN_WORDS:
-            return
-        self._said_at = time.monotonic()
-        if not self._client.nthreads():
-            _log.warning("The cluster has no worker: chains wait until one is started.")
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         self._beats.put(event[1])

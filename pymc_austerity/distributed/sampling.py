@@ -3,11 +3,13 @@
 from typing import Any
 
 import pymc as pm
-from dask.distributed import Client, get_client
+from dask.distributed import Client
 
 from pymc_austerity._pymc import chains_run_by
+from pymc_austerity.distributed.clients import checked_client
+from pymc_austerity.distributed.passes import passes_on
 from pymc_austerity.distributed.run import ChainsOnWorkers
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.step_methods import AusterityMH
 
 __all__ = ["sample"]
@@ -35,9 +37,12 @@ def sample(
 ) -> Any:
     """Sample a model with chains that are tasks of a Dask cluster.
 
-    Set-up runs once, here. Every chain is a task of its own, and gets the step method that was set
-    up: compiled functions, the expansion of the log-likelihood, and where the rows are. Seeds,
-    starting points and what is returned are those of ``pm.sample``, and so are the draws.
+    Every chain is a task of its own, and gets the step method that was set up: compiled functions,
+    the expansion of the log-likelihood, and where the rows are. Seeds, starting points and what is
+    returned are those of ``pm.sample``, and so are the draws.
+
+    Set-up runs once, here; its passes over the rows of ``AusterityMH(data=...)`` run on the workers
+    if the step method was constructed outside of the model, or within `passes_on`.
 
     Parameters
     ----------
@@ -96,7 +101,8 @@ def sample(
     >>> idata.posterior["mean"].shape
     (2, 1000)
     """
-    run = ChainsOnWorkers(_checked(client), blas_cores)
+    client = checked_client(client)
+    run = ChainsOnWorkers(client, blas_cores)
     for name in sorted(set(settings) & set(_NOT_HERE)):
         raise SettingError(
             f"{name}={settings[name]!r} has no meaning on a cluster, because {_NOT_HERE[name]}: "
@@ -109,7 +115,7 @@ def sample(
     if tune is not None:
         settings["tune"] = tune
     model = pm.modelcontext(model)
-    with model, chains_run_by(run):
+    with model, passes_on(client), chains_run_by(run):
         return pm.sample(
             draws=draws,
             chains=chains,
@@ -120,24 +126,3 @@ def sample(
             nuts_sampler="pymc",
             **settings,
         )
-
-
-def _checked(client: Any) -> Client:
-    if client is None:
-        try:
-            client = get_client()
-        except ValueError as error:
-            raise SettingError(
-                "there is no client of a Dask cluster in this process: give client=, such as "
-                "dask.distributed.Client(threads_per_worker=1)."
-            ) from error
-    if not isinstance(client, Client):
-        raise SettingTypeError(
-            f"client={client!r} is not a dask.distributed.Client: make one for the cluster."
-        )
-    if client.asynchronous:
-        raise SettingTypeError(
-            "client= is asynchronous, and sampling waits for the chains: make the client without "
-            "asynchronous=True."
-        )
-    return client

@@ -21,12 +21,12 @@ _LEVELS = _ABOVE + _BELOW + 2
 
 
 class RowsOfCells(NamedTuple):
-    """What is known of the rows of a block.
+    """What is known of some rows.
 
     Attributes
     ----------
     cells : int array, shape (K,)
-        Those with rows of the block in them.
+        Those with some of the rows in them.
     counts : int array, shape (K,)
     largest : float array, shape (R, K)
         The largest constants.
@@ -143,10 +143,16 @@ class GridTotals:
         self._angles = np.zeros(grid.n_cells)
 
     def add(self, part: RowsOfCells) -> None:
-        """Add the rows of a block."""
+        """Add rows."""
         self.counts[part.cells] += part.counts
         self._largest[:, part.cells] = np.maximum(self._largest[:, part.cells], part.largest)
         self._angles[part.cells] = np.maximum(self._angles[part.cells], part.angles)
+
+    def rows_of_cells(self) -> RowsOfCells:
+        """What is known of the rows so far, without empty cells."""
+        cells = np.flatnonzero(self.counts)
+        largest, angles = self._largest[:, cells], self._angles[cells]
+        return RowsOfCells(cells, self.counts[cells], largest, angles)
 
     @cached_property
     def number(self) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
+from pymc_austerity.model.any_thread import AnyThread, OneAtATime
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.centering import Centered, candidates_for_centering, centered
 from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
@@ -61,6 +62,7 @@ from pymc_austerity.model.verify_differences import (
 from pymc_austerity.model.verify_examples import verify_examples
 
 __all__ = [
+    "AnyThread",
     "Blocks",
     "Centered",
     "Dense",
@@ -80,6 +82,7 @@ __all__ = [
     "LevelTerms",
     "LevelsAsRows",
     "NotByLevelError",
+    "OneAtATime",
     "PartialDerivatives",
     "Predictor",
     "PredictorDerivatives",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +12,7 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.pool import StoredDraws
 from pymc_austerity.errors import StorageError
 from pymc_austerity.exact import Grid, GridTotals, Groups, RowsOfCells, WantedRows
-from pymc_austerity.model import DesignFunction
-from pymc_austerity.model.any_thread import OneAtATime
+from pymc_austerity.model import DesignFunction, OneAtATime
 from pymc_austerity.model.bounds import (
     CellBounds,
     NoBoundError,
@@ -20,6 +20,7 @@ from pymc_austerity.model.bounds import (
     third_derivative_constants,
 )
 from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows
+from pymc_austerity.setup.leaves import NumberedBlocks
 from pymc_austerity.setup.source_rows import SourceRows
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_block
 
@@ -90,12 +91,39 @@ class BoundsOfRows:
             return np.full((n_radii, len(block[0])), np.inf), rows
 
 
-class _Grouped(NamedTuple):
-    """A block of rows with the group of each."""
+@dataclass(frozen=True, eq=False)
+class _GroupsOfBlocks:
+    """Knows the group of each row, by the same numbers as when the groups were counted."""
 
-    first: int
-    block: Block
-    groups: NDArray[np.int64]
+    bounds: BoundsOfRows
+    grid: Grid
+    number: NDArray[np.int64]
+
+    def __call__(self, block: Block) -> NDArray[np.int64]:
+        constants, rows = self.bounds.or_none(block, (0, self.grid.usual))
+        whitened = rows.gradients() if self.grid.by_direction else None
+        cells, _ = self.grid.cells_of(constants[-1], whitened)
+        return self.number[cells]
+
+
+class _Chosen(NamedTuple):
+    """Rows of a piece that are wanted.
+
+    Attributes
+    ----------
+    wishes : int array, shape (m,)
+    numbers : int array, shape (m,)
+        Of the rows in the data.
+    block : Block or None
+        What the row function takes; None for no row.
+    counts : int array, shape (G,)
+        Rows of each group in the piece.
+    """
+
+    wishes: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    block: Block | None
+    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,22 +133,23 @@ class GroupedSources:
     Attributes
     ----------
     rows : SourceRows
-    bounds : BoundsOfRows
-    grid : Grid
-    number : int array
-        The group of each cell of the grid.
-    sizes : int array, shape (G,)
-        Rows of each group.
+    groups_of : callable
+        From a block to the group of each row.
+    counts : int32 array, shape (number of pieces, G)
+        Rows of each group in each piece that is read at once.
     block_of : callable
         From the data of rows to what the row function takes.
     """
 
     rows: SourceRows
-    bounds: BoundsOfRows
-    grid: Grid
-    number: NDArray[np.int64]
-    sizes: NDArray[np.int64]
+    groups_of: Callable[[Block], NDArray[np.int64]]
+    counts: NDArray[np.int32]
     block_of: Callable[[Block], Block]
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each group, shape (G,)."""
+        return self.counts.sum(axis=0, dtype=np.int64)
 
     def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
         """So many uniform draws with replacement from each group; one pass."""
@@ -142,38 +171,63 @@ class GroupedSources:
         StorageError
             Sources have changed since the groups were counted.
         """
-        wanted = WantedRows(self.sizes, groups, ranks)
-        numbers, arrays = np.empty(groups.size, dtype=np.int64), None
-        for first, block, own in self.rows.mapped_with_numbers(self._grouped, _BLOCK):
-            rows, wishes = wanted.pick(own)
-            if arrays is None:
-                empty = self.block_of(tuple(array[:1] for array in block))
-                arrays = [np.empty((groups.size, *a.shape[1:]), dtype=a.dtype) for a in empty]
-            if rows.size:
-                numbers[wishes] = first + rows
-                chosen = self.block_of(tuple(array[rows] for array in block))
-                for array, values in zip(arrays, chosen, strict=True):
-                    array[wishes] = values
+        numbers = np.empty(groups.size, dtype=np.int64)
+        example = self.block_of(self.rows.window(0, 1))
+        arrays = [np.empty((groups.size, *a.shape[1:]), dtype=a.dtype) for a in example]
+        pieces = self.rows.in_pieces(self._picking(groups, ranks), _BLOCK)
+        for chosen, expected in zip(pieces, self.counts, strict=True):
+            if not np.array_equal(chosen.counts, expected):
+                raise StorageError(
+                    "the rows of data= were changed while they were read: construct the step "
+                    "method again, and leave them as they are until sampling has ended."
+                )
+            if chosen.block is None:
+                continue
+            numbers[chosen.wishes] = chosen.numbers
+            for array, values in zip(arrays, chosen.block, strict=True):
+                array[chosen.wishes] = values
         self.rows.refuse_if_changed()
-        if arrays is None or not np.array_equal(wanted.seen, self.sizes):
-            raise StorageError(
-                "the rows of data= were changed while they were read: construct the step method "
-                "again, and leave them as they are until sampling has ended."
-            )
         order = np.arange(groups.size)
         return StoredDraws(SharedRows(arrays, order), SharedRows([numbers], order))
+
+    def _picking(
+        self, groups: NDArray[np.int64], ranks: NDArray[np.int64]
+    ) -> Callable[[NumberedBlocks], _Chosen]:
+        """Rows of the given ranks in a piece: how many of each group came before is known."""
+        groups_of, block_of = self.groups_of, self.block_of
+        wanted = WantedRows(self.sizes, groups, ranks)
+        before = np.cumsum(self.counts, axis=0, dtype=np.int64) - self.counts
+        firsts = np.array([start for start, _ in self.rows.pieces(_BLOCK)])
+
+        def picked(blocks: NumberedBlocks) -> _Chosen:
+            found: list[tuple[NDArray[np.int64], NDArray[np.int64], Block]] = []
+            begin = seen = np.zeros(0, dtype=np.int64)
+            for first, block in blocks:
+                if not found:
+                    begin = seen = before[np.searchsorted(firsts, first)]
+                rows, wishes, seen = wanted.pick(groups_of(block), seen)
+                found.append((wishes, first + rows, tuple(array[rows] for array in block)))
+            each_wishes, each_numbers, chosen = zip(*found, strict=True)
+            wishes, numbers = np.concatenate(each_wishes), np.concatenate(each_numbers)
+            together = tuple(np.concatenate(arrays) for arrays in zip(*chosen, strict=True))
+            return _Chosen(
+                wishes, numbers, block_of(together) if wishes.size else None, seen - begin
+            )
+
+        return picked
 
     def sum_over(
         self, function: Callable[..., NDArray], groups: NDArray[np.bool_]
     ) -> tuple[float, int]:
         """Sum of a function of blocks of rows over all rows of some groups; one pass."""
         one_at_a_time = OneAtATime(function)
+        groups_of, block_of = self.groups_of, self.block_of
 
-        def chosen_sum(first: int, block: Block) -> tuple[float, int]:
-            chosen = np.flatnonzero(groups[self._grouped(first, block).groups])
+        def chosen_sum(_: int, block: Block) -> tuple[float, int]:
+            chosen = np.flatnonzero(groups[groups_of(block)])
             if not chosen.size:
                 return 0.0, 0
-            data = self.block_of(tuple(array[chosen] for array in block))
+            data = block_of(tuple(array[chosen] for array in block))
             return float(one_at_a_time(*data).sum()), chosen.size
 
         total, n_rows = 0.0, 0
@@ -181,27 +235,27 @@ class GroupedSources:
             total, n_rows = total + part, n_rows + n_chosen
         return total, n_rows
 
-    def _grouped(self, first: int, block: Block) -> _Grouped:
-        """The group of each row, by the same numbers as when the groups were counted."""
-        constants, rows = self.bounds.or_none(block, (0, self.grid.usual))
-        whitened = rows.gradients() if self.grid.by_direction else None
-        cells, _ = self.grid.cells_of(constants[-1], whitened)
-        return _Grouped(first, block, self.number[cells])
-
 
 def counted(
     rows: SourceRows, bounds: BoundsOfRows, grid: Grid, block_of: Callable[[Block], Block]
 ) -> tuple[Groups, GroupedSources]:
     """Count the rows of each group, and find what bounds them; one pass."""
 
-    def of_block(_: int, block: Block) -> RowsOfCells:
-        constants, whitened = bounds.or_none(block)
-        gradients = whitened.gradients() if grid.by_direction else None
-        return grid.rows_of_cells(constants, gradients)
+    def of_piece(blocks: NumberedBlocks) -> RowsOfCells:
+        own = GridTotals(grid)
+        for _, block in blocks:
+            constants, whitened = bounds.or_none(block)
+            gradients = whitened.gradients() if grid.by_direction else None
+            own.add(grid.rows_of_cells(constants, gradients))
+        return own.rows_of_cells()
 
-    totals = GridTotals(grid)
-    for part in rows.mapped_with_numbers(of_block, _BLOCK):
+    totals, found = GridTotals(grid), []
+    for part in rows.in_pieces(of_piece, _BLOCK):
         totals.add(part)
+        found.append((part.cells, part.counts))
     groups = totals.groups()
-    sizes = np.diff(groups.starts)
-    return groups, GroupedSources(rows, bounds, grid, totals.number, sizes, block_of)
+    counts = np.zeros((len(found), groups.n_groups), dtype=np.int32)
+    for row, (cells, own) in zip(counts, found, strict=True):
+        row[totals.number[cells]] = own
+    groups_of = _GroupsOfBlocks(bounds, grid, totals.number)
+    return groups, GroupedSources(rows, groups_of, counts, block_of)

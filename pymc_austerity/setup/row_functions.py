@@ -81,9 +81,14 @@ class Residuals(NamedTuple):
     is_double: bool
     at_anchor: Callable[..., NDArray[np.float64]] | None = None
 
-    def block_of(self, data: Block) -> Block:
-        """What the function takes, from the data of some rows."""
-        return data if self.at_anchor is None else (*data, self.at_anchor(*data))
+    @property
+    def block_of(self) -> Callable[[Block], Block]:
+        """From the data of some rows to what the function takes; without the function."""
+        return partial(_with_constants, self.at_anchor)
+
+
+def _with_constants(at_anchor: Callable[..., NDArray[np.float64]] | None, data: Block) -> Block:
+    return data if at_anchor is None else (*data, at_anchor(*data))
 
 
 class CubicRows(NamedTuple):

@@ -14,6 +14,7 @@ from pymc_austerity.control_variates import (
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
+from pymc_austerity.model import OneAtATime
 from pymc_austerity.rows import (
     ArrayRows,
     Block,
@@ -84,8 +85,9 @@ def stored_in_strata(
     say("measuring the influence of the rows")
     influence, some, differences = _on_sample(rows, residuals, pairs)
     largest = LargestScores(most_first_rows(settings, rows.n_rows) + 1)
-    for block in map(residuals.block_of, rows.blocks()):
-        largest.add(influence(block))
+    block_of, scores_of = residuals.block_of, OneAtATime(influence)
+    for scores in rows.mapped(lambda block: scores_of(block_of(block))):
+        largest.add(scores)
     known = thresholds_of_sample(largest, some, differences[:_PAIRS_TO_CHECK], settings, rng)
     n_strata, highest = known.ascending.size + 1, float(largest.falling[0])
     squares = np.zeros(n_strata)

@@ -7,19 +7,19 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import DataError, SettingError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.fingerprint import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block
+from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
 from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
     Source,
-    blocks_of_sources,
-    mapped_in_order,
+    block_ranges,
     open_source,
+    pass_over,
     refuse_unequal_lengths,
-    usual_threads,
 )
 
 __all__ = ["ExpandedSourceRows", "SourceRows", "open_sources"]
@@ -85,16 +85,10 @@ class FromExample(Protocol):
 class SourceRows:
     """Rows that stay where they are, as the leaves of a row likelihood.
 
-    Values are cast to the dtype that the model gave its example, as PyMC would cast the whole: what
-    the model holds as integers must be whole numbers.
-
     Parameters
     ----------
     sources : dict of str to Source
-    recipes : LeafRecipes
-        From data to leaves.
-    dtypes : dict of str to dtype
-        Of the example.
+    leaves : Leaves
 
     Attributes
     ----------
@@ -105,17 +99,11 @@ class SourceRows:
         Rows drawn at random without replacement, once these are known.
     """
 
-    def __init__(
-        self,
-        sources: Mapping[str, Source],
-        recipes: LeafRecipes,
-        dtypes: Mapping[str, np.dtype],
-    ) -> None:
+    def __init__(self, sources: Mapping[str, Source], leaves: Leaves) -> None:
         self.sources = dict(sources)
         self.n_passes = 0
         self.sample: ArrayRows | None = None
-        self._recipes = recipes
-        self._dtypes = dict(dtypes)
+        self._leaves = leaves
 
     @classmethod
     def of(cls, sources: Mapping[str, Source], cut: FromExample) -> "SourceRows":
@@ -123,7 +111,7 @@ class SourceRows:
         assert cut.recipes is not None
         variables = cut.examples.variables
         dtypes = {name: array_of(v).dtype for name, v in variables.items()}
-        return cls(sources, cut.recipes, dtypes)
+        return cls(sources, Leaves(cut.recipes, dtypes))
 
     @property
     def n_rows(self) -> int:
@@ -132,21 +120,22 @@ class SourceRows:
 
     def window(self, start: int, stop: int) -> Block:
         """Consecutive rows."""
-        return self._recipes(self.data(start, stop))
+        return self._leaves.of(self._read(start, stop), start)
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Rows at the given positions; slow where storage reads whole blocks."""
         raw = {name: source.take(indices) for name, source in self.sources.items()}
-        return self._recipes(self._cast(raw, indices))
+        return self._leaves.of(raw, indices)
 
     def data(self, start: int, stop: int) -> dict[str, NDArray]:
         """Consecutive rows of the named data, in the dtypes of the example."""
-        raw = {name: source.read(start, stop) for name, source in self.sources.items()}
-        return self._cast(raw, start)
+        return self._leaves.cast(self._read(start, stop), start)
 
     def blocks(self) -> Iterator[Block]:
-        """All rows in order, in blocks that fit the cache: one pass."""
-        return self.mapped(lambda block: block)
+        """All rows in order, in blocks that fit the cache: one pass, in this process."""
+        for blocks in self.in_pieces(list, here=True):
+            for _, block in blocks:
+                yield block
 
     def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
         """What a function makes of each block, in order: one pass."""
@@ -157,34 +146,47 @@ class SourceRows:
     ) -> Iterator[Result]:
         """The same for a function of the number of a block's first row and of the block.
 
-        One thread reads, others evaluate. Results are the same for any number of threads: blocks
-        are, and results come in the order of the rows.
+        Parameters
+        ----------
+        function, n_rows
+            As for `in_pieces`.
+        """
+        of_pieces = self.in_pieces(lambda blocks: [function(*block) for block in blocks], n_rows)
+        for found in of_pieces:
+            yield from found
+
+    def in_pieces(
+        self,
+        function: Callable[[NumberedBlocks], Result],
+        n_rows: int = LARGEST_BLOCK,
+        *,
+        here: bool = False,
+    ) -> Iterator[Result]:
+        """What a function makes of the blocks of each piece that is read at once, in order.
+
+        Results are the same for any number of threads, and on a cluster: see `pass_over`.
 
         Parameters
         ----------
         function : callable
-            Several threads call it at a time: it changes nothing.
+            Several threads or processes call it at a time: it changes nothing, and what it refers
+            to is sent to processes.
         n_rows : int
             Most rows of a block.
+        here : bool
+            Whether to stay in this process: where blocks themselves are returned.
         """
         self.n_passes += 1
-        at_once = max(n_rows, _AT_ONCE // n_rows * n_rows)
-
-        def evaluate(read: tuple[int, int, dict[str, NDArray]]) -> list[Result]:
-            first, last, raw = read
-            found = []
-            for start in range(0, last - first, n_rows):
-                part = {name: array[start : start + n_rows] for name, array in raw.items()}
-                found.append(
-                    function(first + start, self._recipes(self._cast(part, first + start)))
-                )
-            return found
-
+        of_piece, ranges = OnPieces(function, self._leaves, n_rows), self.pieces(n_rows)
         with rows_done(self.n_rows) as tell:
-            blocks = blocks_of_sources(self.sources, at_once)
-            for found in mapped_in_order(evaluate, blocks, usual_threads()):
-                yield from found
-                tell(n_rows * len(found))
+            results = pass_over(of_piece, self.sources, ranges, here=here)
+            for found, (start, stop) in zip(results, ranges, strict=True):
+                yield found
+                tell(stop - start)
+
+    def pieces(self, n_rows: int = LARGEST_BLOCK) -> list[tuple[int, int]]:
+        """Ranges of rows that are read at once, each in blocks of so many rows."""
+        return list(block_ranges(self.sources, max(n_rows, _AT_ONCE // n_rows * n_rows)))
 
     def some(self, n_rows: int, rng: np.random.Generator) -> ArrayRows:
         """Some of the rows that were drawn at random, all of them if there are not more."""
@@ -208,13 +210,8 @@ class SourceRows:
         for source in self.sources.values():
             source.refuse_if_changed()
 
-    def _cast(
-        self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp] | int
-    ) -> dict[str, NDArray]:
-        """Copies in the dtypes of the example; `numbers` are those of the rows, or of the first."""
-        return {
-            name: _as_dtype(array, self._dtypes[name], name, numbers) for name, array in raw.items()
-        }
+    def _read(self, start: int, stop: int) -> dict[str, NDArray]:
+        return {name: source.read(start, stop) for name, source in self.sources.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,22 +247,5 @@ class ExpandedSourceRows:
 
     def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
         """What a function makes of each block, in order: one pass."""
-        return self.rows.mapped(lambda block: function(self.block_of(block)))
-
-
-def _as_dtype(
-    array: NDArray, dtype: np.dtype, name: str, numbers: NDArray[np.intp] | int
-) -> NDArray:
-    with np.errstate(invalid="ignore", over="ignore"):
-        cast = array.astype(dtype, order="C")
-    if dtype.kind != "f" and not np.can_cast(array.dtype, dtype):
-        changed = (cast != array).reshape(len(array), -1).any(axis=1)
-        if changed.any():
-            row = int(np.argmax(changed))
-            number = numbers + row if isinstance(numbers, int) else int(numbers[row])
-            raise DataError(
-                f"{name!r} is {array[row]} in row {number:,} of its source, which is not of "
-                f"the type that the model has it in ({dtype}): change the source, or build the "
-                f"model on {name!r} of another type."
-            )
-    return cast
+        block_of = self.block_of  # not all rows, where the function is sent to processes
+        return self.rows.mapped(lambda block: function(block_of(block)))

@@ -1,18 +1,33 @@
 """Rows that stay where they are: arrays, files, tables and collections, read a block at a time."""
 
-from pymc_austerity.sources.blocks import block_ranges, blocks_of_sources, refuse_unequal_lengths
+from pymc_austerity.sources.blocks import (
+    Piece,
+    block_ranges,
+    blocks_of_sources,
+    read_ahead,
+    refuse_unequal_lengths,
+)
 from pymc_austerity.sources.columns import Columns
 from pymc_austerity.sources.opening import open_source
-from pymc_austerity.sources.passes import mapped_in_order, usual_threads
+from pymc_austerity.sources.passes import (
+    mapped_in_order,
+    pass_over,
+    passes_run_by,
+    usual_threads,
+)
 from pymc_austerity.sources.protocols import Source
 
 __all__ = [
     "Columns",
+    "Piece",
     "Source",
     "block_ranges",
     "blocks_of_sources",
     "mapped_in_order",
     "open_source",
+    "pass_over",
+    "passes_run_by",
+    "read_ahead",
     "refuse_unequal_lengths",
     "usual_threads",
 ]

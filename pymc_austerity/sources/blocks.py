@@ -1,14 +1,18 @@
 """Blocks of several sources side by side, read one ahead."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeAlias
 
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import DataError
 from pymc_austerity.sources.protocols import Source
 
-__all__ = ["block_ranges", "blocks_of_sources", "refuse_unequal_lengths"]
+__all__ = ["Piece", "block_ranges", "blocks_of_sources", "read_ahead", "refuse_unequal_lengths"]
+
+Piece: TypeAlias = tuple[int, int, dict[str, NDArray]]
+"""Rows that are read at once: the first one, the end, and the rows of every source."""
 
 
 def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
@@ -66,14 +70,8 @@ def block_ranges(sources: Mapping[str, Source], block_rows: int) -> Iterator[tup
             yield start, min(start + step, end)
 
 
-def blocks_of_sources(
-    sources: Mapping[str, Source], block_rows: int
-) -> Iterator[tuple[int, int, dict[str, NDArray]]]:
-    """All rows in order, in blocks of the same rows of every source.
-
-    A thread reads the next block while the caller works on the present one, so that at most two
-    blocks are in memory beside what sources keep. The thread ends with the iterator, also when that
-    is closed early. What goes wrong in the thread is raised here.
+def blocks_of_sources(sources: Mapping[str, Source], block_rows: int) -> Iterator[Piece]:
+    """All rows in order, in blocks of the same rows of every source, read as by `read_ahead`.
 
     Parameters
     ----------
@@ -81,11 +79,6 @@ def blocks_of_sources(
         At least one, all with the same number of rows.
     block_rows : int
         Most rows of a block.
-
-    Yields
-    ------
-    start, stop : int
-    block : dict from str to array, shape (stop - start, ...)
 
     Raises
     ------
@@ -105,11 +98,31 @@ def blocks_of_sources(
     3 5 [3. 4.]
     """
     refuse_unequal_lengths(sources)
+    yield from read_ahead(sources, list(block_ranges(sources, block_rows)))
+
+
+def read_ahead(sources: Mapping[str, Source], ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+    """Some ranges of rows, one after the other.
+
+    A thread reads the next range while the caller works on the present one, so that at most two
+    are in memory beside what sources keep. The thread ends with the iterator, also when that is
+    closed early. What goes wrong in the thread is raised here.
+
+    Parameters
+    ----------
+    sources : mapping from str to Source
+    ranges : sequence of (start, stop)
+        At least one.
+
+    Yields
+    ------
+    start, stop : int
+    block : dict from str to array, shape (stop - start, ...)
+    """
 
     def read(rows: tuple[int, int]) -> dict[str, NDArray]:
         return {name: source.read(*rows) for name, source in sources.items()}
 
-    ranges = list(block_ranges(sources, block_rows))
     with ThreadPoolExecutor(1, thread_name_prefix="rows-ahead") as ahead:
         waiting = ahead.submit(read, ranges[0])
         for rows, following in zip(ranges, [*ranges[1:], None], strict=True):

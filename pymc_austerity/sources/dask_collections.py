@@ -46,7 +46,7 @@ class DaskSource(ChunkedSource):
     ) -> None:
         super().__init__(what, lengths, row_shape, dtype)
         self._chunks, self._columns_of = list(chunks), columns_of
-        self._made_in = os.getpid()
+        self._made_in: int | None = os.getpid()
 
     def refuse_if_changed(self) -> None:
         """Nothing to check: where a collection reads from is not known."""
@@ -68,7 +68,8 @@ class DaskSource(ChunkedSource):
     def _computed(self, first: int, stop: int) -> Sequence[Any]:
         import dask
 
-        # threads of a pool, and the client of a cluster, do not survive a fork
+        # Threads of a pool, and the client of a cluster, do not survive a fork; and a worker of a
+        # cluster reads its chunks itself.
         settings = {} if os.getpid() == self._made_in else {"scheduler": "synchronous"}
         try:
             return dask.compute(*self._chunks[first:stop], **settings)
@@ -86,8 +87,8 @@ class DaskSource(ChunkedSource):
     def __setstate__(self, state: dict[str, Any]) -> None:
         import cloudpickle
 
-        state = state | {"_chunks": cloudpickle.loads(state["_chunks"]), "_made_in": os.getpid()}
-        super().__setstate__(state)
+        super().__setstate__(state | {"_chunks": cloudpickle.loads(state["_chunks"])})
+        self._made_in = None
 
 
 def open_dask_array(array: Any, what: str) -> DaskSource:

@@ -1,19 +1,95 @@
-"""Passes over blocks on several threads, with the results of one."""
+"""Passes over all rows: on several threads or elsewhere, with the results of one thread."""
 
 import contextvars
 import multiprocessing
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
-__all__ = ["mapped_in_order", "usual_threads"]
+from threadpoolctl import threadpool_limits
+
+from pymc_austerity.sources.blocks import Piece, read_ahead
+from pymc_austerity.sources.protocols import Source
+
+__all__ = ["mapped_in_order", "pass_over", "passes_run_by", "usual_threads"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _MOST_THREADS = 8
+
+_run_by: ContextVar[Callable[..., Iterator[Any]] | None] = ContextVar("_run_by", default=None)
+
+
+def pass_over(
+    function: Callable[[Piece], Result],
+    sources: Mapping[str, Source],
+    ranges: Sequence[tuple[int, int]],
+    *,
+    here: bool = False,
+) -> Iterator[Result]:
+    """What a function makes of each piece of the rows, in order: one pass.
+
+    Results are the same wherever the function is called, and for any number of threads: pieces
+    are, linear algebra has one thread, and results come in the order of the rows.
+
+    Parameters
+    ----------
+    function : callable
+        Several threads, or processes, call it at a time: it changes nothing.
+    sources : mapping from str to Source
+        All with the same number of rows.
+    ranges : sequence of (start, stop)
+        The pieces; see `block_ranges`.
+    here : bool
+        Whether to stay in this process within `passes_run_by`, as where results are large.
+
+    Raises
+    ------
+    StorageError
+        A store was changed or removed, or cannot be read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> sources = {"y": open_source(np.arange(5.0), "y")}
+    >>> [float(y.sum()) for y in pass_over(lambda piece: piece[2]["y"], sources, [(0, 3), (3, 5)])]
+    [3.0, 7.0]
+    """
+    run = None if here or len(ranges) == 1 else _run_by.get()
+    yield from (run or _on_threads)(function, sources, ranges)
+
+
+@contextmanager
+def passes_run_by(run: Callable[..., Iterator[Any]]) -> Iterator[None]:
+    """Let something else run the passes of this context, unless there is one piece only.
+
+    Parameters
+    ----------
+    run : callable
+        From the function, the sources and the ranges of pieces to an iterator of what the function
+        makes of each of them, in order.
+    """
+    token = _run_by.set(run)
+    try:
+        yield
+    finally:
+        _run_by.reset(token)
+
+
+def _on_threads(
+    function: Callable[[Piece], Result],
+    sources: Mapping[str, Source],
+    ranges: Sequence[tuple[int, int]],
+) -> Iterator[Result]:
+    """One thread reads, others evaluate."""
+    with threadpool_limits(1, user_api="blas"):
+        yield from mapped_in_order(function, read_ahead(sources, ranges), usual_threads())
 
 
 def usual_threads() -> int:

@@ -16,9 +16,9 @@ from dask.distributed import Client, KilledWorker, LocalCluster
 
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
 from pymc_austerity.distributed import chain as chains_on_workers
+from pymc_austerity.distributed import clients
 from pymc_austerity.distributed import run as runs
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed import sampling
 from pymc_austerity.distributed.parcels import pack
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.rows import SharedRows
@@ -174,7 +174,7 @@ def test_a_worker_that_is_killed_is_replaced(simple, caplog):
 
 def test_no_worker_is_said(simple, monkeypatch, caplog):
     model, step, here = simple
-    monkeypatch.setattr(runs, "_SECONDS_BETWEEN_WORDS", 0.1)
+    monkeypatch.setattr(clients, "_SECONDS_BETWEEN_WORDS", 0.1)
     options = {"processes": False, "n_workers": 0, "threads_per_worker": 1}
     with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
         threading.Timer(1.0, cluster.scale, [1]).start()
@@ -293,7 +293,7 @@ class TestRefusals:
         def none():
             raise ValueError("no client")
 
-        monkeypatch.setattr(sampling, "get_client", none)
+        monkeypatch.setattr(clients, "get_client", none)
         with pytest.raises(SettingError, match="there is no client of a Dask cluster"):
             sample_on(simple[0])
 

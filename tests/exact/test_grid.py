@@ -73,8 +73,9 @@ class TestWantedRows:
         expected = [members[g][r] for g, r in zip(wanted_groups, ranks, strict=True)]
         for block in (10_000, 777, 1):
             wanted, found = WantedRows(sizes, wanted_groups, ranks), np.full(4_000, -1)
+            seen = np.zeros(6, dtype=np.int64)
             for start in range(0, groups.size, block):
-                picked = wanted.pick(groups[start : start + block])
-                found[picked.wishes] = start + picked.rows
+                picked = wanted.pick(groups[start : start + block], seen)
+                found[picked.wishes], seen = start + picked.rows, picked.seen
             np.testing.assert_array_equal(found, expected)
-            np.testing.assert_array_equal(wanted.seen, sizes)
+            np.testing.assert_array_equal(seen, sizes)

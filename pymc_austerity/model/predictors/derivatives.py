@@ -101,6 +101,7 @@ def predictor_derivatives(
     """
     designs = design_function(structure, model)
     first, second = _predictor_functions(structure, model, compile_kwargs)
+    size = structure.size  # functions that are sent to processes do without the model's graph
 
     def at(point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
         on_rows, exact = designs(block), point.astype(np.float64)
@@ -115,7 +116,7 @@ def predictor_derivatives(
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
         log_densities, *slopes = first(*etas, *block)
-        total = np.zeros(structure.size)
+        total = np.zeros(size)
         for design, slope in zip(on_rows, slopes, strict=True):
             design.add_transposed(slope, total)
         return np.asarray(log_densities.sum()), total
@@ -123,7 +124,7 @@ def predictor_derivatives(
     @_quiet
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         on_rows, etas = at(point, block)
-        total = np.zeros((structure.size, structure.size))
+        total = np.zeros((size, size))
         for rows, columns, part in _parts(on_rows, second(*etas, *block)):
             total[rows, columns] += part  # no pair of entries stands twice in a part
         return total
@@ -136,8 +137,7 @@ def predictor_derivatives(
             for part in _parts(on_rows, second(*etas, *block))
         ]
         rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        shape = (structure.size, structure.size)
-        return sparse.csr_matrix((values, (rows, columns)), shape=shape)
+        return sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
 
     @_quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:

@@ -1,0 +1,189 @@
+"""Passes over all rows of ``data=``, on the workers of a cluster."""
+
+import logging
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+from dask.distributed import CancelledError, Client, KilledWorker, get_worker
+from threadpoolctl import threadpool_limits
+
+from pymc_austerity.distributed.clients import Waiting, checked_client
+from pymc_austerity.distributed.parts import Pickled, Sent, SentOnce
+from pymc_austerity.errors import AusterityWarning, StorageError
+from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead
+
+__all__ = ["passes_on"]
+
+_log = logging.getLogger("pymc.austerity")
+
+Result = TypeVar("Result")
+Ranges = Sequence[tuple[int, int]]
+
+_TASKS_OF_A_THREAD = 8
+"""Into which a pass is divided, so that workers end at about the same time."""
+
+_MOST_PIECES = 16
+"""Of a task, which is done again if its worker is lost."""
+
+_AHEAD = 3
+"""Tasks for each thread that wait, run, or have results that are not used yet."""
+
+_LARGE = 50_000_000
+"""Bytes of functions that have rows in them; those that have none are far smaller."""
+
+
+@contextmanager
+def passes_on(client: Client | None = None) -> Iterator[None]:
+    """Set up step methods with ``data=`` on a cluster: workers read and evaluate blocks of rows.
+
+    `pymc_austerity.distributed.sample` does so by itself with step methods that were constructed
+    outside of the model. The results are those of passes in this process, to the last digit, on any
+    number of workers.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client, optional
+        The cluster; by default the client that was made last in this process.
+
+    Raises
+    ------
+    SettingError
+        There is no client.
+    SettingTypeError
+        The client is asynchronous or something else.
+
+    Notes
+    -----
+    Workers read the sources themselves, so that paths should lead to the same files there. What is
+    compiled is sent to a worker once. Blocks of a worker that is lost are evaluated by others.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np, pymc as pm
+    >>> from dask.distributed import Client
+    >>> from pymc_austerity import AusterityMH
+    >>> import pymc_austerity.distributed
+    >>> path = f"{tempfile.mkdtemp()}/y.npy"
+    >>> np.save(path, np.random.default_rng(1).normal(3.0, 2.0, 200_000))
+    >>> with pm.Model() as model:
+    ...     _ = pm.Normal("y", pm.Normal("mean", 0, 10), 2.0, observed=np.zeros(10))
+    >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
+    ...     with model, pymc_austerity.distributed.passes_on(client):
+    ...         step = AusterityMH(data={"y": path})
+    """
+    with passes_run_by(_PassesOnWorkers(checked_client(client))):
+        yield
+
+
+class _PassesOnWorkers:
+    """Runs passes as tasks.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client, self._objects = client, SentOnce(client)
+        self._has_warned = False
+
+    def __call__(
+        self, function: Callable[[Piece], Result], sources: Mapping[str, Source], ranges: Ranges
+    ) -> Iterator[Result]:
+        """What a function makes of each range of rows, in order."""
+        sent = self._objects.sent((function, dict(sources)), sources.values())
+        self._warn_if_large()
+        n_threads = max(sum(self._client.nthreads().values()), 1)
+        waiting, open_tasks = Waiting(self._client, "passes over the rows"), deque[Any]()
+        try:
+            for own in _tasks(ranges, n_threads):
+                open_tasks.append(self._submitted(sent, own))
+                if len(open_tasks) > _AHEAD * n_threads:
+                    yield from _result(open_tasks, waiting)
+            while open_tasks:
+                yield from _result(open_tasks, waiting)
+        finally:
+            if open_tasks and self._client.status == "running":
+                self._client.cancel(list(open_tasks), force=True)
+
+    def _submitted(self, sent: Sent, ranges: Ranges) -> Any:
+        return self._client.submit(_evaluated, *sent, ranges, np.geterr(), pure=False)
+
+    def _warn_if_large(self) -> None:
+        if self._has_warned or self._objects.n_bytes < _LARGE:
+            return
+        self._has_warned = True
+        warnings.warn(
+            f"{self._objects.n_bytes / 1e6:,.0f} MB of data= that are in memory are sent to every "
+            "worker: give paths of files.",
+            AusterityWarning,
+            stacklevel=2,
+        )
+
+
+def _tasks(ranges: Ranges, n_threads: int) -> Iterator[Ranges]:
+    n_pieces = min(max(len(ranges) // (_TASKS_OF_A_THREAD * n_threads), 1), _MOST_PIECES)
+    for start in range(0, len(ranges), n_pieces):
+        yield ranges[start : start + n_pieces]
+
+
+def _result(open_tasks: deque[Any], waiting: Waiting) -> list[Any]:
+    """What the first task returns; its data stay on the workers no longer."""
+    try:
+        found: list[Any] = waiting.result(open_tasks[0])
+    except KilledWorker as error:
+        raise RuntimeError(
+            "every worker that evaluated certain rows was lost, as when memory runs out: look at "
+            "the logs of the workers."
+        ) from error
+    except CancelledError as error:
+        raise RuntimeError(
+            "a pass over the rows was canceled, because the cluster is gone or was restarted: "
+            "construct the step method again."
+        ) from error
+    del open_tasks[0]
+    return found
+
+
+# ---------------------------------------------------------------------- on a worker
+
+
+def _evaluated(
+    pickled: Pickled, parts: Mapping[str, Pickled], ranges: Ranges, floating: dict[str, Any]
+) -> list[Any]:
+    """What a function makes of some ranges of rows, which are read here."""
+    function, sources = pickled.unpickled(parts)
+    try:
+        with np.errstate(**floating), _one_thread():
+            return [function(piece) for piece in read_ahead(sources, ranges)]
+    except StorageError as error:
+        error.add_note(f"This was on the worker {get_worker().address}, which reads data= itself.")
+        raise
+
+
+_users = 0
+_limits: Any = None
+_users_change = threading.Lock()
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Leave linear algebra one thread while any task of this process runs."""
+    global _users, _limits  # limits belong to the process, and tasks run in several threads
+    with _users_change:
+        if not _users:
+            _limits = threadpool_limits(1, user_api="blas")
+        _users += 1
+    try:
+        yield
+    finally:
+        with _users_change:
+            _users -= 1
+            if not _users:
+                _limits.restore_original_limits()

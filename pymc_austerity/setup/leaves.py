@@ -1,0 +1,97 @@
+"""From rows as sources hold them to the leaves of a row likelihood."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.errors import DataError
+from pymc_austerity.model import LeafRecipes
+from pymc_austerity.rows import Block
+from pymc_austerity.sources import Piece
+
+__all__ = ["Leaves", "NumberedBlocks", "OnPieces"]
+
+Result = TypeVar("Result")
+
+NumberedBlocks: TypeAlias = Iterator[tuple[int, Block]]
+"""Consecutive blocks, each with the number of its first row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Leaves:
+    """Values are cast to the dtype that the model gave its example, as PyMC would cast the whole.
+
+    What the model holds as integers must be whole numbers.
+
+    Attributes
+    ----------
+    recipes : LeafRecipes
+        From data to leaves.
+    dtypes : dict of str to dtype
+        Of the example.
+    """
+
+    recipes: LeafRecipes
+    dtypes: Mapping[str, np.dtype]
+
+    def of(self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp] | int) -> Block:
+        """Leaves of some rows; `numbers` are those of the rows, or of the first."""
+        return self.recipes(self.cast(raw, numbers))
+
+    def cast(
+        self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp] | int
+    ) -> dict[str, NDArray]:
+        """Copies in the dtypes of the example."""
+        return {
+            name: _as_dtype(array, self.dtypes[name], name, numbers) for name, array in raw.items()
+        }
+
+    def blocks_of(self, piece: Piece, n_rows: int) -> NumberedBlocks:
+        """The rows of a piece in blocks of at most so many rows."""
+        first, last, raw = piece
+        for start in range(0, last - first, n_rows):
+            part = {name: array[start : start + n_rows] for name, array in raw.items()}
+            yield first + start, self.of(part, first + start)
+
+
+@dataclass(frozen=True, eq=False)
+class OnPieces(Generic[Result]):
+    """A function of blocks as one of the pieces that sources are read in.
+
+    Attributes
+    ----------
+    function : callable
+        Of the blocks of a piece.
+    leaves : Leaves
+    n_rows : int
+        Most rows of a block.
+    """
+
+    function: Callable[[NumberedBlocks], Result]
+    leaves: Leaves
+    n_rows: int
+
+    def __call__(self, piece: Piece) -> Result:
+        """What the function makes of a piece."""
+        return self.function(self.leaves.blocks_of(piece, self.n_rows))
+
+
+def _as_dtype(
+    array: NDArray, dtype: np.dtype, name: str, numbers: NDArray[np.intp] | int
+) -> NDArray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        cast = array.astype(dtype, order="C")
+    if dtype.kind != "f" and not np.can_cast(array.dtype, dtype):
+        changed = (cast != array).reshape(len(array), -1).any(axis=1)
+        if changed.any():
+            row = int(np.argmax(changed))
+            number = numbers + row if isinstance(numbers, int) else int(numbers[row])
+            raise DataError(
+                f"{name!r} is {array[row]} in row {number:,} of its source, which is not of "
+                f"the type that the model has it in ({dtype}): change the source, or build the "
+                f"model on {name!r} of another type."
+            )
+    return cast
