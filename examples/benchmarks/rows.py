@@ -7,18 +7,22 @@ have been measured in full are kept in ``results/rows``, and measured again wher
 """
 
 import argparse
+import importlib
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pymc as pm
+from dask.distributed import Client, LocalCluster
 from numpy.typing import NDArray
 
 from examples.benchmarks import report, sources
@@ -26,6 +30,8 @@ from examples.benchmarks.memory import peak_megabytes
 from examples.benchmarks.report import Measurement
 from examples.benchmarks.rows_kept import keep, kept, page
 from pymc_austerity import AusterityMH
+from pymc_austerity.distributed import passes_on
+from pymc_austerity.setup.source_rows import SourceRows
 from pymc_austerity.sources import Source, open_source
 
 SITE = Path(__file__).parents[2] / "docs" / "_generated" / "rows.md"
@@ -38,6 +44,8 @@ FULL_SIZE = 50_000_000
 """Rows from which on set-up has a bar: compilation takes seconds whatever their number."""
 
 N_IN_MEMORY = 1_000_000
+
+N_ON_WORKERS, MOST_OF_ONE_WORKER = 10_000_000, 1 / 1.7
 
 
 def main() -> None:
@@ -118,10 +126,36 @@ def of_memory(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measur
     ]
 
 
+def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measurement]]:
+    """Set-up with passes on one worker of a cluster and on two, each a process with one thread."""
+    n_rows = min(n_rows, N_ON_WORKERS)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="rows-") as place:
+        sources.KINDS["memory_map"][0](Path(place), n_rows)
+        write_outcomes(Path(place), n_rows)
+        here, one, two = (in_a_process("workers", place, str(n)) for n in (0, 1, 2))
+    bar = MOST_OF_ONE_WORKER if n_rows >= N_ON_WORKERS else None
+    return f"passes on workers, a memory map of {n_rows:,} rows", [
+        Measurement("set-up in this process", here["setup"], "s"),
+        Measurement("set-up with one worker", one["setup"], "s"),
+        Measurement("set-up with two workers", two["setup"], "s"),
+        Measurement("two workers to one, set-up", two["setup"] / one["setup"], bar=bar),
+        Measurement("two workers to one, passes", two["passes"] / one["passes"]),
+        Measurement("share of set-up in passes, one worker", one["passes"] / one["setup"]),
+        Measurement(
+            "numbers of set-up that differ", float(len({*_sums(here, one, two)}) - 1), "", 0
+        ),
+    ]
+
+
+def _sums(*found: dict[str, float]) -> list[float]:
+    return [each["sum"] for each in found]
+
+
 PARTS: dict[str, Callable[[str, int, str | None], tuple[str, list[Measurement]]]] = {
     **dict.fromkeys(STORES, of_store),
     "generated": of_generated,
     "memory": of_memory,
+    "workers": of_workers,
 }
 
 
@@ -313,6 +347,38 @@ def measure_posterior(folder: str, n_rows: str) -> dict[str, float]:
     return found
 
 
+def measure_workers(folder: str, n_workers: str) -> dict[str, float]:
+    """Seconds of set-up and of its passes, on threads where there is no worker."""
+    given, _ = sources.KINDS["memory_map"][1](Path(folder))
+    data = {"x": given, "y": Path(folder, "outcomes", "y.npy")}
+    seconds: list[float] = []
+    with ExitStack() as opened:
+        if int(n_workers):
+            cluster = LocalCluster(n_workers=int(n_workers), threads_per_worker=1)
+            client = opened.enter_context(Client(opened.enter_context(cluster)))
+            client.run(importlib.import_module, "pymc_austerity")
+            opened.enter_context(passes_on(client))
+        opened.enter_context(timed_passes(seconds))
+        step, _, setup = constructed(data)
+    numbers = [step.target.anchor.hessian, step.target.sampling.groups.largest]
+    total = sum(float(array[np.isfinite(array)].sum()) for array in numbers)
+    return {"setup": setup, "passes": sum(seconds), "sum": total}
+
+
+@contextmanager
+def timed_passes(seconds: list[float]) -> Iterator[None]:
+    """Keep the seconds of every pass."""
+    untimed = SourceRows.in_pieces
+
+    def timed(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        started = time.perf_counter()
+        yield from untimed(*args, **kwargs)
+        seconds.append(time.perf_counter() - started)
+
+    with mock.patch.object(SourceRows, "in_pieces", timed):
+        yield
+
+
 def seconds_of_draw(step: AusterityMH, model: pm.Model) -> float:
     """The least of some runs of usual length."""
     return min(sampled(step, model, 1_000)[1] for _ in range(5))
@@ -329,6 +395,7 @@ TASKS: dict[str, Callable[..., dict[str, float]]] = {
     "store": measure_store,
     "generated": measure_generated,
     "posterior": measure_posterior,
+    "workers": measure_workers,
 }
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ _decide = part_by_type(
 )
 
 
-@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)
 def transitions(
     proposals: CompiledProposals,
     posterior: CompiledPosterior,

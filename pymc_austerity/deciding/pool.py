@@ -2,42 +2,28 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.pool_draws import DrawnAhead, PoolDraws, StoredDraws
 from pymc_austerity.deciding.stored_rows import StoredResiduals, rows_named
 from pymc_austerity.exact import BoundViolatedError, ExactDecision, log_weight, rates_of
 from pymc_austerity.exact.firefly import bounds_at
-from pymc_austerity.rows import RowSource
 
-__all__ = ["SETUP", "Pool", "PoolDraws", "PooledSampling", "RowsInGroups", "StoredDraws"]
+__all__ = ["SETUP", "Pool", "PooledSampling", "RowsInGroups"]
 
 _log = logging.getLogger("pymc.austerity")
 
 SETUP = 0
 """The part of the pool that set-up uses, again and again; chain k has part k + 1."""
 
-_MOST_PARTS = 32
-"""How many times as many draws as a part has one pass may make, unless a decision needs more."""
-
-
-class StoredDraws(NamedTuple):
-    """Rows of some groups, stored.
-
-    Attributes
-    ----------
-    rows : RowSource
-        What the row function takes.
-    numbers : RowSource
-        Their numbers in the data: one array.
-    """
-
-    rows: RowSource
-    numbers: RowSource
+_MORE_PARTS, _MOST_PARTS = 3, 8
+"""How many times as many draws as a part has the first pass of a chain makes, and how many a later
+one may make, unless a decision needs more."""
 
 
 class RowsInGroups(Protocol):
@@ -88,33 +74,6 @@ class Pool:
         return n_whole + part * int(self.lengths.sum()) + starts
 
 
-@dataclass
-class PoolDraws:
-    """What of its part of a pool a chain has used.
-
-    Attributes
-    ----------
-    part : int
-    used : int array, shape (G,)
-        Draws of each group.
-    n_refills : int
-        Passes for further draws.
-    lengths : int array, shape (G,)
-        Draws there are.
-    own : StoredDraws or None
-        Further draws, of this chain alone. Not part of what is pickled: they are drawn again.
-    """
-
-    part: int
-    used: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    n_refills: int = 0
-    own: StoredDraws | None = field(default=None, repr=False, compare=False)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "own": None}
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PooledSampling(PoissonSampling):
     r"""Poisson sampling of rows that stay where they are, from draws that were made before.
@@ -132,7 +91,7 @@ class PooledSampling(PoissonSampling):
     and of all decisions before. A draw that was made in advance is as good as one that is made when
     it is needed, as long as nothing that the chain does depends on it before: every draw is used
     for one candidate only, in an order that was fixed at random. How many draws there are, and when
-    further ones are made, depends on the counts of candidates alone, which do not depend on draws
+    further ones are taken, depends on the counts of candidates alone, which do not depend on draws
     that were not used yet. So the candidates have the same distribution as those of
     `PoissonSampling`, and the posterior is exactly invariant.
 
@@ -147,7 +106,8 @@ class PooledSampling(PoissonSampling):
     def draws_of(self, part: int) -> PoolDraws:
         """The draws of set-up or of a chain, none used."""
         n_groups = self.groups.n_groups
-        draws = PoolDraws(part, np.zeros(n_groups, dtype=np.int64), self.pool.lengths)
+        lengths = self.pool.lengths
+        draws = PoolDraws(part, np.zeros_like(lengths), lengths, _MORE_PARTS * lengths)
         if part >= self.pool.n_parts:  # more chains than parts: this one draws for itself
             self._refill(draws, np.zeros(n_groups, dtype=np.int64))
         return draws
@@ -241,30 +201,49 @@ class PooledSampling(PoissonSampling):
     def stored_of(self, draws: PoolDraws) -> tuple[StoredDraws, NDArray[np.int64]]:
         """Where the draws of a chain are, and where those of each group begin."""
         if draws.n_refills and draws.own is None:
-            draws.own = self.everywhere.draw(draws.lengths, self._seed(draws))
+            draws.own = self.everywhere.draw(draws.lengths, self._seed(draws.part, draws.n_refills))
         if draws.own is None:
             return self.pool.stored, self.pool.begin(draws.part)
         return draws.own, np.cumsum(draws.lengths) - draws.lengths
 
+    def draw_ahead(self, draws: PoolDraws) -> None:
+        """Begin to draw what follows, in a thread, if the draws of a chain run low.
+
+        The chain gets the same draws without it, and waits for them.
+        """
+        if draws.part == SETUP or draws.ahead is not None or not draws.run_low:
+            return
+        seed = self._seed(draws.part, draws.n_refills + 1)
+        draws.ahead = DrawnAhead(self.everywhere.draw, draws.following, seed)
+
     def _refill(self, draws: PoolDraws, needed: NDArray[np.int64]) -> None:
-        """Draws of a chain that has used most of its own; those that are left are not used."""
-        known = self.pool.lengths * (1 + draws.n_refills)
-        pooled = self.pool.whole < 0
+        """Draws of a chain that has used up those of some group; those that are left are not used.
+
+        The numbers of those that follow these depend on what was used of the last ones.
+        """
         draws.n_refills += 1
-        more = np.where(pooled, np.maximum(known, 2 * needed) + 2 * draws.used, 0)
+        pooled, used = self.pool.whole < 0, draws.used
+        draws.lengths = np.where(pooled, np.maximum(draws.following, 2 * needed), 0)
+        more = np.where(pooled, draws.lengths + 2 * (used + needed), 0)
         share = min(1.0, _MOST_PARTS * self.pool.lengths.sum() / max(more.sum(), 1))
-        draws.lengths = np.where(pooled, np.maximum(2 * needed, (share * more).astype(int)), 0)
-        draws.used = np.zeros_like(draws.used)
+        draws.following = (share * more).astype(np.int64)
+        draws.used = np.zeros_like(used)
+        ahead, draws.ahead, draws.own = draws.ahead, None, None
+        seed = self._seed(draws.part, draws.n_refills)
+        if ahead is not None:
+            draws.own = ahead.result(draws.lengths, seed)
+        if draws.own is None:
+            draws.own = self.everywhere.draw(draws.lengths, seed)
         _log.info(
-            "A chain has used the rows that were drawn for it: %s more are drawn in a pass over "
-            "all %s rows.",
+            "A chain has used the rows that were drawn for it: %s more were drawn in a pass over "
+            "all %s rows%s.",
             f"{int(draws.lengths.sum()):,}",
             f"{self.groups.n_rows:,}",
+            "" if ahead is None else ", while the chain went on",
         )
-        draws.own = self.everywhere.draw(draws.lengths, self._seed(draws))
 
-    def _seed(self, draws: PoolDraws) -> tuple[int, ...]:
-        return (self.pool.seed, draws.part, draws.n_refills)
+    def _seed(self, part: int, n_refills: int) -> tuple[int, ...]:
+        return (self.pool.seed, part, n_refills)
 
     def _all_of(self, groups: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Where all rows of some groups are stored."""

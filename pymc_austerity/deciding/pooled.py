@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.exact import AnyLogRatio, ExactDecider, ExactState
-from pymc_austerity.deciding.pool import SETUP, PoolDraws, PooledSampling
+from pymc_austerity.deciding.pool import SETUP, PooledSampling
+from pymc_austerity.deciding.pool_draws import PoolDraws
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.exact import ExactDecision
 from pymc_austerity.exact.inflation import Inflation
@@ -56,6 +57,12 @@ class PoolDecider(ExactDecider):
             self.state.draws = self.sampling.draws_of(SETUP)
         return self.state.draws
 
+    def draw_ahead(self) -> None:
+        """To be called every now and then: rows that will be needed are drawn meanwhile."""
+        assert isinstance(self.sampling, PooledSampling)
+        if self.state.draws is not None:
+            self.sampling.draw_ahead(self.state.draws)
+
     def reset(self) -> None:
         """Forget what was learnt; what was used of the pool stays so."""
         draws = self.state.draws if hasattr(self, "state") else None
@@ -77,6 +84,7 @@ class PoolDecider(ExactDecider):
         rng: np.random.Generator,
     ) -> ExactDecision:
         assert isinstance(self.sampling, PooledSampling)
+        self.draw_ahead()
         return self.sampling.decide(proposed, current, log_known, inflation, rng, draws=self.draws)
 
 

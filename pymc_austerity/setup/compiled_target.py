@@ -14,7 +14,8 @@ from pymc_austerity.compiled import (
     new_survey,
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.pool import PoolDraws, PooledSampling
+from pymc_austerity.deciding.pool import PooledSampling
+from pymc_austerity.deciding.pool_draws import PoolDraws
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.rows import RowSource, SharedRows

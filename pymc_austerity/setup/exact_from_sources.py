@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.pool import Pool, PooledSampling, StoredDraws
+from pymc_austerity.deciding.pool import Pool, PooledSampling
+from pymc_austerity.deciding.pool_draws import StoredDraws
 from pymc_austerity.exact import (
     Grid,
     Groups,
@@ -46,14 +47,14 @@ _log = logging.getLogger("pymc.austerity")
 _CHAINS = 4
 """Chains that PyMC runs by default; others draw rows for themselves."""
 
-_DECISIONS = 2_500
-"""Those of a chain that PyMC runs by default, and some more."""
+_DECISIONS, _MOST_DECISIONS = 2_500, 40_000
+"""Those of a chain that PyMC runs by default, and some more; and of a long chain."""
 
 _INFLATION = 2.0
 """Of the bounds of a run, before it is known."""
 
-_MOST_BYTES = 2**28
-"""Of the pool."""
+_BYTES, _MOST_BYTES = 2**26, 2**28
+"""Of the pool: for decisions of long chains, and where those of usual chains need more."""
 
 _BEYOND = 4.0
 """The largest radius, next to that of rows in memory: to go beyond it takes a pass."""
@@ -239,7 +240,7 @@ def _pool(
     """Groups as a whole, and draws of the others for set-up and some chains; one pass."""
     sizes, n_parts = np.diff(groups.starts), 1 + _CHAINS
     rates, largest = _rates(groups, pairs)
-    n_decisions = _DECISIONS * steps_per_draw
+    n_decisions, usual = _MOST_DECISIONS * steps_per_draw, _DECISIONS * steps_per_draw
     is_whole = _may_be_loose(largest, sizes)
     while True:
         lengths = np.ceil(n_decisions * rates + 5.0 * np.sqrt(n_decisions * rates) + 3.0)
@@ -248,7 +249,7 @@ def _pool(
         lengths[whole] = 0
         n_stored = int(sizes[whole].sum()) + n_parts * int(lengths.sum())
         n_bytes = n_stored * _bytes_of_row(everywhere)
-        if n_bytes <= _MOST_BYTES:
+        if n_bytes <= (_BYTES if n_decisions > usual else _MOST_BYTES):
             break
         n_decisions //= 2
         if n_decisions < _FEWEST_DECISIONS:

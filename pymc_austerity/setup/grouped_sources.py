@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.pool import StoredDraws
+from pymc_austerity.deciding.pool_draws import StoredDraws
 from pymc_austerity.errors import StorageError
 from pymc_austerity.exact import Grid, GridTotals, Groups, RowsOfCells, WantedRows
 from pymc_austerity.model import DesignFunction, OneAtATime

@@ -1,5 +1,6 @@
 """A step method's transitions after tuning, put together for compiled code."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -63,6 +64,7 @@ def draws_ahead(
         steps_per_draw=steps_per_draw,
         scalings=chain.proposals.sizes,
         epsilon=decider.epsilon,
+        meanwhile=decider.draw_ahead if isinstance(decider, PoolDecider) else None,
     )
     return DrawsAhead(
         chain,
@@ -92,5 +94,9 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     return sequential_target(target, test)
 
 
-def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:
+def _recorded(
+    made: Transitions, meanwhile: Callable[[], None] | None, **about: Any
+) -> list[dict[str, Any]]:
+    if meanwhile is not None:
+        meanwhile()
     return of_transitions(made.statistics, **about)

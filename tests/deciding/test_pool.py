@@ -1,11 +1,15 @@
 """Decisions from a pool are those of Poisson sampling, and every draw is used once."""
 
+import threading
+
 import numpy as np
 import pytest
 
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.pool import SETUP, Pool, PooledSampling, StoredDraws
+from pymc_austerity.deciding.pool import SETUP, Pool, PooledSampling
+from pymc_austerity.deciding.pool_draws import StoredDraws
 from pymc_austerity.deciding.pooled import chain_number
+from pymc_austerity.errors import StorageError
 from pymc_austerity.exact import group_rows
 from pymc_austerity.rows import ArrayRows
 
@@ -128,13 +132,83 @@ def test_refills_are_the_same_again_and_of_each_chain_alone(rng):
     assert len(set(seeds)) == sum(n for n, _ in states[1:])
 
 
+class TestDrawnAhead:
+    """A thread draws what follows while the chain goes on."""
+
+    @staticmethod
+    def run(pooled, rng, *, ahead, n=60):
+        draws, ratios = pooled.draws_of(1), []
+        for _ in range(n):
+            if ahead:
+                pooled.draw_ahead(draws)
+            made = pooled.decide(PROPOSED, CURRENT, 0.1, 1.0, rng, draws=draws)
+            ratios.append(made.log_ratio)
+        return draws, ratios
+
+    def test_draws_are_the_same(self, rng):
+        _, pooled = samplings(rng, per_group=5)
+        runs = [
+            self.run(pooled, np.random.default_rng(5), ahead=ahead, n=200)
+            for ahead in (False, True, True)
+        ]
+        (one, expected), *others = runs
+        assert one.n_refills > 2
+        for draws, ratios in others:
+            assert ratios == expected
+            assert draws.n_refills == one.n_refills
+            np.testing.assert_array_equal(draws.used, one.used)
+
+    def test_they_are_drawn_once_and_early(self, rng, monkeypatch):
+        _, pooled = samplings(rng, per_group=20)
+        threads, draw = [], pooled.everywhere.draw
+
+        def drawn(counts, seed):
+            threads.append(threading.current_thread().name)
+            return draw(counts, seed)
+
+        monkeypatch.setattr(pooled.everywhere, "draw", drawn)
+        draws, _ = self.run(pooled, rng, ahead=True, n=400)
+        assert draws.n_refills > 1
+        assert threads.count("rows-drawn-ahead") >= draws.n_refills
+        assert len(set(pooled.everywhere.made)) == len(pooled.everywhere.made)
+
+    def test_nothing_is_drawn_before_most_are_used(self, rng):
+        _, pooled = samplings(rng, per_group=200)
+        draws, _ = self.run(pooled, rng, ahead=True, n=20)
+        assert draws.ahead is None and not pooled.everywhere.made
+        setup = pooled.draws_of(SETUP)
+        setup.used = setup.lengths
+        pooled.draw_ahead(setup)
+        assert setup.ahead is None
+
+    def test_a_decision_that_needs_more_draws_again(self, rng):
+        _, pooled = samplings(rng, per_group=5)
+        draws = pooled.draws_of(1)
+        draws.used = draws.lengths.copy()
+        pooled.draw_ahead(draws)
+        needed = 10 * draws.following
+        pooled._refill(draws, needed)
+        assert (draws.lengths == 2 * needed).all()
+        assert draws.own.rows.n_rows == draws.lengths.sum()
+
+    def test_an_error_is_raised_when_they_are_needed(self, rng, monkeypatch):
+        _, pooled = samplings(rng, per_group=20)
+
+        def gone(counts, seed):
+            raise StorageError("the file is gone")
+
+        monkeypatch.setattr(pooled.everywhere, "draw", gone)
+        with pytest.raises(StorageError, match="the file is gone"):
+            self.run(pooled, rng, ahead=True, n=400)
+
+
 def test_what_is_pickled_goes_on_with_the_same_draws(rng):
     _, pooled = samplings(rng, per_group=3)
     draws, own = pooled.draws_of(1), np.random.default_rng(5)
     while not draws.n_refills:
         pooled.decide(PROPOSED, CURRENT, 0.1, 1.0, own, draws=draws)
     again = type(draws)(**draws.__getstate__())
-    assert again.own is None
+    assert again.own is None and again.ahead is None
     ratios = []
     for state in (draws, again):
         fresh = np.random.default_rng(6)
