@@ -1,7 +1,5 @@
 """Passes over all rows of ``data=``, on the workers of a cluster."""
 
-import logging
-import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,16 +8,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 from dask.distributed import CancelledError, Client, KilledWorker, get_worker
-from threadpoolctl import threadpool_limits
 
 from pymc_austerity.distributed.clients import Waiting, checked_client
 from pymc_austerity.distributed.parts import Pickled, Sent, SentOnce
+from pymc_austerity.distributed.process import for_blocks
 from pymc_austerity.errors import AusterityWarning, StorageError
 from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead
 
 __all__ = ["passes_on"]
-
-_log = logging.getLogger("pymc.austerity")
 
 Result = TypeVar("Result")
 Ranges = Sequence[tuple[int, int]]
@@ -160,30 +156,8 @@ def _evaluated(
     """What a function makes of some ranges of rows, which are read here."""
     function, sources = pickled.unpickled(parts)
     try:
-        with np.errstate(**floating), _one_thread():
+        with np.errstate(**floating), for_blocks():
             return [function(piece) for piece in read_ahead(sources, ranges)]
     except StorageError as error:
         error.add_note(f"This was on the worker {get_worker().address}, which reads data= itself.")
         raise
-
-
-_users = 0
-_limits: Any = None
-_users_change = threading.Lock()
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Leave linear algebra one thread while any task of this process runs."""
-    global _users, _limits  # limits belong to the process, and tasks run in several threads
-    with _users_change:
-        if not _users:
-            _limits = threadpool_limits(1, user_api="blas")
-        _users += 1
-    try:
-        yield
-    finally:
-        with _users_change:
-            _users -= 1
-            if not _users:
-                _limits.restore_original_limits()
