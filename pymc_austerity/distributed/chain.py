@@ -22,7 +22,9 @@ from pymc_austerity._pymc import (
     random_generator_from_state,
 )
 from pymc_austerity.distributed.parcels import Parcel, RowsElsewhereError, unpack
+from pymc_austerity.errors import StorageError
 from pymc_austerity.rows import Block
+from pymc_austerity.step_methods.interrupts import errors_are_raised
 
 __all__ = ["PROCESS", "Beat", "ChainTask", "Draws", "run_chain"]
 
@@ -81,11 +83,14 @@ class Draws:
         For each draw those of each step method.
     said : list of pairs of type and str
         Warnings.
+    ended_by : str
+        Why there are no more draws, if something went wrong for which no chain can go on.
     """
 
     points: dict[str, NDArray]
     statistics: list[list[dict[str, Any]]]
     said: list[tuple[type[Warning], str]]
+    ended_by: str = ""
 
     @classmethod
     def none(cls) -> "Draws":
@@ -194,8 +199,12 @@ def _drawn(task: ChainTask, sent: Mapping[str, Block], beat: Beat) -> Draws:
         chain=task.number,
         trace=draws,
     )
-    with closing(loop):
-        for number, statistics in enumerate(loop, start=1):
-            if beat.at(number, statistics):
-                break
+    try:
+        with closing(loop), errors_are_raised():
+            for number, statistics in enumerate(loop, start=1):
+                if beat.at(number, statistics):
+                    break
+    except StorageError as error:
+        draws.ended_by = str(error)
+        draws.close()
     return draws

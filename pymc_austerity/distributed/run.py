@@ -106,12 +106,16 @@ class ChainsOnWorkers:
             except KeyboardInterrupt:
                 if self._stopping:
                     return
-                self._stopping = True
-                self._stop.set()
+                self._end_chains()
                 _log.info(
                     "Interrupted: chains return the draws that they have; interrupt again to keep "
                     "only those of chains that have returned."
                 )
+
+    def _end_chains(self) -> None:
+        """Ask chains to return the draws that they have."""
+        self._stopping = True
+        self._stop.set()
 
     async def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
         self._beats.put(event[1])
@@ -135,6 +139,9 @@ class ChainsOnWorkers:
             self._send_rows()
             self._submit(self._tasks[number])
             return
+        if draws.ended_by and not self._stopping:
+            _log.error(f"Sampling ends with the draws so far, because {draws.ended_by}")
+            self._end_chains()
         self._record(number, draws)
         progress.ended(number, draws)
         del self._open[number]

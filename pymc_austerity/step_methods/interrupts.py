@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -23,6 +24,7 @@ __all__ = [
     "clean_interrupt",
     "defer_interrupts",
     "end_sampling",
+    "errors_are_raised",
     "restore_interrupts",
     "stop_if_interrupted",
 ]
@@ -75,6 +77,7 @@ class _Interrupts:
 
 
 _interrupts = _Interrupts()
+_raises: ContextVar[bool] = ContextVar("_raises", default=False)
 
 
 def defer_interrupts() -> None:
@@ -113,6 +116,16 @@ def stop_if_interrupted() -> None:
         raise KeyboardInterrupt
 
 
+@contextmanager
+def errors_are_raised() -> Iterator[None]:
+    """Within this, `end_sampling` raises the error: who runs the chain keeps its draws."""
+    token = _raises.set(True)
+    try:
+        yield
+    finally:
+        _raises.reset(token)
+
+
 def end_sampling(error: Exception) -> NoReturn:
     """End all chains as an interrupt does, so that the draws that were made are returned.
 
@@ -126,6 +139,8 @@ def end_sampling(error: Exception) -> NoReturn:
     KeyboardInterrupt
         As PyMC expects it of a chain that is to end.
     """
+    if _raises.get():
+        raise error
     _log.error("Sampling ends with the draws so far, because %s", error)
     parent = multiprocessing.parent_process()
     if parent is not None and parent.pid is not None:
