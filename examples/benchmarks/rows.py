@@ -43,7 +43,7 @@ MOST_MEGABYTES, MOST_PASSES, MOST_READS = 2**30 / 1e6, 15, 2.0
 FULL_SIZE = 50_000_000
 """Rows from which on set-up has a bar: compilation takes seconds whatever their number."""
 
-N_IN_MEMORY = 1_000_000
+N_IN_MEMORY, N_LONG = 1_000_000, 100_000
 
 N_ON_WORKERS, MOST_OF_ONE_WORKER = 10_000_000, 1 / 1.7
 
@@ -119,6 +119,7 @@ def of_memory(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measur
         found = in_a_process("posterior", place, str(n_rows))
     return f"the same {n_rows:,} rows in files and in memory", [
         Measurement("draw to draw in memory", found["draw"], bar=1.5),
+        Measurement(f"the same in a run of {N_LONG:,} draws", found["long_draw"], bar=1.5),
         Measurement("most that a mean differs, shuffled", found["shuffled"], "sd", 0.05),
         Measurement("most that a mean differs, sorted", found["sorted"], "sd", 0.05),
         Measurement("the same in Monte Carlo errors, shuffled", found["shuffled_errors"]),
@@ -134,21 +135,16 @@ def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measu
         write_outcomes(Path(place), n_rows)
         here, one, two = (in_a_process("workers", place, str(n)) for n in (0, 1, 2))
     bar = MOST_OF_ONE_WORKER if n_rows >= N_ON_WORKERS else None
+    n_different = float(sum(each["sum"] != here["sum"] for each in (one, two)))
     return f"passes on workers, a memory map of {n_rows:,} rows", [
-        Measurement("set-up in this process", here["setup"], "s"),
+        Measurement("set-up on threads, without workers", here["setup"], "s"),
         Measurement("set-up with one worker", one["setup"], "s"),
         Measurement("set-up with two workers", two["setup"], "s"),
         Measurement("two workers to one, set-up", two["setup"] / one["setup"], bar=bar),
         Measurement("two workers to one, passes", two["passes"] / one["passes"]),
         Measurement("share of set-up in passes, one worker", one["passes"] / one["setup"]),
-        Measurement(
-            "numbers of set-up that differ", float(len({*_sums(here, one, two)}) - 1), "", 0
-        ),
+        Measurement("set-ups with other numbers", n_different, bar=0.0),
     ]
-
-
-def _sums(*found: dict[str, float]) -> list[float]:
-    return [each["sum"] for each in found]
 
 
 PARTS: dict[str, Callable[[str, int, str | None], tuple[str, list[Measurement]]]] = {
@@ -344,6 +340,9 @@ def measure_posterior(folder: str, n_rows: str) -> dict[str, float]:
         found[order] = float((apart / expected.std(axis=0)).max())
         found[f"{order}_errors"] = float((apart / errors).max())
         found["draw"] = seconds_of_draw(step, example) / seconds_of_draw(in_memory, model)
+        found["long_draw"] = (
+            sampled(step, example, N_LONG)[1] / sampled(in_memory, model, N_LONG)[1]
+        )
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from pymc_austerity import AusterityMH, LangevinProposal
 from pymc_austerity.errors import SettingError
+from pymc_austerity.setup import exact_from_sources
 from tests.running import assert_same_draws, sample
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
@@ -39,7 +40,9 @@ def regression(request):
     data = rows_of_regression(N_ROWS, by_time=request.param == "by time")
     model = logistic(data)
     sources = {name: Recorded(array) for name, array in data.items()}
-    return data, model, sources, built(model, data=sources)
+    with pytest.MonkeyPatch.context() as patched:  # a pool that lasts for a few thousand draws
+        patched.setattr(exact_from_sources, "_MOST_DECISIONS", exact_from_sources._DECISIONS)
+        return data, model, sources, built(model, data=sources)
 
 
 class TestPosterior:
