@@ -28,6 +28,13 @@ def moments(idata, name):
     return values.mean(("chain", "draw")).values, values.std(("chain", "draw")).values
 
 
+@pytest.fixture(scope="module", autouse=True)
+def pools_of_a_few_thousand_draws():
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(exact_from_sources, "_MOST_DECISIONS", exact_from_sources._DECISIONS)
+        yield
+
+
 @pytest.fixture(scope="module")
 def normal_mean():
     with pm.Model() as model:
@@ -40,9 +47,7 @@ def regression(request):
     data = rows_of_regression(N_ROWS, by_time=request.param == "by time")
     model = logistic(data)
     sources = {name: Recorded(array) for name, array in data.items()}
-    with pytest.MonkeyPatch.context() as patched:  # a pool that lasts for a few thousand draws
-        patched.setattr(exact_from_sources, "_MOST_DECISIONS", exact_from_sources._DECISIONS)
-        return data, model, sources, built(model, data=sources)
+    return data, model, sources, built(model, data=sources)
 
 
 class TestPosterior:
