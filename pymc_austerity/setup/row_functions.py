@@ -198,11 +198,9 @@ def cubic_rows(
     thirds, kernel = third_derivatives(structure, problem.model), _kernel(problem, order=3)
     assert isinstance(kernel, Kernel)  # there is one of second order
 
-    def at_anchor(*block: NDArray) -> NDArray[np.float64]:
-        return np.hstack([second(*block), thirds.of_rows(anchor, *block)])
-
+    at_anchor = partial(_up_to_third, second, thirds, anchor)
     if which is None:
-        of_all = _with_constants(problem, kernel, at_anchor)
+        of_all = _by_kernel_about(problem, kernel, at_anchor)
         return CubicRows(of_all, thirds, problem.prepared.rows)
     *data, known = residuals.arrays
     some = ArrayRows(data).take(which)
@@ -211,6 +209,15 @@ def cubic_rows(
     constants[which, known.shape[1] :] = thirds.of_rows(anchor, *some)
     of_some = Residuals(kernel, [*data, constants], _BY_KERNEL, True, at_anchor)
     return CubicRows(of_some, thirds, ArrayRows(some))
+
+
+def _up_to_third(
+    second: Callable[..., NDArray[np.float64]],
+    thirds: ThirdDerivatives,
+    anchor: NDArray[np.float64],
+    *block: NDArray,
+) -> NDArray[np.float64]:
+    return np.hstack([second(*block), thirds.of_rows(anchor, *block)])
 
 
 def _by_pytensor(reason: str) -> str:
@@ -237,12 +244,12 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
     """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        return _with_constants(problem, kernel, partial(derivatives.anchor_constants, anchor))
+        return _by_kernel_about(problem, kernel, partial(derivatives.anchor_constants, anchor))
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
 
 
-def _with_constants(
+def _by_kernel_about(
     problem: Problem, kernel: Kernel, at_anchor: Callable[..., NDArray[np.float64]]
 ) -> Residuals:
     """Residuals that a kernel evaluates, with what it needs to know of each row at the anchor."""
