@@ -69,7 +69,7 @@ def test_unknown_way_of_sampling_rows(sampling):
     refused(SettingError, f"sampling={sampling!r}", "'windows'", "'fresh'", sampling=sampling)
 
 
-@pytest.mark.parametrize("choice", [3, "second", True, 1.0])
+@pytest.mark.parametrize("choice", [4, "second", True, 1.0])
 def test_unknown_control_variates(choice):
     refused(SettingError, "control_variates", "'auto'", control_variates=choice)
 
