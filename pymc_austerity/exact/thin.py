@@ -3,6 +3,7 @@
 import math
 from typing import NamedTuple
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,12 +30,21 @@ class Weight(NamedTuple):
     violated: int = -1
 
 
+@numba.njit(cache=True)
+def _first_violation(
+    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float
+) -> int:
+    for k in range(residuals.size):
+        if not abs(residuals[k]) <= bounds[k] * (1.0 + RELATIVE) + rounding:
+            return k
+    return -1
+
+
 def first_violation(
     residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float = ROUNDING
 ) -> int:
     """Position of the first residual above its bound by more than rounding, -1 for none."""
-    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + rounding
-    return -1 if within.all() else int(np.argmin(within))
+    return int(_first_violation(residuals, bounds, rounding))
 
 
 def log_weight(
@@ -88,8 +98,20 @@ def thinned(
     rng : numpy.random.Generator
         Gives one uniform number for each.
     """
-    residuals = np.clip(residuals, -bounds, bounds)
-    phi = bounds - np.maximum(0.0, residuals)
-    kept = rng.random(bounds.size) * bounds < phi
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(kept, np.log1p(residuals / phi), 0.0)
+    added = np.empty(bounds.size)
+    _thin(residuals, bounds, rng.random(bounds.size), added)
+    return added
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _thin(
+    residuals: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    uniform: NDArray[np.float64],
+    added: NDArray[np.float64],
+) -> None:
+    for k in range(bounds.size):
+        bound = bounds[k]
+        residual = min(bound, max(-bound, residuals[k]))
+        phi = bound - max(0.0, residual)
+        added[k] = math.log1p(residual / phi) if uniform[k] * bound < phi else 0.0

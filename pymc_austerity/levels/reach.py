@@ -1,12 +1,38 @@
 """How far the predictors of the rows of each level move with the parameters."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Reach", "Span"]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _fill_own_reach(
+    entries: NDArray[np.int64],
+    inverse_roots: NDArray[np.float64],
+    own: NDArray[np.float64],
+    moves: NDArray[np.float64],
+    reach: NDArray[np.float64],
+) -> float:
+    """Fill in how far the entries of each level move its rows; return the largest of these."""
+    n_levels, q = entries.shape
+    largest = 0.0
+    for g in range(n_levels):
+        squares = 0.0
+        for i in range(q):
+            standard = 0.0
+            for j in range(q):
+                standard += inverse_roots[g, i, j] * moves[entries[g, j]]
+            squares += standard * standard
+        reach[g] = own[g] * math.sqrt(squares)
+        if not reach[g] <= largest:  # nor if it is not a number
+            largest = reach[g]
+    return largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +57,11 @@ class Span:
     own: NDArray[np.float64]
     common: NDArray[np.float64]
 
-    def own_reach(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How far the entries of each level move the predictors of its rows, at most."""
-        own = moves[self.entries]
-        if own.shape[1] == 1:
-            reach: NDArray[np.float64] = self.own * np.abs(own * self.inverse_roots[:, 0])[:, 0]
-            return reach
-        standard = np.matmul(self.inverse_roots, own[:, :, None])[:, :, 0]
-        return self.own * np.sqrt((standard * standard).sum(axis=1))
+    def own_reach(self, moves: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """How far the entries of each level move the predictors of its rows, and the maximum."""
+        reach = np.empty(len(self.entries))
+        largest = _fill_own_reach(self.entries, self.inverse_roots, self.own, moves, reach)
+        return reach, largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,10 +97,11 @@ class Reach:
         float array, shape (G,)
         """
         span = self.spans[factor]
-        reach = span.own_reach(moves)
+        reach, _ = span.own_reach(moves)
         if self.common.size:
-            reach += span.common * float(np.linalg.norm(self.inverse_root @ moves[self.common]))
+            standard = self.inverse_root.dot(moves[self.common])
+            reach += span.common * math.sqrt(standard.dot(standard))
         for number, other in enumerate(self.spans):
             if number != factor:
-                reach += other.own_reach(moves).max(initial=0.0)
+                reach += other.own_reach(moves)[1]
         return reach

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numba
@@ -83,11 +82,6 @@ class LevelRows:
     constants: NDArray[np.float64]
     rounding: float = ROUNDING
 
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Rows of each level, shape (G,)."""
-        return np.diff(self.starts)
-
     def bounds(
         self,
         before: NDArray[np.float64],
@@ -149,36 +143,81 @@ class LevelRows:
         BoundViolatedError
             Names the row, by its position in storage.
         """
-        sizes, is_read = self.sizes, np.isinf(bounds)
-        totals = np.where(is_read, 0.0, sizes * np.minimum(bounds, 1.0)).cumsum()
+        n_levels = bounds.size
+        totals, weights = np.empty(n_levels), np.zeros(n_levels)
+        n_read = _fill_totals(bounds, self.starts, totals)
         uniform = rng.random((2, rng.poisson(totals[-1])))
-        # rounding must not lead beyond the last level that has candidates
-        last = totals.searchsorted(totals[-1])
-        candidates = totals.searchsorted(uniform[0] * totals[-1], side="right")
-        np.minimum(candidates, last, out=candidates)
-        places = self.starts[candidates] + (uniform[1] * sizes[candidates]).astype(np.int64)
-        read, of_read = self._all_of(np.flatnonzero(is_read))
-        if not read.size + places.size:
-            return Weights(np.zeros(sizes.size), 0, np.empty(0))
-        places = np.concatenate([read, places])
+        n_candidates = uniform.shape[1]
+        if not n_read + n_candidates:
+            return Weights(weights, 0, np.empty(0))
+        places, levels = np.empty((2, n_read + n_candidates), dtype=np.int64)
+        limits = np.empty(n_candidates)
+        _select(bounds, self.starts, totals, uniform, n_read, places, levels, limits)
         rows = places if self.positions is None else self.positions[places]
-        found, limits = residuals(rows), bounds[candidates]
-        added, ratios = found[: read.size], np.empty(0)
-        if limits.size:
-            rest = found[read.size :]
+        found = residuals(rows)
+        ratios = np.empty(0)
+        if n_candidates:
+            rest = found[n_read:]
             wrong = first_violation(rest, limits, self.rounding)
             if wrong >= 0:
-                row = int(rows[read.size + wrong])
+                row = int(rows[n_read + wrong])
                 raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))
-            added, ratios = np.concatenate([added, thinned(rest, limits, rng)]), rest / limits
-        levels = np.concatenate([of_read, candidates])
-        weights = np.bincount(levels, weights=added, minlength=sizes.size)
-        return Weights(np.asarray(weights, dtype=np.float64), rows.size, ratios)
+            _add_to(weights, levels[n_read:], thinned(rest, limits, rng))
+            ratios = rest / limits
+        _add_to(weights, levels[:n_read], found[:n_read])
+        return Weights(weights, rows.size, ratios)
 
-    def _all_of(self, levels: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-        """Places of all rows of some levels, and the levels of these rows."""
-        if not levels.size:
-            return np.empty(0, dtype=np.int64), levels
-        sizes, ends = self.sizes[levels], self.starts[1:][levels]
-        shifts = np.repeat(ends - np.cumsum(sizes), sizes)
-        return np.arange(shifts.size) + shifts, np.repeat(levels, sizes)
+
+@numba.njit(cache=True)
+def _fill_totals(
+    bounds: NDArray[np.float64], starts: NDArray[np.int64], totals: NDArray[np.float64]
+) -> int:
+    """Fill in running sums of the candidates to expect; return how many rows are read as they are.
+
+    Levels without a bound have no candidates.
+    """
+    n_read, total = 0, 0.0
+    for level in range(bounds.size):
+        size = starts[level + 1] - starts[level]
+        if bounds[level] == np.inf:
+            n_read += size
+        else:
+            total += size * min(bounds[level], 1.0)
+        totals[level] = total
+    return n_read
+
+
+@numba.njit(cache=True)
+def _select(
+    bounds: NDArray[np.float64],
+    starts: NDArray[np.int64],
+    totals: NDArray[np.float64],
+    uniform: NDArray[np.float64],
+    n_read: int,
+    places: NDArray[np.int64],
+    levels: NDArray[np.int64],
+    limits: NDArray[np.float64],
+) -> None:
+    """Fill in places and levels of the rows that are read as they are, and of candidates after."""
+    k = 0
+    for level in range(bounds.size if n_read else 0):
+        if bounds[level] == np.inf:
+            for place in range(starts[level], starts[level + 1]):
+                places[k], levels[k] = place, level
+                k += 1
+    total = totals[-1]
+    last = np.searchsorted(totals, total)  # rounding must not lead beyond it
+    for number in range(limits.size):
+        level = min(np.searchsorted(totals, uniform[0, number] * total, side="right"), last)
+        size = starts[level + 1] - starts[level]
+        places[k] = starts[level] + np.int64(uniform[1, number] * size)
+        levels[k], limits[number] = level, bounds[level]
+        k += 1
+
+
+@numba.njit(cache=True)
+def _add_to(
+    totals: NDArray[np.float64], places: NDArray[np.int64], numbers: NDArray[np.float64]
+) -> None:
+    for k in range(places.size):
+        totals[places[k]] += numbers[k]

@@ -232,7 +232,7 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
             moves = (old - its.anchor, new - its.anchor, new - old)
             reach = [its.reach.of_levels(factor, move) for move in moves]
             bounds = levels.rows.bounds(*reach)
-            of_rows = np.repeat(bounds, levels.rows.sizes)
+            of_rows = np.repeat(bounds, np.diff(levels.rows.starts))
             places = levels.rows.positions
             rows = every_row(target) if places is None else places
             residuals = its.residuals(new, old, rows)
