@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -141,10 +142,25 @@ def _quadratic(
     old: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Difference of quadratic functions between two points of each level, shape (G,)."""
-    middle, moved = 0.5 * (new + old), new - old
-    if hessians.shape[1] == 1:
-        curved = hessians[:, :, 0] * middle
-    else:
-        curved = np.matmul(hessians, middle[:, :, None])[:, :, 0]
-    difference: NDArray[np.float64] = (moved * (slopes + curved)).sum(axis=1)
-    return difference
+    differences = np.empty(len(new))
+    fill_quadratic(slopes, hessians, new, old, differences)
+    return differences
+
+
+@numba.njit(cache=True)
+def fill_quadratic(
+    slopes: NDArray[np.float64],
+    hessians: NDArray[np.float64],
+    new: NDArray[np.float64],
+    old: NDArray[np.float64],
+    differences: NDArray[np.float64],
+) -> None:
+    """Fill in the differences of quadratic functions between two points of each level."""
+    n_levels, q = new.shape
+    for g in range(n_levels):
+        differences[g] = 0.0
+        for i in range(q):
+            slope = 0.0
+            for j in range(q):
+                slope += hessians[g, i, j] * (0.5 * (new[g, j] + old[g, j]))
+            differences[g] += (new[g, i] - old[g, i]) * (slopes[g, i] + slope)

@@ -180,7 +180,7 @@ class AlongWithLevels:
         slopes, normals = posterior.level_normals(factor, theta)
         self._slopes = None if posterior.expansion.depends_on(entries) else slopes
         self._kept = normals.standard(theta[levels.entries] - levels.anchor)
-        self._volume = float(normals.log_volume.sum())
+        self._volume = normals.log_volume
 
     def led_to(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The point with other values of the entries, shape (d,), the levels moved along."""
@@ -226,7 +226,7 @@ class AlongWithLevels:
         normals = levels.normals(proposed, slopes)
         old, new = self.theta[levels.entries] - levels.anchor, normals.values(self._kept)
         proposed[levels.entries] = levels.anchor + new
-        volume = float(normals.log_volume.sum())
+        volume = normals.log_volume
         log_ratio += volume - self._volume
         log_ratio += float(its.exact_part(proposed, self.theta))
         if self._slopes is None:

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+import numba
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut import CannotCut, Known, static_data
 from pymc_austerity.model.inline import inlined
 from pymc_austerity.model.kernel import Kernel, RowDerivatives, kernel_of, row_derivatives_of
+from pymc_austerity.model.level_predictors import LevelPredictors
 from pymc_austerity.model.predictors import (
     Design,
     GatheredRows,
@@ -45,8 +46,7 @@ class LevelsAsRows:
     ----------
     block : tuple of arrays
         Data of the levels.
-    designs : sequence of Design
-        Of the predictors.
+    predictors : LevelPredictors
     function : callable
         From all predictors, shape (k, G), and the block to the terms, their first derivatives and
         the upper triangle of the second ones, by the r predictors that read entries of levels.
@@ -59,7 +59,7 @@ class LevelsAsRows:
     """
 
     block: tuple[NDArray, ...]
-    designs: Sequence[Design]
+    predictors: LevelPredictors
     function: Callable[..., NDArray[np.float64]]
     multipliers: NDArray[np.float64]
     given: NDArray[np.int64]
@@ -71,11 +71,9 @@ class LevelsAsRows:
 
     def derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradients, shape (G, q), and Hessians, shape (G, q, q), by the entries of each level."""
-        r = len(self.multipliers)
-        found = self._at(point)
-        slopes, curvatures = found[1 : r + 1], found[r + 1 :][self._place]
-        gradients = np.einsum("rg,rgq->gq", slopes, self.multipliers)
-        hessians = np.einsum("rgp,rsg,sgq->gpq", self.multipliers, curvatures, self.multipliers)
+        _, n_levels, q = self.multipliers.shape
+        gradients, hessians = np.empty((n_levels, q)), np.empty((n_levels, q, q))
+        _fill_derivatives(self._at(point), self.multipliers, gradients, hessians)
         return gradients, hessians
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
@@ -85,15 +83,33 @@ class LevelsAsRows:
 
     def _at(self, point: NDArray) -> NDArray[np.float64]:
         exact = point.astype(np.float64, copy=False)
-        return self.function(np.stack([d.eta(exact) for d in self.designs]), *self.block)
+        return self.function(self.predictors(exact), *self.block)
 
-    @cached_property
-    def _place(self) -> NDArray[np.intp]:
-        """Where a second derivative, shape (r, r), stands in the upper triangle."""
-        r = len(self.multipliers)
-        place = np.zeros((r, r), dtype=np.intp)
-        place[np.triu_indices(r)] = np.arange(r * (r + 1) // 2)
-        return np.maximum(place, place.T)
+
+@numba.njit(cache=True)
+def _fill_derivatives(
+    found: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+    gradients: NDArray[np.float64],
+    hessians: NDArray[np.float64],
+) -> None:
+    """From derivatives by the predictors of a level to those by its entries."""
+    r, n_levels, q = multipliers.shape
+    gradients[:], hessians[:] = 0.0, 0.0
+    pair = r + 1
+    for a in range(r):
+        for g in range(n_levels):
+            for i in range(q):
+                gradients[g, i] += found[1 + a, g] * multipliers[a, g, i]
+        for b in range(a, r):
+            for g in range(n_levels):
+                for i in range(q):
+                    for j in range(q):
+                        product = multipliers[a, g, i] * multipliers[b, g, j]
+                        if b > a:
+                            product += multipliers[b, g, i] * multipliers[a, g, j]
+                        hessians[g, i, j] += found[pair, g] * product
+            pair += 1
 
 
 def levels_as_rows(
@@ -157,7 +173,7 @@ def levels_as_rows(
         return None
     return LevelsAsRows(
         block,
-        designs,
+        LevelPredictors.of(designs),
         function,
         multipliers[read],
         np.setdiff1d(_all_entries(designs), entries),
