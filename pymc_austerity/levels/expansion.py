@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["SparseExpansion"]
+__all__ = ["SparseExpansion", "products"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +35,11 @@ class SparseExpansion:
         starts = self.hessian.indptr
         return bool(self.gradient[entries].any() or (starts[entries + 1] > starts[entries]).any())
 
-    def slope(self, theta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Gradient of the expansion at a point, shape (d,)."""
-        slope: NDArray[np.float64] = self.gradient + self.hessian @ (theta - self.point)
-        return slope
+    def slope(
+        self, theta: NDArray[np.float64], entries: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Gradient of the expansion at a point by some entries, shape (n,)."""
+        return self.gradient[entries] + products(self.hessian, entries, theta - self.point)
 
     def difference(self, proposed: NDArray[np.float64], current: NDArray[np.float64]) -> float:
         """Difference of the expansion between two points, nats.
@@ -49,6 +51,58 @@ class SparseExpansion:
         >>> float(expansion.difference(np.array([2.0, 1.0]), np.zeros(2)))
         -0.5
         """
-        moved = proposed - current
+        its = self.hessian
         middle = 0.5 * (proposed + current) - self.point
-        return float(moved.dot(self.gradient + self.hessian @ middle))
+        matrix = (its.indptr, its.indices, its.data)
+        return float(_difference(*matrix, self.gradient, proposed - current, middle))
+
+
+def products(
+    matrix: sparse.csr_array, rows: NDArray[np.int64], vector: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Products of some rows of a matrix with a vector, without what scipy does about them.
+
+    Examples
+    --------
+    >>> matrix = sparse.csr_array(np.array([[1.0, 2.0], [0.0, 3.0]]))
+    >>> products(matrix, np.array([1, 0]), np.array([1.0, 10.0]))
+    array([30., 21.])
+    """
+    found = np.empty(rows.size)
+    _fill_products(matrix.indptr, matrix.indices, matrix.data, rows, vector, found)
+    return found
+
+
+@numba.njit(cache=True)
+def _fill_products(
+    starts: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    numbers: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    vector: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> None:
+    for n in range(rows.size):
+        total = 0.0
+        for k in range(starts[rows[n]], starts[rows[n] + 1]):
+            total += numbers[k] * vector[columns[k]]
+        found[n] = total
+
+
+@numba.njit(cache=True)
+def _difference(
+    starts: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    numbers: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    moved: NDArray[np.float64],
+    middle: NDArray[np.float64],
+) -> float:
+    total = 0.0
+    for i in range(moved.size):
+        if moved[i] != 0.0:  # most moves are of a few entries
+            slope = 0.0
+            for k in range(starts[i], starts[i + 1]):
+                slope += numbers[k] * middle[columns[k]]
+            total += moved[i] * (gradient[i] + slope)
+    return total

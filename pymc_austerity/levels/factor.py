@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pymc_austerity.levels.expansion import products
 from pymc_austerity.levels.kept import KeptAtAnchor
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.rows import LevelRows
@@ -74,6 +75,7 @@ class LevelsOfFactor:
     prior: Prior
     rows: LevelRows
     _derivatives: KeptAtAnchor = field(init=False, repr=False)
+    _slopes: KeptAtAnchor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         at_anchor = np.zeros(self.others.shape[1])
@@ -81,6 +83,9 @@ class LevelsOfFactor:
         its = self.prior
         kept = KeptAtAnchor(its.derivatives, its.given, self.entries, at_anchor)
         object.__setattr__(self, "_derivatives", kept)
+        read, nothing = np.unique(self.others.indices).astype(np.int64), np.empty(0, np.int64)
+        slopes = KeptAtAnchor(self._slopes_at, read, nothing, at_anchor)
+        object.__setattr__(self, "_slopes", slopes)
 
     def slopes(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gradient of the expansion at the levels' anchor given the others, shape (G, q).
@@ -90,10 +95,12 @@ class LevelsOfFactor:
         moves : float array, shape (d,)
             All entries, less the anchor.
         """
-        slopes: NDArray[np.float64] = self.gradient + (self.others @ moves).reshape(
-            self.gradient.shape
-        )
+        slopes: NDArray[np.float64] = self._slopes(moves)
         return slopes
+
+    def _slopes_at(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
+        found = products(self.others, np.arange(self.gradient.size), moves)
+        return self.gradient + found.reshape(self.gradient.shape)
 
     def prior_derivatives(
         self, theta: NDArray[np.float64]

@@ -61,7 +61,7 @@ class JointBlock:
         at_anchor = theta.copy()
         at_anchor[self.entries] = anchor[self.entries]
         at_anchor[first.entries] = first.anchor
-        slope = posterior.expansion.slope(at_anchor)[self.entries] + self.shift
+        slope = posterior.expansion.slope(at_anchor, self.entries) + self.shift
         precision = self.precision.copy()
         for number, own in self.factors:
             gradients, curvatures = posterior.factors[number].prior_derivatives(at_anchor)
@@ -71,7 +71,10 @@ class JointBlock:
             slope[self.common] += posterior.common.prior_gradient(at_anchor)
         _, levels = posterior.level_normals(0, at_anchor)
         flat = (-1, self.entries.size)
-        half = np.matmul(levels.inverse_root, self.between).reshape(flat)
+        if self.between.shape[1] == 1:
+            half = levels.inverse_root[:, 0] * self.between[:, 0]
+        else:
+            half = np.matmul(levels.inverse_root, self.between).reshape(flat)
         precision -= half.T @ half
         slope -= levels.mean.ravel() @ self.between.reshape(flat)
         return normals_of(precision[None], slope[None])

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 __all__ = ["KeptAtAnchor"]
 
-_MOST_KEPT = 2
-"""Values: at the current point and at a proposed one."""
+_MOST_KEPT = 3
+"""Values: at the current point, at a proposed one, and at the anchor."""
 
 
 class KeptAtAnchor:
@@ -48,11 +48,13 @@ class KeptAtAnchor:
     def __call__(self, point: NDArray[np.float64]) -> Any:
         """Value at a point, shape (d,)."""
         key = point[self._given].tobytes()
-        if key not in self._known:
+        if key in self._known:
+            value = self._known.pop(key)
+        else:
             there = point.copy()
             there[self._entries] = self._anchor
             value = self._function(there)
             if len(self._known) >= _MOST_KEPT:
                 del self._known[next(iter(self._known))]
-            self._known[key] = value
-        return self._known[key]
+        self._known[key] = value  # those that were used last are kept
+        return value

@@ -112,7 +112,7 @@ def move_common(
     own = common.entries
     at_anchor = theta.copy()
     at_anchor[own] = anchor[own]
-    slope = posterior.expansion.slope(at_anchor)[own] + common.shift
+    slope = posterior.expansion.slope(at_anchor, own) + common.shift
     slope += common.prior_gradient(at_anchor)
     mean = common.root @ (common.root.T @ slope)
     z = common.inverse_root @ (theta[own] - anchor[own] - mean)

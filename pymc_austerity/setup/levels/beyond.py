@@ -91,7 +91,8 @@ def _gradient_beyond(
     parts: Parts, posterior: GroupedPosterior, point: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Gradient of the rows at a point, less that of their expansion."""
-    return parts.row_sums(point).gradient - posterior.expansion.slope(point)
+    expanded = posterior.expansion.slope(point, np.arange(point.size))
+    return parts.row_sums(point).gradient - expanded
 
 
 def _along_entries(
