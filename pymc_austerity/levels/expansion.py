@@ -35,9 +35,7 @@ class SparseExpansion:
         starts = self.hessian.indptr
         return bool(self.gradient[entries].any() or (starts[entries + 1] > starts[entries]).any())
 
-    def slope(
-        self, theta: NDArray[np.float64], entries: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def slope(self, theta: NDArray[np.float64], entries: NDArray[np.int64]) -> NDArray[np.float64]:
         """Gradient of the expansion at a point by some entries, shape (n,)."""
         return self.gradient[entries] + products(self.hessian, entries, theta - self.point)
 

@@ -65,9 +65,7 @@ def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> Le
     >>> normals.mean, normals.values(np.array([[1.0]]))
     (array([[0.5]]), array([[1.]]))
     """
-    normals = LevelNormals(
-        np.empty_like(slope), np.empty_like(precision), np.empty_like(precision)
-    )
+    normals = LevelNormals(np.empty_like(slope), np.empty_like(precision), np.empty_like(precision))
     if precision.shape[1] <= _SMALL and fill_normals(precision, slope, *normals):
         return normals
     root = _roots(precision)

@@ -416,9 +416,7 @@ def test_many_moves_with_levels_along_read_rows_once():
     _, before = its.level_normals(0, its.anchor)
     _, after = its.level_normals(0, end)
     kept = before.standard(np.zeros_like(levels.anchor))
-    np.testing.assert_allclose(
-        after.standard(end[levels.entries] - levels.anchor), kept, atol=1e-9
-    )
+    np.testing.assert_allclose(after.standard(end[levels.entries] - levels.anchor), kept, atol=1e-9)
     result = along.decide(RNG)
     assert result.point is (end if result.accepted else its.anchor)
 
