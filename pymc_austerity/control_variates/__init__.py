@@ -1,6 +1,7 @@
 """Where the Taylor expansion of the likelihood stands, and which rows it fits badly."""
 
 from pymc_austerity.control_variates.allocation import (
+    FirstLook,
     expected_rows,
     first_look_sizes,
     sizes_of_largest,
@@ -21,6 +22,7 @@ from pymc_austerity.control_variates.third_order import ThirdOrder
 __all__ = [
     "Anchor",
     "Differentiable",
+    "FirstLook",
     "Influence",
     "LargestScores",
     "Mode",

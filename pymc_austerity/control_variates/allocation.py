@@ -1,12 +1,12 @@
 """How many rows to look at first, chosen from the influence of the rows."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-__all__ = ["expected_rows", "first_look_sizes", "sizes_of_largest"]
+__all__ = ["FirstLook", "expected_rows", "first_look_sizes", "sizes_of_largest"]
 
 _OPEN_AFTER_FIRST_LOOK = 0.5
 """Share of the decisions that may need a second look. Those that need many cost the same wherever
@@ -17,14 +17,28 @@ _RESOLVING = 0.2
 Measured on real data, where it lies between 0.1 and 0.3."""
 
 
-def first_look_sizes(
-    scores: NDArray[np.float64],
-    *,
-    epsilon: float,
-    n_strata: int,
-    fewest_per_stratum: int,
-    most: int,
-) -> tuple[int, int]:
+class FirstLook(TypedDict):
+    """What is known of first looks before their sizes are chosen.
+
+    Attributes
+    ----------
+    epsilon : float
+        Of the test.
+    n_strata : int
+        Strata besides the rows taken always.
+    fewest_per_stratum : int
+        Rows that an estimate of the spread within a stratum needs.
+    most : int
+        Rows to look at first at most, unless `n_strata` with `fewest_per_stratum` are more.
+    """
+
+    epsilon: float
+    n_strata: int
+    fewest_per_stratum: int
+    most: int
+
+
+def first_look_sizes(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> tuple[int, int]:
     r"""Rows to take always, and rows of each stratum, for the cheapest decisions.
 
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
@@ -43,40 +57,19 @@ def first_look_sizes(
     ----------
     scores : float array, shape (N,)
         Standard deviation of each row's difference over decisions, :math:`r_i`, nats.
-    epsilon : float
-        Of the test.
-    n_strata : int
-        Strata besides the rows taken always.
-    fewest_per_stratum : int
-        Rows that an estimate of the spread within a stratum needs.
-    most : int
-        Rows to look at first at most, unless `n_strata` with `fewest_per_stratum` are more.
+    **look
+        As `FirstLook` has it.
 
     Returns
     -------
     n_take_all, per_stratum : int
     """
     falling = np.sort(scores)[::-1]
-    return sizes_of_largest(
-        falling,
-        float(falling.sum()),
-        scores.size,
-        epsilon=epsilon,
-        n_strata=n_strata,
-        fewest_per_stratum=fewest_per_stratum,
-        most=most,
-    )
+    return sizes_of_largest(falling, float(falling.sum()), scores.size, **look)
 
 
 def sizes_of_largest(
-    falling: NDArray[np.float64],
-    total: float,
-    n_rows: int,
-    *,
-    epsilon: float,
-    n_strata: int,
-    fewest_per_stratum: int,
-    most: int,
+    falling: NDArray[np.float64], total: float, n_rows: int, **look: Unpack[FirstLook]
 ) -> tuple[int, int]:
     """The same from the largest scores and the sum of all.
 
@@ -88,46 +81,23 @@ def sizes_of_largest(
         Sum of all scores, nats.
     n_rows : int
         Number of all rows, N.
-    epsilon, n_strata, fewest_per_stratum, most
-        As for `first_look_sizes`.
+    **look
+        As `FirstLook` has it.
     """
-    choice = _cheapest(
-        falling,
-        total,
-        n_rows,
-        epsilon=epsilon,
-        n_strata=n_strata,
-        fewest_per_stratum=fewest_per_stratum,
-        most=most,
-    )
+    choice = _cheapest(falling, total, n_rows, **look)
     return choice.n_take_all, choice.per_stratum
 
 
-def expected_rows(
-    scores: NDArray[np.float64],
-    *,
-    epsilon: float,
-    n_strata: int,
-    fewest_per_stratum: int,
-    most: int,
-) -> float:
+def expected_rows(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> float:
     """Rows of a decision on average, with first looks of the sizes that are chosen.
 
     Parameters
     ----------
-    scores, epsilon, n_strata, fewest_per_stratum, most
+    scores, **look
         As for `first_look_sizes`.
     """
     falling = np.sort(scores)[::-1]
-    return _cheapest(
-        falling,
-        float(falling.sum()),
-        scores.size,
-        epsilon=epsilon,
-        n_strata=n_strata,
-        fewest_per_stratum=fewest_per_stratum,
-        most=most,
-    ).expected_rows
+    return _cheapest(falling, float(falling.sum()), scores.size, **look).expected_rows
 
 
 class _Choice(NamedTuple):

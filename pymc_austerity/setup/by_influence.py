@@ -1,5 +1,7 @@
 """Rows in memory that are sampled by influence, with an expansion of the order that pays."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +45,8 @@ _FEWEST_SAVED = 250
 parameters takes less than five. Tens of thousands of decisions make up for a second of set-up."""
 
 
-class _Scored(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Scored:
     """Rows whose influence is known.
 
     Attributes
@@ -66,7 +69,7 @@ class _Scored(NamedTuple):
     checked: list[NDArray[np.float64]]
     detail: str = ""
 
-    @property
+    @cached_property
     def expected_rows(self) -> float:
         """Rows of a decision."""
         return expected_rows_of(self.scores, self.about.settings)

@@ -1,12 +1,12 @@
 """How the rows are divided into strata, and how many of each a decision looks at first."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import expected_rows, first_look_sizes
+from pymc_austerity.control_variates import FirstLook, expected_rows, first_look_sizes
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
@@ -18,6 +18,7 @@ __all__ = [
     "STRATA_IF_NORMAL",
     "Stratification",
     "expected_rows_of",
+    "first_look",
     "has_room_for_strata",
     "has_usual_tails",
     "most_first_rows",
@@ -101,7 +102,7 @@ def stratify(
 
 def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
     """Rows of a decision, where half as many strata are enough."""
-    return expected_rows(scores, **_look(STRATA_IF_NORMAL, settings, scores.size))
+    return expected_rows(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
@@ -128,20 +129,23 @@ def most_strata(settings: Settings) -> int:
 def _divided(
     scores: NDArray[np.float64], n_strata: int, settings: Settings, rng: np.random.Generator
 ) -> Stratification:
-    n_take_all, per_stratum = first_look_sizes(scores, **_look(n_strata, settings, scores.size))
+    n_take_all, per_stratum = first_look_sizes(
+        scores, **first_look(n_strata, settings, scores.size)
+    )
     order, strata = strata_by_score(
         scores, n_take_all=n_take_all, n_strata=n_strata, per_stratum=per_stratum, rng=rng
     )
     return Stratification(order, strata, n_take_all)
 
 
-def _look(n_strata: int, settings: Settings, n_rows: int) -> dict[str, Any]:
-    return {
-        "epsilon": settings.tail,
-        "n_strata": n_strata,
-        "fewest_per_stratum": FEWEST_PER_STRATUM,
-        "most": most_first_rows(settings, n_rows),
-    }
+def first_look(n_strata: int, settings: Settings, n_rows: int) -> FirstLook:
+    """What the settings say about first looks at so many strata of so many rows."""
+    return FirstLook(
+        epsilon=settings.tail,
+        n_strata=n_strata,
+        fewest_per_stratum=FEWEST_PER_STRATUM,
+        most=most_first_rows(settings, n_rows),
+    )
 
 
 def _is_normal(

@@ -10,8 +10,8 @@ from pymc_austerity.control_variates import LargestScores, sizes_of_largest
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import equal_total_score
 from pymc_austerity.setup.strata import (
-    FEWEST_PER_STRATUM,
     STRATA_IF_NORMAL,
+    first_look,
     has_usual_tails,
     most_first_rows,
     most_strata,
@@ -105,10 +105,7 @@ def first_look_of_sample(scores: NDArray[np.float64], n_rows: int, settings: Set
         known.falling[places],
         each * known.total,
         n_rows,
-        epsilon=settings.tail,
-        n_strata=STRATA_IF_NORMAL,
-        fewest_per_stratum=FEWEST_PER_STRATUM,
-        most=most,
+        **first_look(STRATA_IF_NORMAL, settings, n_rows),
     )
     return n_take_all + STRATA_IF_NORMAL * per_stratum
 
@@ -119,13 +116,7 @@ def _between(
     """Thresholds of about the same total score, below the rows that are always read."""
     falling = largest.falling
     n_take_all, per_stratum = sizes_of_largest(
-        falling,
-        largest.total,
-        largest.n_rows,
-        epsilon=settings.tail,
-        n_strata=n_strata,
-        fewest_per_stratum=FEWEST_PER_STRATUM,
-        most=most_first_rows(settings, largest.n_rows),
+        falling, largest.total, largest.n_rows, **first_look(n_strata, settings, largest.n_rows)
     )
     top = falling[n_take_all] if n_take_all else np.inf
     others = np.sort(scores[scores <= top])[::-1]
