@@ -9,7 +9,7 @@ from importlib.metadata import version
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Measurement", "console_table", "markdown_tables"]
+__all__ = ["Measurement", "console_table", "markdown_table", "markdown_tables"]
 
 PACKAGES = ("pymc", "pytensor", "numba", "numpy")
 
@@ -74,13 +74,14 @@ def markdown_tables(groups: dict[str, Sequence[Measurement]]) -> str:
         [
             f"Measured on {datetime.date.today():%d %B %Y} with Python "
             f"{platform.python_version()}, {versions}, on one core.",
-            _markdown_table([(title, entry) for title, entry in everything if not entry.unit]),
-            _markdown_table([(title, entry) for title, entry in everything if entry.unit]),
+            markdown_table([(title, entry) for title, entry in everything if not entry.unit]),
+            markdown_table([(title, entry) for title, entry in everything if entry.unit]),
         ]
     )
 
 
-def _markdown_table(entries: Sequence[tuple[str, Measurement]]) -> str:
+def markdown_table(entries: Sequence[tuple[str, Measurement]]) -> str:
+    """One table of measurements with their titles, which stand where they change."""
     lines = ["| measurement | | measured | bar |", "| --- | --- | ---: | ---: |"]
     previous = None
     for title, entry in entries:

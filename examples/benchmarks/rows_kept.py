@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.benchmarks.circumstances import circumstances
-from examples.benchmarks.report import Measurement
+from examples.benchmarks.report import Measurement, markdown_table
 
 __all__ = ["keep", "kept", "page"]
 
@@ -37,14 +37,9 @@ def kept(name: str) -> dict[str, Any] | None:
 
 def page(names: Sequence[str]) -> str:
     """A table of all parts that were measured, in this order."""
-    lines = ["| | | measured | at most |", "| --- | --- | ---: | ---: |"]
-    measured = set()
+    entries, measured = [], set()
     for found in filter(None, map(kept, names)):
         n_cores, when = found["n_cores"], f"{found['date']}, revision {found['revision']}"
         measured.add(f"{when}, {n_cores} core{'s' if n_cores > 1 else ''}")
-        title = found["title"]
-        for entry in found["measurements"]:
-            cells = Measurement(**entry).cells
-            lines.append(f"| {title} | {' | '.join(cells)} |")
-            title = ""
-    return "\n".join([*lines, "", f"Measured on {'; '.join(sorted(measured))}."])
+        entries += [(found["title"], Measurement(**each)) for each in found["measurements"]]
+    return f"{markdown_table(entries)}\n\nMeasured on {'; '.join(sorted(measured))}."
