@@ -15,7 +15,13 @@ from pymc_austerity._pymc import Cast, Elemwise, Variable, clone_replace, grad, 
 from pymc_austerity.model.any_thread import OneAtATime
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.interpret import interpreted
-from pymc_austerity.model.predictors.design import DenseRows, Design, GatheredRows, design_function
+from pymc_austerity.model.predictors.design import (
+    DenseRows,
+    Design,
+    GatheredRows,
+    design_function,
+    predictors_at,
+)
 from pymc_austerity.model.predictors.structure import RowStructure
 
 __all__ = [
@@ -103,9 +109,7 @@ def predictor_derivatives(
     first, second = _predictor_functions(structure, model, compile_kwargs)
     size = structure.size  # functions that are sent to processes do without the model's graph
 
-    def at(point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
-        on_rows, exact = designs(block), point.astype(np.float64)
-        return on_rows, [design.eta(exact) for design in on_rows]
+    at = functools.partial(predictors_at, designs)
 
     @_quiet
     def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ __all__ = [
     "GatheredRows",
     "data_reader",
     "design_function",
+    "predictors_at",
 ]
 
 
@@ -88,6 +89,14 @@ class Design:
 
 
 DesignFunction: TypeAlias = Callable[[Sequence[NDArray]], list[Design]]
+
+
+def predictors_at(
+    designs: DesignFunction, point: NDArray, block: Sequence[NDArray]
+) -> tuple[list[Design], list[NDArray]]:
+    """The matrices of the predictors on a block of rows, and the predictors at a point."""
+    on_rows, exact = designs(block), point.astype(np.float64)
+    return on_rows, [design.eta(exact) for design in on_rows]
 
 
 def design_function(structure: RowStructure, model: pm.Model) -> DesignFunction:

@@ -14,6 +14,7 @@ from pymc_austerity.model.predictors.design import (
     Design,
     DesignFunction,
     design_function,
+    predictors_at,
 )
 from pymc_austerity.model.predictors.structure import RowStructure
 
@@ -64,9 +65,9 @@ class ThirdDerivatives:
         return total
 
     def _at(self, point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
-        designs, exact = self.designs(block), point.astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            return designs, self.function(*(design.eta(exact) for design in designs), *block)
+            designs, etas = predictors_at(self.designs, point, block)
+            return designs, self.function(*etas, *block)
 
 
 def third_derivatives(structure: RowStructure, model: pm.Model) -> ThirdDerivatives:
