@@ -68,14 +68,6 @@ def elsewhere(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def threads():
-    """Workers in this process."""
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
-    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def simple():
     model, step = built(in_memory)
     return model, step, sample(step, model, **RUN)

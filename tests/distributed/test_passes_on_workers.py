@@ -29,13 +29,6 @@ RANGES = [(start, start + 1_000) for start in range(0, 20_000, 1_000)]
 
 
 @pytest.fixture(scope="module")
-def client():
-    options = {"processes": False, "n_workers": 2, "threads_per_worker": 1}
-    with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
-        yield client
-
-
-@pytest.fixture(scope="module")
 def data():
     return rows_of_regression(N_ROWS)
 
@@ -96,95 +89,95 @@ def everything_about(step):
 
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.05}])
-def test_set_up_finds_what_threads_find(client, data, paths, settings, ran_on):
+def test_set_up_finds_what_threads_find(threads, data, paths, settings, ran_on):
     with logistic(data):
         here = AusterityMH(data=paths, rng=1, **settings)
         assert not ran_on
-        with passes_on(client):
+        with passes_on(threads):
             there = AusterityMH(data=paths, rng=1, **settings)
     assert len(set(ran_on)) == 2
     assert everything_about(there) == everything_about(here)
 
 
-def test_dask_collections_and_arrays_in_memory(client, data):
+def test_dask_collections_and_arrays_in_memory(threads, data):
     def given():
         return data | {"x": dask.array.from_array(data["x"], chunks=(9_000, 2))}
 
     with logistic(data):
         here = AusterityMH(data=given(), rng=1)
-        with passes_on(client):
+        with passes_on(threads):
             there = AusterityMH(data=given(), rng=1)
     assert everything_about(there) == everything_about(here)
 
 
-def test_sample_sets_up_on_the_cluster(client, data, paths, ran_on):
+def test_sample_sets_up_on_the_cluster(threads, data, paths, ran_on):
     outside = AusterityMH(data=paths, rng=1)
-    there = sample_on(logistic(data), client=client, step=outside, **RUN)
+    there = sample_on(logistic(data), client=threads, step=outside, **RUN)
     assert len(ran_on) > 10
     ran_on.clear()
     with logistic(data) as model:
         step = AusterityMH(data=paths, rng=1)
-    assert_same_draws(there, sample_on(model, client=client, step=step, **RUN))
+    assert_same_draws(there, sample_on(model, client=threads, step=step, **RUN))
     assert not ran_on
 
 
 class TestOnePass:
-    def test_results_come_in_order(self, client, y):
+    def test_results_come_in_order(self, threads, y):
         def late_at_first(piece):
             time.sleep(0.03 if piece[0] < 2_000 else 0.0)
             return piece[0], piece[2]["y"].sum(), np.geterr()["over"]
 
         with np.errstate(over="raise"):
             here = list(pass_over(late_at_first, y, RANGES))
-            with passes_on(client):
+            with passes_on(threads):
                 there = list(pass_over(late_at_first, y, RANGES))
         assert here == there
         assert [start for start, *_ in there] == [start for start, _ in RANGES]
         assert {over for *_, over in there} == {"raise"}
 
-    def test_few_tasks_are_under_way(self, client, y):
+    def test_few_tasks_are_under_way(self, threads, y):
         BEGUN.clear()
-        with passes_on(client):
+        with passes_on(threads):
             results = pass_over(begin, y, RANGES)
             next(results)
             time.sleep(0.2)
             results.close()
         assert 1 <= len(BEGUN) <= passes._AHEAD * 2 + 1 < len(RANGES)
 
-    def test_one_piece_and_blocks_stay_here(self, client, y):
+    def test_one_piece_and_blocks_stay_here(self, threads, y):
         process = threading.current_thread
-        with passes_on(client):
+        with passes_on(threads):
             (name,) = pass_over(lambda _: process().name, y, [(0, 9)])
             names = set(pass_over(lambda _: process().name, y, RANGES, here=True))
         assert not any("Dask" in each for each in {name, *names})
 
-    def test_errors_are_those_of_the_first_rows(self, client, y):
+    def test_errors_are_those_of_the_first_rows(self, threads, y):
         def fails(piece):
             raise DataError(f"row {piece[0]}")
 
-        with passes_on(client), pytest.raises(DataError, match="row 0"):
+        with passes_on(threads), pytest.raises(DataError, match="row 0"):
             list(pass_over(fails, y, RANGES))
 
-    def test_a_file_that_workers_have_not_got(self, client, y, tmp_path):
+    def test_a_file_that_workers_have_not_got(self, threads, y, tmp_path):
         (tmp_path / "y.npy").unlink()
-        with passes_on(client), pytest.raises(StorageError, match="cannot be read") as raised:
+        with passes_on(threads), pytest.raises(StorageError, match="cannot be read") as raised:
             list(pass_over(len, y, RANGES))
         assert any("This was on the worker inproc" in note for note in raised.value.__notes__)
 
-    def test_what_cannot_be_pickled(self, client, y):
+    def test_what_cannot_be_pickled(self, threads, y):
         lock = threading.Lock()
-        with passes_on(client), pytest.raises(SettingError, match="cannot be sent to workers"):
+        with passes_on(threads), pytest.raises(SettingError, match="cannot be sent to workers"):
             list(pass_over(lambda piece: lock, y, RANGES))
 
-    def test_large_data_in_memory_are_said(self, client, monkeypatch):
+    def test_large_data_in_memory_are_said(self, threads, monkeypatch):
         monkeypatch.setattr(passes, "_LARGE", 1_000)
         source = {"y": open_source(np.zeros(20_000), "y")}
-        with passes_on(client), pytest.warns(AusterityWarning, match="give paths of files"):
+        with passes_on(threads), pytest.warns(AusterityWarning, match="give paths of files"):
             assert list(pass_over(lambda piece: piece[0], source, RANGES[:2])) == [0, 1_000]
 
 
-def test_compiled_functions_go_to_a_worker_once(client):
-    compiled, objects = OneAtATime(Counting()), SentOnce(client)
+def test_compiled_functions_go_to_a_worker_once(threads):
+    compiled, objects = OneAtATime(Counting()), SentOnce(threads)
     for factor in (1.0, 2.0):
         sent = objects.sent(lambda x, by=factor: by * compiled(x))
         assert len(sent.parts) == 1
