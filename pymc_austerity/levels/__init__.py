@@ -1,5 +1,6 @@
 """Moves of models with groups: levels of factors in parallel, common entries, priors' entries."""
 
+from pymc_austerity.levels.exact_terms import ExactTerms
 from pymc_austerity.levels.expansion import SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
@@ -16,6 +17,7 @@ __all__ = [
     "AlongWithLevels",
     "BlockUse",
     "CommonNormal",
+    "ExactTerms",
     "GroupedPosterior",
     "JointBlock",
     "KeptAtAnchor",

@@ -6,7 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.levels.exact_terms import ExactTerms, TermsByAddress
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.walk import FollowingLevels, Steps, walk
+from pymc_austerity.proposals import RandomWalkState
 
 __all__ = ["AlongWithLevels", "Moved", "crank_nicolson", "move_common", "move_levels"]
 
@@ -205,12 +208,56 @@ class AlongWithLevels:
             Density of the proposal backwards to that forwards, in nats.
         rng : numpy.random.Generator
         """
+        return self._move(values, log_ratio, -rng.standard_exponential())
+
+    def _move(self, values: NDArray[np.float64], log_ratio: float, threshold: float) -> bool:
         log_ratio += float(self._tilt.dot(values - self.theta[self.entries]))
         proposed, volume, log_ratio = self._proposed(values, log_ratio)
-        accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
+        accept = bool(threshold < log_ratio)  # not where it is not a number
         if accept:
             self.theta, self._volume = proposed, volume
         return accept
+
+    def walk(
+        self,
+        state: RandomWalkState,
+        n_steps: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """The same with proposals of a random walk, in compiled code where that is possible.
+
+        Parameters
+        ----------
+        state : RandomWalkState
+            Of the random walk, of real numbers.
+        n_steps : int
+        rng : numpy.random.Generator
+        """
+        h = self.entries.size
+        noise, thresholds = np.empty((n_steps, h)), np.empty(n_steps)
+        for step in range(n_steps):
+            noise[step] = rng.standard_normal(h)
+            thresholds[step] = -rng.standard_exponential()
+        root = state.root if state.root.ndim == 2 else np.diag(state.root)
+        moves = noise @ root.T * state.search.scale
+        n_made = 0
+        if (known := self._by_address()) is not None:
+            theta, proposed = self.theta.copy(), self.theta.copy()
+            steps = Steps(self.entries, moves, thresholds, self._tilt)
+            n_made, n_accepted, self._volume = walk(*known, steps, theta, proposed, self._volume)
+            self.theta = theta if n_accepted else self.theta
+        for step in range(n_made, n_steps):
+            self._move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
+
+    def _by_address(self) -> tuple[FollowingLevels, TermsByAddress] | None:
+        """What compiled code knows of levels and of the exact part, where it can."""
+        levels, exact = self._posterior.factors[self._factor], self._posterior.exact_part
+        prior = levels.prior.by_address
+        address = None if prior is None else prior.address
+        if self._slopes is None or address is None or not isinstance(exact, ExactTerms):
+            return None
+        its = (levels.entries, levels.anchor, levels.hessians, self._slopes, self._kept)
+        return FollowingLevels(*its, address, prior.table.ctypes.data), exact.by_address
 
     def _proposed(
         self, values: NDArray[np.float64], log_ratio: float

@@ -334,9 +334,7 @@ class Sweep:
         entries = self.posterior.factors[factor].prior.hyperparameters
         where = (self.posterior, factor, theta, entries)
         along = AlongWithLevels(*where, tilt=self.tilts[factor], inflation=inflation)
-        for _ in range(max(round(length.scale), 1)):
-            there, log_ratio, walk = self.walk.propose(walk, along.theta[entries], rng)
-            along.move(there, log_ratio, rng)
+        along.walk(walk, max(round(length.scale), 1), rng)
         has_moved = along.theta is not theta
         moved = along.decide(rng)
         if tuning and has_moved:
