@@ -44,6 +44,8 @@ class TermsByAddress(NamedTuple):
         Entries of a point in the order of the terms.
     numbers : int array
         0, 1, 2, ... for all levels.
+    work : float array
+        Working space for one loop: its result, and entries of two points.
     rest : int
         Address of the log-density of all else, 0 without.
     """
@@ -51,6 +53,7 @@ class TermsByAddress(NamedTuple):
     calls: NDArray[np.int64]
     entries: NDArray[np.int64]
     numbers: NDArray[np.int64]
+    work: NDArray[np.float64]
     rest: int
 
 
@@ -76,7 +79,7 @@ class ExactTerms:
     @cached_property
     def by_address(self) -> TermsByAddress:
         """Addresses are valid as long as this object lives."""
-        calls, entries, longest = [], [np.empty(0, np.int64)], 0
+        calls, entries, longest, n_work = [], [np.empty(0, np.int64)], 0, 0
         for (loop, _), table in zip(self.loops, self._tables, strict=True):
             own = entries[0] if loop.entries is None else loop.entries
             begin = sum(map(len, entries))
@@ -84,11 +87,12 @@ class ExactTerms:
             n_levels = int(table[1])
             where = (loop.address, loop.starts.ctypes.data, table.ctypes.data)
             calls.append((*where, n_levels, begin, begin + own.size))
-            longest = max(longest, n_levels)
+            longest, n_work = max(longest, n_levels), max(n_work, n_levels + 2 * own.size)
         return TermsByAddress(
             np.array(calls, dtype=np.int64).reshape(-1, 6),
             np.concatenate(entries),
             np.arange(longest),
+            np.empty(n_work),
             0 if self.rest is None else self.rest.address,
         )
 
@@ -111,11 +115,11 @@ def exact_difference(
 ) -> float:
     """Difference between two points, nats; loops that read what has not moved are left out."""
     total, new, old = 0.0, proposed.ctypes.data, current.ctypes.data
+    rows, work, out = its.numbers.ctypes.data, its.work, its.work.ctypes.data
     for number in range(its.calls.shape[0]):
-        function, starts, table, n_levels, begin, end = its.calls[number]
-        size = end - begin
-        work = np.empty(n_levels + 2 * size)
-        out = work.ctypes.data
+        function, starts, table = its.calls[number, 0], its.calls[number, 1], its.calls[number, 2]
+        n_levels, begin = its.calls[number, 3], its.calls[number, 4]
+        size = its.calls[number, 5] - begin
         has_moved = size == 0
         for k in range(size):
             entry = its.entries[begin + k]
@@ -124,9 +128,8 @@ def exact_difference(
         if not has_moved:
             continue
         then, now = (out + 8 * n_levels, out + 8 * (n_levels + size)) if size else (new, old)
-        rows = its.numbers.ctypes.data
         call_on_rows(function, then, now, starts, rows, n_levels, table, out)
-        for level in range(n_levels):  # which keeps `work` until here
+        for level in range(n_levels):
             total += work[level]
     if its.rest != 0:
         total += call_of_one(its.rest, new) - call_of_one(its.rest, old)

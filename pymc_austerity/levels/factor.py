@@ -21,9 +21,12 @@ class PriorByAddress(Protocol):
     """Derivatives of a prior in compiled code; see `pymc_austerity.model.LevelsAsRows`."""
 
     @property
-    def address(self) -> int | None: ...
+    def address(self) -> int | None:
+        """Of the function, None without."""
+
     @property
-    def table(self) -> NDArray[np.int64]: ...
+    def table(self) -> NDArray[np.int64]:
+        """What the function reads."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,8 +40,10 @@ class LevelNormals(NamedTuple):
 
     def standard(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standard normal if the values, shape (G, q), are distributed like this."""
-        standard = np.empty_like(values)
-        fill_standard(self.mean, self.root, values, standard)
+        moved = values - self.mean
+        if self.root.shape[1] == 1:
+            return self.root[:, 0] * moved
+        standard: NDArray[np.float64] = np.einsum("gji,gj->gi", self.root, moved)
         return standard
 
     def values(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -124,22 +126,6 @@ def fill_normals(
                 mean[g, i] -= root[g, k, i] * mean[g, k]
             mean[g, i] /= root[g, i, i]
     return volume - math.log(product)
-
-
-@numba.njit(cache=True)
-def fill_standard(
-    mean: NDArray[np.float64],
-    root: NDArray[np.float64],
-    values: NDArray[np.float64],
-    standard: NDArray[np.float64],
-) -> None:
-    """Fill in `LevelNormals.standard`."""
-    n_levels, q = values.shape
-    for g in range(n_levels):
-        for i in range(q):
-            standard[g, i] = 0.0
-            for j in range(i, q):
-                standard[g, i] += root[g, j, i] * (values[g, j] - mean[g, j])
 
 
 @numba.njit(cache=True, error_model="numpy")

@@ -81,8 +81,8 @@ class GroupedPosterior:
         Bounds are multiplied by `inflation`.
         """
         rows = self.factors[factor].rows
-        reaches = self.reach.of_levels(factor, self.anchor, current, proposed)
-        bounds = rows.bounds(*reaches, inflation)
+        before, after, moved = self.reach.of_levels(factor, self.anchor, current, proposed)
+        bounds = rows.bounds(before, after, moved, inflation)
         return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
 
     def level_normals(

@@ -155,8 +155,8 @@ class LevelRows:
         _select(bounds, self.starts, totals, uniform, n_read, places, levels, limits)
         rows = places if self.positions is None else self.positions[places]
         found = residuals(rows)
-        rest, uniform = found[n_read:], rng.random(n_candidates)
-        wrong = fill_thinned(rest, limits, uniform, self.rounding, levels[n_read:], weights)
+        rest, chances = found[n_read:], rng.random(n_candidates)
+        wrong = fill_thinned(rest, limits, chances, self.rounding, levels[n_read:], weights)
         if wrong >= 0:
             row = int(rows[n_read + wrong])
             raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))

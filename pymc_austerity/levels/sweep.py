@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact import Inflation
+from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
-from pymc_austerity.levels.moves import (
-    AlongWithLevels,
-    Moved,
-    move_common,
-    move_levels,
-)
+from pymc_austerity.levels.moves import Moved, move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState

@@ -12,7 +12,7 @@ from pymc_austerity.levels.exact_terms import TermsByAddress, exact_difference
 from pymc_austerity.levels.factor import fill_quadratic
 from pymc_austerity.levels.normals import fill_normals, fill_values
 
-__all__ = ["FollowingLevels", "Steps", "walk"]
+__all__ = ["FollowingLevels", "Steps", "Work", "walk"]
 
 
 class FollowingLevels(NamedTuple):
@@ -57,13 +57,46 @@ class Steps(NamedTuple):
     tilt: NDArray[np.float64]
 
 
-@numba.njit(cache=True, error_model="numpy")
+class Work(NamedTuple):
+    """Working space, filled at every step.
+
+    Attributes
+    ----------
+    proposed : float array, shape (d,)
+        A copy of the point where the walk begins.
+    prior : float array, shape (G (1 + q + q q),)
+        Terms of levels, their gradients and Hessians.
+    precision, root : float array, shape (G, q, q)
+    slope, mean, old, new : float array, shape (G, q)
+    changes : float array, shape (G,)
+    """
+
+    proposed: NDArray[np.float64]
+    prior: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    root: NDArray[np.float64]
+    slope: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    old: NDArray[np.float64]
+    new: NDArray[np.float64]
+    changes: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, theta: NDArray[np.float64], n_levels: int, q: int) -> "Work":
+        """For a walk that begins at a point."""
+        precision, root = np.empty((2, n_levels, q, q))
+        slope, mean, old, new = np.empty((4, n_levels, q))
+        prior, changes = np.empty(n_levels * (1 + q + q * q)), np.empty(n_levels)
+        return cls(theta.copy(), prior, precision, root, slope, mean, old, new, changes)
+
+
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
 def walk(
     levels: FollowingLevels,
     exact: TermsByAddress,
     steps: Steps,
     theta: NDArray[np.float64],
-    proposed: NDArray[np.float64],
+    work: Work,
     volume: float,
 ) -> tuple[int, int, float]:
     """Make the steps of `AlongWithLevels.move`, one after the other.
@@ -75,8 +108,7 @@ def walk(
     steps : Steps
     theta : float array, shape (d,)
         Where to begin; it is moved.
-    proposed : float array, shape (d,)
-        A copy of it, which is working space.
+    work : Work
     volume : float
         Of the levels there.
 
@@ -90,10 +122,7 @@ def walk(
     """
     n_levels, q = levels.kept.shape
     own, anchor, hessians, slopes = levels.entries, levels.anchor, levels.hessians, levels.slopes
-    prior = np.empty(n_levels * (1 + q + q * q))
-    precision, root = np.empty((n_levels, q, q)), np.empty((n_levels, q, q))
-    slope, mean = np.empty((n_levels, q)), np.empty((n_levels, q))
-    old, new, changes = np.empty((n_levels, q)), np.empty((n_levels, q)), np.empty(n_levels)
+    proposed, prior, old, new = work.proposed, work.prior, work.old, work.new
     n_accepted = 0
     for step in range(steps.thresholds.size):
         log_ratio = 0.0
@@ -109,21 +138,21 @@ def walk(
             for i in range(q):
                 place = g * q + i
                 old[g, i] = theta[own[g, i]] - anchor[g, i]
-                slope[g, i] = slopes[g, i] + prior[n_levels + place]
+                work.slope[g, i] = slopes[g, i] + prior[n_levels + place]
                 for j in range(q):
                     curvature = prior[n_levels * (1 + q) + place * q + j]
-                    precision[g, i, j] = -hessians[g, i, j] - curvature
-        volume_there = fill_normals(precision, slope, mean, root)
+                    work.precision[g, i, j] = -hessians[g, i, j] - curvature
+        volume_there = fill_normals(work.precision, work.slope, work.mean, work.root)
         if q > 1 and math.isnan(volume_there):
             return step, n_accepted, volume
-        fill_values(mean, root, levels.kept, new)
+        fill_values(work.mean, work.root, levels.kept, new)
         for g in range(n_levels):
             for i in range(q):
                 proposed[own[g, i]] = anchor[g, i] + new[g, i]
         log_ratio += volume_there - volume + exact_difference(exact, proposed, theta)
-        fill_quadratic(slopes, hessians, new, old, changes)
+        fill_quadratic(slopes, hessians, new, old, work.changes)
         for g in range(n_levels):
-            log_ratio += changes[g]
+            log_ratio += work.changes[g]
         if steps.thresholds[step] < log_ratio:  # not where it is not a number
             n_accepted += 1
             volume = volume_there

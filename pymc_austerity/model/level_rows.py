@@ -123,7 +123,7 @@ class LevelsAsRows:
         Where the terms of each begin, shape (k G + 1,); the entries and coefficients of all terms;
         and offsets, shape (k G,).
         """
-        counts, entries, coefficients, offsets = [0], [], [], []
+        counts, entries, coefficients, offsets = [np.zeros(1)], [], [], []
         for design in self.designs:
             own, factors = [np.empty((design.n_rows, 0), int)], [np.empty((design.n_rows, 0))]
             for term in design.terms:
@@ -135,11 +135,11 @@ class LevelsAsRows:
                     factors.append(term.data)
             entries.append(np.hstack(own))
             coefficients.append(np.hstack(factors))
-            counts += [entries[-1].shape[1]] * design.n_rows
+            counts.append(np.full(design.n_rows, entries[-1].shape[1]))
             offset = 0.0 if design.offset is None else design.offset
             offsets.append(np.broadcast_to(offset, design.n_rows))
         return (
-            np.cumsum(counts, dtype=np.int64),
+            np.cumsum(np.concatenate(counts), dtype=np.int64),
             np.concatenate([array.ravel() for array in entries]).astype(np.int64),
             np.concatenate([array.ravel() for array in coefficients]).astype(np.float64),
             np.concatenate(offsets).astype(np.float64),

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymc_austerity.levels import ExactTerms
 from pymc_austerity.model import (

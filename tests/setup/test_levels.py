@@ -8,7 +8,8 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
-from pymc_austerity.levels.moves import AlongWithLevels, move_common, move_levels
+from pymc_austerity.levels import AlongWithLevels
+from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,

@@ -38,9 +38,7 @@ from pymc_austerity.model.kernel.addresses import pointer
 @njit(error_model="numpy", cache=CACHE)
 def derivatives(etas, out, {arrays}):
     for i in range(out.shape[1]):
-{etas}
 {body}
-{out}
 
 
 def of_levels_at(point, out, table):
@@ -54,9 +52,10 @@ def of_levels_at(point, out, table):
     multipliers = carray(pointer(table[6]), (n,), np.float64)
     out = carray(pointer(out), (n,), np.float64)
 {leaves}
+    i = 0
+{common}
     for i in range(n):
-{sums}
-{body}
+{own}
         out[i] = {value}
         for a in range(q):
 {left}
@@ -155,7 +154,7 @@ def row_derivatives_of(
         curvatures = [c for k, slope in enumerate(slopes) for c in derivatives(slope, places[k:])]
         outputs = [layout.root, *slopes, *curvatures]
         types = [(str(leaf.array.dtype), leaf.array.ndim) for leaf in structure.leaves]
-        source = _source_of(outputs, len(structure.etas), len(places), types)
+        source = _source_of(outputs, [line.is_common for line in layout.lines], len(places), types)
     except NoKernelError as refusal:
         return refusal.reason
     return RowDerivatives(source, len(outputs))
@@ -166,33 +165,52 @@ def _predictor(k: int, is_common: bool) -> Scalar:
 
 
 def _source_of(
-    outputs: list[Scalar], n_predictors: int, r: int, types: Sequence[tuple[str, int]]
+    outputs: list[Scalar], are_common: list[bool], r: int, types: Sequence[tuple[str, int]]
 ) -> str:
     scalars = walk(outputs)
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
     if LENGTH in scalars or ROW in scalars:
         raise NoKernelError("the number of rows is part of the formula")
-    names, every, leaves = Names("t"), range(n_predictors), range(len(types))
-    body = statements(outputs, names)
+    names, leaves = Names("t"), range(len(types))
+    body = [f"eta_{k} = etas[{k}, i]" for k in range(len(are_common))]
+    body += statements(outputs, names)
+    body += [f"out[{n}, i] = {names.of(output)}" for n, output in enumerate(outputs)]
+    names = Names("t")
+    common = _sums(are_common, which=True) + statements(_of_the_point(outputs), names)
+    own = _sums(are_common, which=False) + statements(outputs, names)
     found = [names.of(output) for output in outputs]
+    made = (array.removesuffix(",") for array in from_table(types, 7))
     return _MODULE.format(
         imports=imports(scalars),
         arrays=", ".join(f"leaf_{k}" for k in leaves),
-        etas=_indented(2, *(f"eta_{k} = etas[{k}, i]" for k in every)),
-        body=_indented(2, *body),
-        out=_indented(2, *(f"out[{n}, i] = {name}" for n, name in enumerate(found))),
+        body=_indented(2, body),
         n_numbers=7 + sum(1 + ndim for _, ndim in types),
-        leaves=_indented(
-            1, *(f"leaf_{k} = {made}"[:-1] for k, made in zip(leaves, from_table(types, 7)))
-        ),
-        sums=_indented(2, *(_SUM.format(k=k) for k in every)),
+        leaves=_indented(1, [f"leaf_{k} = {array}" for k, array in zip(leaves, made, strict=True)]),
+        common=_indented(1, common),
+        own=_indented(2, own),
         value=found[0],
-        left=_indented(3, *(f"u{k} = multipliers[({k} * n + i) * q + a]" for k in range(r))),
+        left=_indented(3, [f"u{k} = multipliers[({k} * n + i) * q + a]" for k in range(r)]),
         gradient=" + ".join(f"{found[1 + k]} * u{k}" for k in range(r)) or "0.0",
-        right=_indented(4, *(f"v{k} = multipliers[({k} * n + i) * q + b]" for k in range(r))),
+        right=_indented(4, [f"v{k} = multipliers[({k} * n + i) * q + b]" for k in range(r)]),
         hessian=_quadratic_form(found[1 + r :], r),
     )
+
+
+def _sums(are_common: list[bool], *, which: bool) -> list[str]:
+    """Predictors of level i: those that are common to all levels, or the others."""
+    chosen = [k for k, is_common in enumerate(are_common) if is_common == which]
+    return "\n".join(_SUM.format(k=k) for k in chosen).splitlines()
+
+
+def _of_the_point(outputs: list[Scalar]) -> list[Scalar]:
+    """What is the same for all levels, and costs something."""
+
+    def is_common(scalar: Scalar) -> bool:
+        return scalar.sources == Source.POINT and scalar.name != "given"
+
+    used = [a for scalar in walk(outputs, is_common) for a in scalar.arguments]
+    return [scalar for scalar in dict.fromkeys([*used, *outputs]) if is_common(scalar)]
 
 
 def _quadratic_form(upper: Sequence[str], r: int) -> str:
@@ -202,5 +220,5 @@ def _quadratic_form(upper: Sequence[str], r: int) -> str:
     return " + ".join(f"{c} * {p}" for c, p in zip(upper, products, strict=True)) or "0.0"
 
 
-def _indented(depth: int, *lines: str) -> str:
+def _indented(depth: int, lines: Sequence[str]) -> str:
     return indent("\n".join(lines), " " * 4 * depth)
