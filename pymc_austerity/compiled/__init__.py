@@ -6,7 +6,7 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 """
 
 from pymc_austerity.compiled.block import CompiledPosterior
-from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows
+from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows, reals
 from pymc_austerity.compiled.chain import (
     CompiledChain,
     CompiledTarget,
@@ -38,6 +38,7 @@ __all__ = [
     "call_on_rows",
     "center_and_scale",
     "new_survey",
+    "reals",
     "refusal_of",
     "walk",
 ]

@@ -7,6 +7,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled import reals
+
 __all__ = ["LevelNormals", "normals_of"]
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
@@ -95,6 +97,9 @@ def fill_normals(
     """
     n_levels, q = slope.shape
     volume, product = 0.0, 1.0
+    if q == 1:
+        arrays = (precision.ctypes.data, slope.ctypes.data, mean.ctypes.data, root.ctypes.data)
+        return _fill_normals_of_one(*arrays, n_levels)
     for g in range(n_levels):
         for j in range(q):
             total = slope[g, j]
@@ -105,10 +110,7 @@ def fill_normals(
                 root[g, j, i] = 0.0
                 root[g, i, j] = rest
             square = root[g, j, j]
-            if q == 1:
-                square = abs(square)
-                square = _FLOOR if square < _FLOOR else square
-            elif not 0.0 < square < math.inf:
+            if not 0.0 < square < math.inf:
                 return math.nan
             diagonal = math.sqrt(square)
             root[g, j, j] = diagonal
@@ -125,6 +127,23 @@ def fill_normals(
             for k in range(i + 1, q):
                 mean[g, i] -= root[g, k, i] * mean[g, k]
             mean[g, i] /= root[g, i, i]
+    return volume - math.log(product)
+
+
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+def _fill_normals_of_one(precision: int, slope: int, mean: int, root: int, n_levels: int) -> float:
+    """The same for levels of one entry, by addresses: the first loop uses vector instructions."""
+    precisions, slopes, means, roots = reals(precision), reals(slope), reals(mean), reals(root)
+    for g in range(n_levels):
+        square = abs(precisions[g])
+        square = _FLOOR if square < _FLOOR else square
+        roots[g], means[g] = math.sqrt(square), slopes[g] / square
+    volume, product = 0.0, 1.0
+    for g in range(n_levels):
+        product *= roots[g]
+        if not 1e-100 < product < 1e100:
+            volume -= math.log(product)
+            product = 1.0
     return volume - math.log(product)
 
 
