@@ -27,7 +27,7 @@ MAY_IMPORT = {
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
     "compiled": {"proposals", "exact", "strata"},
-    "levels": {"proposals", "exact"},
+    "levels": {"proposals", "exact", "compiled"},
     "deciding": {
         "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
     },

@@ -6,6 +6,7 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 """
 
 from pymc_austerity.compiled.block import CompiledPosterior
+from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows, reals
 from pymc_austerity.compiled.chain import (
     CompiledChain,
     CompiledTarget,
@@ -32,8 +33,12 @@ __all__ = [
     "Transitions",
     "address_of_tail",
     "arrays_of",
+    "call_of_one",
+    "call_of_prior",
+    "call_on_rows",
     "center_and_scale",
     "new_survey",
+    "reals",
     "refusal_of",
     "walk",
 ]

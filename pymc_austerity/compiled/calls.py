@@ -15,6 +15,7 @@ from numba.extending import intrinsic
 __all__ = [
     "addressed",
     "call_of_one",
+    "call_of_prior",
     "call_of_two",
     "call_on_rows",
     "call_with_gradient",
@@ -85,6 +86,12 @@ def call_on_rows(  # type: ignore[no-untyped-def]
 def call_of_one(typing_context, address, vector):  # type: ignore[no-untyped-def]
     """Call a function of the address of a vector that returns a real number."""
     return types.float64(types.intp, types.intp), _call(1, types.float64)
+
+
+@intrinsic
+def call_of_prior(typing_context, address, point, out, table):  # type: ignore[no-untyped-def]
+    """Call ``f(point, out, table)``; see `pymc_austerity.model.LevelsAsRows.address`."""
+    return types.void(*[types.intp] * 4), _call(3, types.void)
 
 
 @intrinsic

@@ -7,7 +7,15 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RELATIVE", "ROUNDING", "Weight", "first_violation", "log_weight", "thinned"]
+__all__ = [
+    "RELATIVE",
+    "ROUNDING",
+    "Weight",
+    "fill_thinned",
+    "first_violation",
+    "log_weight",
+    "thinned",
+]
 
 RELATIVE = 1e-6
 """Share of a bound that is taken for the rounding of the bound itself."""
@@ -30,21 +38,12 @@ class Weight(NamedTuple):
     violated: int = -1
 
 
-@numba.njit(cache=True)
-def _first_violation(
-    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float
-) -> int:
-    for k in range(residuals.size):
-        if not abs(residuals[k]) <= bounds[k] * (1.0 + RELATIVE) + rounding:
-            return k
-    return -1
-
-
 def first_violation(
     residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float = ROUNDING
 ) -> int:
     """Position of the first residual above its bound by more than rounding, -1 for none."""
-    return int(_first_violation(residuals, bounds, rounding))
+    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + rounding
+    return -1 if within.all() else int(np.argmin(within))
 
 
 def log_weight(
@@ -98,20 +97,35 @@ def thinned(
     rng : numpy.random.Generator
         Gives one uniform number for each.
     """
-    added = np.empty(bounds.size)
-    _thin(residuals, bounds, rng.random(bounds.size), added)
-    return added
+    residuals = np.clip(residuals, -bounds, bounds)
+    phi = bounds - np.maximum(0.0, residuals)
+    kept = rng.random(bounds.size) * bounds < phi
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(kept, np.log1p(residuals / phi), 0.0)
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _thin(
+def fill_thinned(
     residuals: NDArray[np.float64],
     bounds: NDArray[np.float64],
     uniform: NDArray[np.float64],
-    added: NDArray[np.float64],
-) -> None:
+    rounding: float,
+    levels: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> int:
+    """Add what `thinned` returns to the weights of levels, with uniform numbers that were drawn.
+
+    Returns
+    -------
+    int
+        As `first_violation`, which is where it ends.
+    """
     for k in range(bounds.size):
         bound = bounds[k]
+        if not abs(residuals[k]) <= bound * (1.0 + RELATIVE) + rounding:
+            return k
         residual = min(bound, max(-bound, residuals[k]))
         phi = bound - max(0.0, residual)
-        added[k] = math.log1p(residual / phi) if uniform[k] * bound < phi else 0.0
+        if uniform[k] * bound < phi:
+            weights[levels[k]] += math.log1p(residual / phi)
+    return -1

@@ -1,10 +1,12 @@
 """Moves of models with groups: levels of factors in parallel, common entries, priors' entries."""
 
+from pymc_austerity.levels.along import AlongWithLevels
+from pymc_austerity.levels.exact_terms import ExactTerms
 from pymc_austerity.levels.expansion import SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
-from pymc_austerity.levels.moves import AlongWithLevels, move_levels
+from pymc_austerity.levels.moves import move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
@@ -16,6 +18,7 @@ __all__ = [
     "AlongWithLevels",
     "BlockUse",
     "CommonNormal",
+    "ExactTerms",
     "GroupedPosterior",
     "JointBlock",
     "KeptAtAnchor",

@@ -49,10 +49,11 @@ class SparseExpansion:
         >>> float(expansion.difference(np.array([2.0, 1.0]), np.zeros(2)))
         -0.5
         """
-        its = self.hessian
+        moved = proposed - current
+        rows = np.flatnonzero(moved)  # most moves are of a few entries
         middle = 0.5 * (proposed + current) - self.point
-        matrix = (its.indptr, its.indices, its.data)
-        return float(_difference(*matrix, self.gradient, proposed - current, middle))
+        slope = self.gradient[rows] + products(self.hessian, rows, middle)
+        return float(moved[rows].dot(slope))
 
 
 def products(
@@ -85,22 +86,3 @@ def _fill_products(
         for k in range(starts[rows[n]], starts[rows[n] + 1]):
             total += numbers[k] * vector[columns[k]]
         found[n] = total
-
-
-@numba.njit(cache=True)
-def _difference(
-    starts: NDArray[np.int32],
-    columns: NDArray[np.int32],
-    numbers: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-    moved: NDArray[np.float64],
-    middle: NDArray[np.float64],
-) -> float:
-    total = 0.0
-    for i in range(moved.size):
-        if moved[i] != 0.0:  # most moves are of a few entries
-            slope = 0.0
-            for k in range(starts[i], starts[i + 1]):
-                slope += numbers[k] * middle[columns[k]]
-            total += moved[i] * (gradient[i] + slope)
-    return total

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numba
 import numpy as np
@@ -13,7 +14,19 @@ from pymc_austerity.levels.kept import KeptAtAnchor
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.rows import LevelRows
 
-__all__ = ["LevelsOfFactor", "Prior"]
+__all__ = ["LevelsOfFactor", "Prior", "PriorByAddress", "fill_quadratic"]
+
+
+class PriorByAddress(Protocol):
+    """Derivatives of a prior in compiled code; see `pymc_austerity.model.LevelsAsRows`."""
+
+    @property
+    def address(self) -> int | None:
+        """Of the function, None without."""
+
+    @property
+    def table(self) -> NDArray[np.int64]:
+        """What the function reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +46,8 @@ class Prior:
         Those of `given` that no row reads.
     is_quadratic : bool
         Whether the terms are quadratic functions of the entries of a level.
+    by_address : PriorByAddress or None
+        The derivatives in compiled code, where there is such a function.
     """
 
     terms: Callable[[NDArray], NDArray[np.float64]]
@@ -40,6 +55,7 @@ class Prior:
     given: NDArray[np.int64]
     hyperparameters: NDArray[np.int64]
     is_quadratic: bool
+    by_address: PriorByAddress | None = None
 
 
 @dataclass(frozen=True, eq=False)

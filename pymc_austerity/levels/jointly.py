@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.moves import AlongWithLevels, Moved, crank_nicolson
+from pymc_austerity.levels.along import AlongWithLevels
+from pymc_austerity.levels.moves import Moved, crank_nicolson
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import GroupedPosterior
 

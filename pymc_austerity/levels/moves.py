@@ -1,4 +1,4 @@
-"""Moves of levels, of common entries, and of both; each leaves the posterior invariant."""
+"""Moves of levels, and of common entries; each leaves the posterior invariant."""
 
 import math
 from typing import NamedTuple
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.posterior import GroupedPosterior
 
-__all__ = ["AlongWithLevels", "Moved", "crank_nicolson", "move_common", "move_levels"]
+__all__ = ["Moved", "crank_nicolson", "decided", "move_common", "move_levels"]
 
 
 class Moved(NamedTuple):
@@ -121,140 +121,10 @@ def move_common(
     proposed[own] = anchor[own] + mean + common.root @ there
     log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
     log_ratio += posterior.expansion.difference(proposed, theta)
-    return _decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
+    return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
 
 
-class AlongWithLevels:
-    r"""Some entries move, and the levels of a factor along with them.
-
-    Levels keep their place in their conditional normal approximation :math:`N(m_g, C_g^{-T}
-    C_g^{-1})`, which depends on the entries:
-    :math:`a_g' = m_g' + C_g'^{-T} C_g^T (a_g - m_g)`. If it were exact, the decision would
-    be that of the entries alone, with the levels integrated out. Where rows say much about a level
-    it hardly moves (a centered parametrization), and where they say little it moves with its prior
-    (a non-centered one).
-
-    `jump` is one such move, with one decision. `move` decides without reading rows, as if their
-    expansion were exact. After any number of these `decide` reads rows once, for what the expansion
-    leaves out between the ends.
-
-    Parameters
-    ----------
-    posterior : GroupedPosterior
-    factor : int
-        Whose levels move along.
-    theta : float array, shape (d,)
-    entries : int array
-        Entries of other blocks, which move.
-    tilt : float array, shape (n_entries,), optional
-        Gradient of what the expansion leaves out, as far as it is known: `move` decides with it.
-    inflation : float
-        Factor of the bounds of rows.
-
-    References
-    ----------
-    Yu, Y. and Meng, X.-L. (2011). To center or not to center: that is not the question.
-    Journal of Computational and Graphical Statistics 20(3), 531-570.
-
-    Liu, J. S. (2001). Monte Carlo Strategies in Scientific Computing, section 9.4.3 (the surrogate
-    transition method). Springer.
-    """
-
-    def __init__(
-        self,
-        posterior: GroupedPosterior,
-        factor: int,
-        theta: NDArray[np.float64],
-        entries: NDArray[np.int64],
-        tilt: NDArray[np.float64] | None = None,
-        inflation: float = 1.0,
-    ) -> None:
-        self.entries = entries
-        self._inflation = inflation
-        self._tilt = np.zeros(entries.size) if tilt is None else tilt
-        self.theta = theta
-        self._posterior = posterior
-        self._factor = factor
-        self._begun = theta
-        levels = posterior.factors[factor]
-        slopes, normals = posterior.level_normals(factor, theta)
-        self._slopes = None if posterior.expansion.depends_on(entries) else slopes
-        self._kept = normals.standard(theta[levels.entries] - levels.anchor)
-        self._volume = normals.log_volume
-
-    def led_to(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point with other values of the entries, shape (d,), the levels moved along."""
-        point, _, _ = self._proposed(values, 0.0)
-        return point
-
-    def jump(
-        self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator
-    ) -> Moved:
-        """One move with its decision; the parameters are those of `move`."""
-        proposed, _, log_ratio = self._proposed(values, log_ratio)
-        return self._decided(proposed, self.theta, log_ratio, rng)
-
-    def move(self, values: NDArray[np.float64], log_ratio: float, rng: np.random.Generator) -> bool:
-        """Propose values of the entries; return whether they were accepted.
-
-        Parameters
-        ----------
-        values : float array
-            Where the entries are to go.
-        log_ratio : float
-            Density of the proposal backwards to that forwards, in nats.
-        rng : numpy.random.Generator
-        """
-        log_ratio += float(self._tilt.dot(values - self.theta[self.entries]))
-        proposed, volume, log_ratio = self._proposed(values, log_ratio)
-        accept = bool(-rng.standard_exponential() < log_ratio)  # not where it is not a number
-        if accept:
-            self.theta, self._volume = proposed, volume
-        return accept
-
-    def _proposed(
-        self, values: NDArray[np.float64], log_ratio: float
-    ) -> tuple[NDArray[np.float64], float, float]:
-        """The point, its volume, and the log-ratio of everything but the residuals of rows."""
-        its = self._posterior
-        levels = its.factors[self._factor]
-        proposed = self.theta.copy()
-        proposed[self.entries] = values
-        slopes = self._slopes
-        if slopes is None:
-            slopes = levels.slopes(proposed - its.anchor)
-        normals = levels.normals(proposed, slopes)
-        old, new = self.theta[levels.entries] - levels.anchor, normals.values(self._kept)
-        proposed[levels.entries] = levels.anchor + new
-        volume = normals.log_volume
-        log_ratio += volume - self._volume
-        log_ratio += float(its.exact_part(proposed, self.theta))
-        if self._slopes is None:
-            log_ratio += its.expansion.difference(proposed, self.theta)
-        else:  # only the levels change what the rows say
-            log_ratio += float(levels.expansion(slopes, new, old).sum())
-        return proposed, volume, log_ratio
-
-    def decide(self, rng: np.random.Generator) -> Moved:
-        """Keep all that was accepted, or go back to where it began."""
-        if self.theta is self._begun:
-            return Moved(self.theta, 0.0, 0)
-        moved = self.theta[self.entries] - self._begun[self.entries]
-        log_ratio = -float(self._tilt.dot(moved))
-        return self._decided(self.theta, self._begun, log_ratio, rng)
-
-    def _decided(
-        self,
-        proposed: NDArray[np.float64],
-        theta: NDArray[np.float64],
-        log_ratio: float,
-        rng: np.random.Generator,
-    ) -> Moved:
-        where = (self._posterior, self._factor, proposed, theta)
-        return _decided(*where, log_ratio, rng, self._inflation)
-
-
-def _decided(
+def decided(
     posterior: GroupedPosterior,
     factor: int,
     proposed: NDArray[np.float64],

@@ -7,6 +7,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled import reals
+
 __all__ = ["LevelNormals", "normals_of"]
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
@@ -23,30 +25,34 @@ class LevelNormals(NamedTuple):
     mean : float array, shape (G, q)
     root : float array, shape (G, q, q)
         Cholesky factors :math:`C_g C_g' = P_g`, lower triangles.
-    inverse_root : float array, shape (G, q, q)
-        :math:`C_g^{-1}`.
+    log_volume : float
+        Sum of the logarithms of the determinants of the roots of the covariances.
     """
 
     mean: NDArray[np.float64]
     root: NDArray[np.float64]
-    inverse_root: NDArray[np.float64]
+    log_volume: float
+
+    @property
+    def inverse_root(self) -> NDArray[np.float64]:
+        """:math:`C_g^{-1}`, shape (G, q, q)."""
+        if self.root.shape[1] == 1:
+            return 1.0 / self.root
+        return np.asarray(np.linalg.inv(self.root), dtype=np.float64)
 
     def standard(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Standard normal if the values, shape (G, q), are distributed like this."""
-        standard = np.empty_like(values)
-        fill_standard(self.mean, self.root, values, standard)
+        moved = values - self.mean
+        if self.root.shape[1] == 1:
+            return self.root[:, 0] * moved
+        standard: NDArray[np.float64] = np.einsum("gji,gj->gi", self.root, moved)
         return standard
 
     def values(self, standard: NDArray[np.float64]) -> NDArray[np.float64]:
         """Inverse of `standard`."""
         values = np.empty_like(standard)
-        fill_values(self.mean, self.inverse_root, standard, values)
+        fill_values(self.mean, self.root, standard, values)
         return values
-
-    @property
-    def log_volume(self) -> float:
-        """Sum of the logarithms of the determinants of the roots of the covariances."""
-        return float(log_volume(self.inverse_root))
 
 
 def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> LevelNormals:
@@ -65,14 +71,17 @@ def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> Le
     >>> normals.mean, normals.values(np.array([[1.0]]))
     (array([[0.5]]), array([[1.]]))
     """
-    normals = LevelNormals(np.empty_like(slope), np.empty_like(precision), np.empty_like(precision))
-    if precision.shape[1] <= _SMALL and fill_normals(precision, slope, *normals):
-        return normals
+    mean, root = np.empty_like(slope), np.empty_like(precision)
+    q = precision.shape[1]
+    if q <= _SMALL:
+        volume = fill_normals(precision, slope, mean, root)
+        if q == 1 or not math.isnan(volume):
+            return LevelNormals(mean, root, volume)
     root = _roots(precision)
     inverse = np.asarray(np.linalg.inv(root), dtype=np.float64)
-    half = np.matmul(inverse, slope[:, :, None])
-    mean = np.matmul(inverse.swapaxes(1, 2), half)[:, :, 0]
-    return LevelNormals(mean, root, inverse)
+    mean = np.matmul(inverse.swapaxes(1, 2), np.matmul(inverse, slope[:, :, None]))[:, :, 0]
+    diagonals = np.diagonal(root, axis1=1, axis2=2)
+    return LevelNormals(np.ascontiguousarray(mean), root, -float(np.log(diagonals).sum()))
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -81,83 +90,78 @@ def fill_normals(
     slope: NDArray[np.float64],
     mean: NDArray[np.float64],
     root: NDArray[np.float64],
-    inverse: NDArray[np.float64],
-) -> bool:
-    """Fill in what `LevelNormals` has; False where a precision is not positive definite."""
+) -> float:
+    """Fill in means and roots, and return the log-volume.
+
+    That is NaN where a precision of several entries is not positive definite.
+    """
     n_levels, q = slope.shape
+    volume, product = 0.0, 1.0
+    if q == 1:
+        arrays = (precision.ctypes.data, slope.ctypes.data, mean.ctypes.data, root.ctypes.data)
+        return _fill_normals_of_one(*arrays, n_levels)
     for g in range(n_levels):
         for j in range(q):
-            square = precision[g, j, j]
-            for k in range(j):
-                square -= root[g, j, k] * root[g, j, k]
-            if q == 1:
-                square = abs(square)
-                square = _FLOOR if square < _FLOOR else square
-            elif not 0.0 < square < math.inf:
-                return False
-            diagonal = math.sqrt(square)
-            root[g, j, j], inverse[g, j, j] = diagonal, 1.0 / diagonal
-            for i in range(j + 1, q):
-                product = precision[g, i, j]
+            total = slope[g, j]
+            for i in range(j, q):
+                rest = precision[g, i, j]
                 for k in range(j):
-                    product -= root[g, i, k] * root[g, j, k]
-                root[g, i, j], root[g, j, i] = product / diagonal, 0.0
-        for i in range(q):
-            mean[g, i] = 0.0
-        for i in range(q):
-            half = inverse[g, i, i] * slope[g, i]
-            for j in range(i):
-                product = 0.0
-                for k in range(j, i):
-                    product -= root[g, i, k] * inverse[g, k, j]
-                inverse[g, i, j], inverse[g, j, i] = product * inverse[g, i, i], 0.0
-                half += inverse[g, i, j] * slope[g, j]
-            for j in range(i + 1):
-                mean[g, j] += inverse[g, i, j] * half
-    return True
+                    rest -= root[g, i, k] * root[g, j, k]
+                root[g, j, i] = 0.0
+                root[g, i, j] = rest
+            square = root[g, j, j]
+            if not 0.0 < square < math.inf:
+                return math.nan
+            diagonal = math.sqrt(square)
+            root[g, j, j] = diagonal
+            for i in range(j + 1, q):
+                root[g, i, j] /= diagonal
+            for k in range(j):
+                total -= root[g, j, k] * mean[g, k]
+            mean[g, j] = total / diagonal
+            product *= diagonal
+            if not 1e-100 < product < 1e100:
+                volume -= math.log(product)
+                product = 1.0
+        for i in range(q - 1, -1, -1):
+            for k in range(i + 1, q):
+                mean[g, i] -= root[g, k, i] * mean[g, k]
+            mean[g, i] /= root[g, i, i]
+    return volume - math.log(product)
 
 
-@numba.njit(cache=True)
-def fill_standard(
-    mean: NDArray[np.float64],
-    root: NDArray[np.float64],
-    values: NDArray[np.float64],
-    standard: NDArray[np.float64],
-) -> None:
-    """Fill in `LevelNormals.standard`."""
-    n_levels, q = values.shape
+@numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True)
+def _fill_normals_of_one(precision: int, slope: int, mean: int, root: int, n_levels: int) -> float:
+    """The same for levels of one entry, by addresses: the first loop uses vector instructions."""
+    precisions, slopes, means, roots = reals(precision), reals(slope), reals(mean), reals(root)
     for g in range(n_levels):
-        for i in range(q):
-            standard[g, i] = 0.0
-            for j in range(i, q):
-                standard[g, i] += root[g, j, i] * (values[g, j] - mean[g, j])
+        square = abs(precisions[g])
+        square = _FLOOR if square < _FLOOR else square
+        roots[g], means[g] = math.sqrt(square), slopes[g] / square
+    volume, product = 0.0, 1.0
+    for g in range(n_levels):
+        product *= roots[g]
+        if not 1e-100 < product < 1e100:
+            volume -= math.log(product)
+            product = 1.0
+    return volume - math.log(product)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, error_model="numpy")
 def fill_values(
     mean: NDArray[np.float64],
-    inverse: NDArray[np.float64],
+    root: NDArray[np.float64],
     standard: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> None:
     """Fill in `LevelNormals.values`."""
     n_levels, q = values.shape
     for g in range(n_levels):
-        for i in range(q):
-            product = 0.0
-            for j in range(i, q):
-                product += inverse[g, j, i] * standard[g, j]
-            values[g, i] = mean[g, i] + product
-
-
-@numba.njit(cache=True, error_model="numpy")
-def log_volume(inverse: NDArray[np.float64]) -> float:
-    """`LevelNormals.log_volume`."""
-    total = 0.0
-    for g in range(inverse.shape[0]):
-        for i in range(inverse.shape[1]):
-            total += math.log(inverse[g, i, i])
-    return total
+        for i in range(q - 1, -1, -1):
+            rest = standard[g, i]
+            for j in range(i + 1, q):
+                rest -= root[g, j, i] * (values[g, j] - mean[g, j])
+            values[g, i] = mean[g, i] + rest / root[g, i, i]
 
 
 def _roots(precision: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,13 +80,9 @@ class GroupedPosterior:
 
         Bounds are multiplied by `inflation`.
         """
-        rows, reach = self.factors[factor].rows, self.reach
-        bounds = rows.bounds(
-            reach.of_levels(factor, current - self.anchor),
-            reach.of_levels(factor, proposed - self.anchor),
-            reach.of_levels(factor, proposed - current),
-            inflation,
-        )
+        rows = self.factors[factor].rows
+        before, after, moved = self.reach.of_levels(factor, self.anchor, current, proposed)
+        bounds = rows.bounds(before, after, moved, inflation)
         return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
 
     def level_normals(

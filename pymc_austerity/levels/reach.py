@@ -12,27 +12,29 @@ __all__ = ["Reach", "Span"]
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _fill_own_reach(
+def _fill_own_reaches(
     entries: NDArray[np.int64],
     inverse_roots: NDArray[np.float64],
     own: NDArray[np.float64],
-    moves: NDArray[np.float64],
-    reach: NDArray[np.float64],
-) -> float:
-    """Fill in how far the entries of each level move its rows; return the largest of these."""
+    points: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    reaches: NDArray[np.float64],
+) -> None:
+    """Fill in `Span.own_reaches`."""
+    anchor, before, after = points
     n_levels, q = entries.shape
-    largest = 0.0
     for g in range(n_levels):
-        squares = 0.0
+        first = second = third = 0.0
         for i in range(q):
-            standard = 0.0
+            u = v = w = 0.0
             for j in range(q):
-                standard += inverse_roots[g, i, j] * moves[entries[g, j]]
-            squares += standard * standard
-        reach[g] = own[g] * math.sqrt(squares)
-        if not reach[g] <= largest:  # nor if it is not a number
-            largest = reach[g]
-    return largest
+                entry, scale = entries[g, j], inverse_roots[g, i, j]
+                u += scale * (before[entry] - anchor[entry])
+                v += scale * (after[entry] - anchor[entry])
+                w += scale * (after[entry] - before[entry])
+            first, second, third = first + u * u, second + v * v, third + w * w
+        reaches[0, g] = own[g] * math.sqrt(first)
+        reaches[1, g] = own[g] * math.sqrt(second)
+        reaches[2, g] = own[g] * math.sqrt(third)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +59,16 @@ class Span:
     own: NDArray[np.float64]
     common: NDArray[np.float64]
 
-    def own_reach(self, moves: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """How far the entries of each level move the predictors of its rows, and the maximum."""
-        reach = np.empty(len(self.entries))
-        largest = _fill_own_reach(self.entries, self.inverse_roots, self.own, moves, reach)
-        return reach, largest
+    def own_reaches(
+        self,
+        anchor: NDArray[np.float64],
+        before: NDArray[np.float64],
+        after: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """As `Reach.of_levels`, for moves of the entries of each level alone."""
+        reaches, points = np.empty((3, len(self.entries))), (anchor, before, after)
+        _fill_own_reaches(self.entries, self.inverse_roots, self.own, points, reaches)
+        return reaches
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,26 +89,37 @@ class Reach:
     inverse_root: NDArray[np.float64]
     spans: Sequence[Span]
 
-    def of_levels(self, factor: int, moves: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_levels(
+        self,
+        factor: int,
+        anchor: NDArray[np.float64],
+        before: NDArray[np.float64],
+        after: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
         r"""Largest length of :math:`A_i \delta` over the rows of each level of a factor.
 
         Parameters
         ----------
         factor : int
             Which one.
-        moves : float array, shape (d,)
-            Differences of the parameters, :math:`\delta`.
+        anchor, before, after : float array, shape (d,)
+            Three points.
 
         Returns
         -------
-        float array, shape (G,)
+        float array, shape (3, G)
+            For the differences :math:`\delta` between the anchor and the point before, between the
+            anchor and the point after, and between these two.
         """
         span = self.spans[factor]
-        reach, _ = span.own_reach(moves)
+        reaches = span.own_reaches(anchor, before, after)
         if self.common.size:
-            standard = self.inverse_root.dot(moves[self.common])
-            reach += span.common * math.sqrt(standard.dot(standard))
+            u, v = (point[self.common] - anchor[self.common] for point in (before, after))
+            moves = np.array([u, v, after[self.common] - before[self.common]])
+            standard = moves @ self.inverse_root.T
+            reaches += span.common * np.sqrt((standard * standard).sum(axis=1))[:, None]
         for number, other in enumerate(self.spans):
             if number != factor:
-                reach += other.own_reach(moves)[1]
-        return reach
+                far = other.own_reaches(anchor, before, after).max(axis=1, initial=0.0)
+                reaches += far[:, None]
+        return reaches

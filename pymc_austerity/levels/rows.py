@@ -8,7 +8,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.exact import ROUNDING, BoundViolatedError, first_violation, thinned
+from pymc_austerity.exact import ROUNDING, BoundViolatedError, fill_thinned
 
 __all__ = ["LevelRows", "Weights"]
 
@@ -155,17 +155,14 @@ class LevelRows:
         _select(bounds, self.starts, totals, uniform, n_read, places, levels, limits)
         rows = places if self.positions is None else self.positions[places]
         found = residuals(rows)
-        ratios = np.empty(0)
-        if n_candidates:
-            rest = found[n_read:]
-            wrong = first_violation(rest, limits, self.rounding)
-            if wrong >= 0:
-                row = int(rows[n_read + wrong])
-                raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))
-            _add_to(weights, levels[n_read:], thinned(rest, limits, rng))
-            ratios = rest / limits
-        _add_to(weights, levels[:n_read], found[:n_read])
-        return Weights(weights, rows.size, ratios)
+        rest, chances = found[n_read:], rng.random(n_candidates)
+        wrong = fill_thinned(rest, limits, chances, self.rounding, levels[n_read:], weights)
+        if wrong >= 0:
+            row = int(rows[n_read + wrong])
+            raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))
+        if n_read:
+            weights += np.bincount(levels[:n_read], found[:n_read], n_levels)
+        return Weights(weights, rows.size, rest / limits)
 
 
 @numba.njit(cache=True)
@@ -205,19 +202,18 @@ def _select(
             for place in range(starts[level], starts[level + 1]):
                 places[k], levels[k] = place, level
                 k += 1
-    total = totals[-1]
-    last = np.searchsorted(totals, total)  # rounding must not lead beyond it
+    total, last = totals[-1], totals.size - 1
+    while last > 0 and totals[last - 1] == total:  # rounding must not lead beyond it
+        last -= 1
     for number in range(limits.size):
-        level = min(np.searchsorted(totals, uniform[0, number] * total, side="right"), last)
+        share, level, end = uniform[0, number] * total, 0, last
+        while level < end:
+            middle = (level + end) // 2
+            if totals[middle] <= share:
+                level = middle + 1
+            else:
+                end = middle
         size = starts[level + 1] - starts[level]
         places[k] = starts[level] + np.int64(uniform[1, number] * size)
         levels[k], limits[number] = level, bounds[level]
         k += 1
-
-
-@numba.njit(cache=True)
-def _add_to(
-    totals: NDArray[np.float64], places: NDArray[np.int64], numbers: NDArray[np.float64]
-) -> None:
-    for k in range(places.size):
-        totals[places[k]] += numbers[k]

@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact import Inflation
+from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
-from pymc_austerity.levels.moves import (
-    AlongWithLevels,
-    Moved,
-    move_common,
-    move_levels,
-)
+from pymc_austerity.levels.moves import Moved, move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -334,9 +330,7 @@ class Sweep:
         entries = self.posterior.factors[factor].prior.hyperparameters
         where = (self.posterior, factor, theta, entries)
         along = AlongWithLevels(*where, tilt=self.tilts[factor], inflation=inflation)
-        for _ in range(max(round(length.scale), 1)):
-            there, log_ratio, walk = self.walk.propose(walk, along.theta[entries], rng)
-            along.move(there, log_ratio, rng)
+        along.walk(walk, max(round(length.scale), 1), rng)
         has_moved = along.theta is not theta
         moved = along.decide(rng)
         if tuning and has_moved:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
-import numba
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut import CannotCut, Known, static_data
 from pymc_austerity.model.inline import inlined
 from pymc_austerity.model.kernel import Kernel, RowDerivatives, kernel_of, row_derivatives_of
-from pymc_austerity.model.level_predictors import LevelPredictors
 from pymc_austerity.model.predictors import (
     Design,
     GatheredRows,
@@ -46,7 +46,8 @@ class LevelsAsRows:
     ----------
     block : tuple of arrays
         Data of the levels.
-    predictors : LevelPredictors
+    designs : sequence of Design
+        Of the predictors.
     function : callable
         From all predictors, shape (k, G), and the block to the terms, their first derivatives and
         the upper triangle of the second ones, by the r predictors that read entries of levels.
@@ -59,7 +60,7 @@ class LevelsAsRows:
     """
 
     block: tuple[NDArray, ...]
-    predictors: LevelPredictors
+    designs: Sequence[Design]
     function: Callable[..., NDArray[np.float64]]
     multipliers: NDArray[np.float64]
     given: NDArray[np.int64]
@@ -71,45 +72,90 @@ class LevelsAsRows:
 
     def derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradients, shape (G, q), and Hessians, shape (G, q, q), by the entries of each level."""
-        _, n_levels, q = self.multipliers.shape
-        gradients, hessians = np.empty((n_levels, q)), np.empty((n_levels, q, q))
-        _fill_derivatives(self._at(point), self.multipliers, gradients, hessians)
+        _, gradients, hessians = self._at(point)
         return gradients, hessians
+
+    @property
+    def address(self) -> int | None:
+        """Of all three in compiled code, a function of three addresses.
+
+        Those of a point, of what it fills in (terms, gradients and Hessians, one after the other),
+        and of `table`. None where the function of the predictors is none that was written here.
+        """
+        return self.function.address if isinstance(self.function, RowDerivatives) else None
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Shapes and addresses of the arrays that the function at `address` reads."""
+        numbers = [*self.multipliers.shape[1:]]
+        numbers += [array.ctypes.data for array in (*self._predictors, self.multipliers)]
+        for array in self.block:
+            numbers += [array.ctypes.data, *array.shape]
+        return np.array(numbers, dtype=np.int64)
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the sum of the terms between two points, nats."""
         assert isinstance(self.kernel, Kernel)
         return float(self.kernel(proposed, current, *self.block).sum())
 
-    def _at(self, point: NDArray) -> NDArray[np.float64]:
-        exact = point.astype(np.float64, copy=False)
-        return self.function(self.predictors(exact), *self.block)
+    def _at(self, point: NDArray) -> tuple[NDArray[np.float64], ...]:
+        exact = np.ascontiguousarray(point, dtype=np.float64)
+        if not isinstance(self.function, RowDerivatives):
+            return self._evaluated(exact)
+        _, n_levels, q = self.multipliers.shape
+        out = np.empty(n_levels * (1 + q + q * q))
+        self.function.of_levels(exact, out, self.table)
+        gradients, hessians = out[n_levels : n_levels * (1 + q)], out[n_levels * (1 + q) :]
+        return out[:n_levels], gradients.reshape(-1, q), hessians.reshape(-1, q, q)
 
+    def _evaluated(self, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+        r = len(self.multipliers)
+        found = self.function(np.stack([d.eta(point) for d in self.designs]), *self.block)
+        slopes, curvatures = found[1 : r + 1], found[r + 1 :][self._place]
+        gradients = np.einsum("rg,rgq->gq", slopes, self.multipliers)
+        hessians = np.einsum("rgp,rsg,sgq->gpq", self.multipliers, curvatures, self.multipliers)
+        return found[0], gradients, hessians
 
-@numba.njit(cache=True)
-def _fill_derivatives(
-    found: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    gradients: NDArray[np.float64],
-    hessians: NDArray[np.float64],
-) -> None:
-    """From derivatives by the predictors of a level to those by its entries."""
-    r, n_levels, q = multipliers.shape
-    gradients[:], hessians[:] = 0.0, 0.0
-    pair = r + 1
-    for a in range(r):
-        for g in range(n_levels):
-            for i in range(q):
-                gradients[g, i] += found[1 + a, g] * multipliers[a, g, i]
-        for b in range(a, r):
-            for g in range(n_levels):
-                for i in range(q):
-                    for j in range(q):
-                        product = multipliers[a, g, i] * multipliers[b, g, j]
-                        if b > a:
-                            product += multipliers[b, g, i] * multipliers[a, g, j]
-                        hessians[g, i, j] += found[pair, g] * product
-            pair += 1
+    @cached_property
+    def _predictors(self) -> tuple[NDArray, ...]:
+        """Terms of all predictors, the k of all levels one after the other.
+
+        Where the terms of each begin, shape (k G + 1,); the entries and coefficients of all terms;
+        and offsets, shape (k G,).
+        """
+        counts, entries, coefficients, offsets = [np.zeros(1)], [], [], []
+        for design in self.designs:
+            own, factors = [np.empty((design.n_rows, 0), int)], [np.empty((design.n_rows, 0))]
+            for term in design.terms:
+                if isinstance(term, GatheredRows):
+                    own.append(term.entries[:, None])
+                    factors.append(term.coefficient[:, None])
+                else:
+                    own.append(np.broadcast_to(term.entries, term.data.shape))
+                    factors.append(term.data)
+            entries.append(np.hstack(own))
+            coefficients.append(np.hstack(factors))
+            counts.append(np.full(design.n_rows, entries[-1].shape[1]))
+            offset = 0.0 if design.offset is None else design.offset
+            offsets.append(np.broadcast_to(offset, design.n_rows))
+        return (
+            np.cumsum(np.concatenate(counts), dtype=np.int64),
+            np.concatenate([array.ravel() for array in entries]).astype(np.int64),
+            np.concatenate([array.ravel() for array in coefficients]).astype(np.float64),
+            np.concatenate(offsets).astype(np.float64),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {name: value for name, value in self.__dict__.items() if name != "table"}
+
+    @cached_property
+    def _place(self) -> NDArray[np.intp]:
+        """Where a second derivative, shape (r, r), stands in the upper triangle."""
+        r = len(self.multipliers)
+        place = np.zeros((r, r), dtype=np.intp)
+        place[np.triu_indices(r)] = np.arange(r * (r + 1) // 2)
+        return np.maximum(place, place.T)
 
 
 def levels_as_rows(
@@ -163,7 +209,7 @@ def levels_as_rows(
     structure = find_predictors(own, variables, {}, point)
     if isinstance(structure, str):
         return None
-    block = tuple(leaf.array for leaf in leaves)
+    block = tuple(np.ascontiguousarray(leaf.array) for leaf in leaves)
     designs = design_function(structure, likelihood.model)(block)
     multipliers = _multipliers(designs, entries, structure.size)
     (read,) = np.nonzero(multipliers.any(axis=(1, 2)))
@@ -173,9 +219,9 @@ def levels_as_rows(
         return None
     return LevelsAsRows(
         block,
-        LevelPredictors.of(designs),
+        designs,
         function,
-        multipliers[read],
+        np.ascontiguousarray(multipliers[read]),
         np.setdiff1d(_all_entries(designs), entries),
         kernel_of(structure, 0, check_bounds=likelihood.model.check_bounds),
     )

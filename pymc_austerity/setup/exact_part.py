@@ -1,15 +1,14 @@
 """The difference of the exact part between two points: written for the model, or by PyTensor."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pymc_austerity.levels import ExactTerms
 from pymc_austerity.model import (
     DensityKernel,
-    LevelsAsRows,
+    Kernel,
     LevelTerms,
     compile_exact_difference,
     density_kernel_of,
@@ -35,18 +34,6 @@ def exact_difference(problem: Problem) -> Callable[..., Any]:
     return function
 
 
-@dataclass(frozen=True)
-class _ByLevels:
-    """Differences of the terms of levels, each by a loop, and of the rest."""
-
-    levels: tuple[LevelsAsRows, ...]
-    rest: DensityKernel | None
-
-    def __call__(self, proposed: NDArray, current: NDArray) -> float:
-        total = sum(levels.difference(proposed, current) for levels in self.levels)
-        return total if self.rest is None else total + self.rest(proposed, current)
-
-
 def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) -> Callable[..., Any]:
     """The same where most of the exact part is a sum over levels: little is compiled for many.
 
@@ -57,10 +44,10 @@ def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) ->
         Of each factor.
     """
     likelihood, variables, shared, point = problem.parts
-    levels = tuple(t.as_rows for t in terms if t.as_rows is not None)
+    levels = (t.as_rows for t in terms if t.as_rows is not None)
+    loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
     sources = [source for t in terms for source in t.sources]
-    is_once = len(set(sources)) == len(sources)
-    if len(levels) < len(terms) or not is_once or any(isinstance(x.kernel, str) for x in levels):
+    if len(loops) < len(terms) or len(set(sources)) < len(sources):
         return exact_difference(problem)
     others = [term.sum() for term in likelihood.exact_terms if term not in set(sources)]
     rest = None
@@ -71,7 +58,7 @@ def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) ->
         if isinstance(found, str):
             return exact_difference(problem)
         rest = found
-    function, rng = _ByLevels(levels, rest), np.random.default_rng(0)
+    function, rng = ExactTerms(loops, rest), np.random.default_rng(0)
     verified = problem.prepared.verified
     verify_exact_difference(function, likelihood, verified, variables, point, rng=rng)
     return function

@@ -30,15 +30,24 @@ def test_no_row_moves_farther():
         ),
     )
     reach = Reach(common, np.linalg.inv(root), spans)
-    for _ in range(50):
-        moves = rng.normal(size=21)
-        moved = (
+
+    def moved(moves):
+        return (
             (w * moves[entries[0][first]]).sum(axis=1)
             + z[:, 0] * moves[entries[1][second, 0]]
             + x @ moves[common]
         )
-        assert (abs(moved) <= reach.of_levels(0, moves)[first] + 1e-12).all()
-        assert (abs(moved) <= reach.of_levels(1, moves)[second] + 1e-12).all()
-    only = np.zeros(21)
+
+    for _ in range(50):
+        anchor, before, after = rng.normal(size=(3, 21))
+        differences = (before - anchor, after - anchor, after - before)
+        for factor, levels in enumerate((first, second)):
+            reaches = reach.of_levels(factor, anchor, before, after)
+            for moves, own in zip(differences, reaches, strict=True):
+                assert (abs(moved(moves)) <= own[levels] + 1e-12).all()
+    nowhere, only = np.zeros((2, 21))
     only[0] = 1.0
-    assert (reach.of_levels(0, only)[1:] == 0.0).all()
+    reaches = reach.of_levels(0, nowhere, nowhere, only)
+    assert (reaches[:, 1:] == 0.0).all() and (reaches[0] == 0.0).all()
+    np.testing.assert_array_equal(reaches[1], reaches[2])
+    assert reaches[1, 0] > 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.exact import BoundViolatedError
+from pymc_austerity.exact import BoundViolatedError, thinned
 from pymc_austerity.levels import LevelRows
 
 RNG = np.random.default_rng(1)
@@ -79,6 +79,27 @@ class TestWeights:
         assert (abs(ratios.mean(axis=0) - expected) <= error).all()
         assert ratios.std(axis=0)[[0, 2]].min() > 0.01  # rows were drawn at random
         np.testing.assert_allclose(ratios[:, [1, 3]], expected[[1, 3]] * np.ones((n, 1)))
+
+    @pytest.mark.parametrize("seed", range(20))
+    def test_are_those_of_the_formulas_with_the_same_random_numbers(self, seed):
+        residuals = np.random.default_rng(seed).uniform(-0.5, 0.5, size=N_ROWS)
+        bounds = np.array([0.6, 0.5, np.inf, 0.7]) if seed % 2 else np.array([0.0, 0.9, 0.5, 0.0])
+        rng = np.random.default_rng(seed)
+        made = ONE_RADIUS.weights(lambda at: residuals[at], bounds, rng)
+
+        again = np.random.default_rng(seed)
+        totals = np.where(np.isinf(bounds), 0.0, SIZES * bounds).cumsum()
+        uniform = again.random((2, again.poisson(totals[-1])))
+        levels = totals.searchsorted(uniform[0] * totals[-1], side="right")
+        places = STARTS[levels] + (uniform[1] * SIZES[levels]).astype(int)
+        added = thinned(residuals[places], bounds[levels], again)
+        expected = np.bincount(levels, added, minlength=4)
+        is_read = np.isinf(bounds[LEVEL])
+        expected += np.bincount(LEVEL[is_read], residuals[is_read], minlength=4)
+        np.testing.assert_allclose(made.log_weight, expected, atol=1e-12)
+        np.testing.assert_array_equal(made.ratios, residuals[places] / bounds[levels])
+        assert made.n_rows == places.size + is_read.sum()
+        assert rng.random() == again.random()
 
     def test_read_as_many_rows_as_bounds_ask_for(self):
         rng, n = np.random.default_rng(3), 4_000

@@ -8,7 +8,8 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
-from pymc_austerity.levels.moves import AlongWithLevels, move_common, move_levels
+from pymc_austerity.levels import AlongWithLevels
+from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,
@@ -229,9 +230,8 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
                 own = new[levels.entries]
                 new = old.copy()
                 new[levels.entries] = own
-            moves = (old - its.anchor, new - its.anchor, new - old)
-            reach = [its.reach.of_levels(factor, move) for move in moves]
-            bounds = levels.rows.bounds(*reach)
+            reaches = its.reach.of_levels(factor, its.anchor, old, new)
+            bounds = levels.rows.bounds(*reaches)
             of_rows = np.repeat(bounds, np.diff(levels.rows.starts))
             places = levels.rows.positions
             rows = every_row(target) if places is None else places

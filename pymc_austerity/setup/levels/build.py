@@ -283,6 +283,7 @@ def _factors(
                     terms.given,
                     np.intersect1d(terms.given, parts.blocks.untouched),
                     terms.is_quadratic,
+                    terms.as_rows,
                 ),
                 rows,
             )

@@ -1,0 +1,136 @@
+"""The difference of the exact part: terms of levels, and the rest, by their addresses."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.compiled import call_of_one, call_on_rows
+
+__all__ = ["ExactTerms", "TermsByAddress", "exact_difference"]
+
+
+class LoopOverLevels(Protocol):
+    """Differences of the terms of levels; see `pymc_austerity.model.Kernel`."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def starts(self) -> NDArray[np.uint64]: ...
+    @property
+    def entries(self) -> NDArray[np.int64] | None: ...
+
+
+class LogDensity(Protocol):
+    """A log-density; see `pymc_austerity.model.DensityKernel`."""
+
+    @property
+    def address(self) -> int: ...
+
+
+class TermsByAddress(NamedTuple):
+    """What compiled code knows of the exact part.
+
+    Attributes
+    ----------
+    calls : int array, shape (n, 6)
+        Of each loop over levels: addresses of the function, of the places where its terms begin,
+        and of the table of its arrays; the number of levels; which of `entries` are its own. With
+        none it reads the point itself.
+    entries : int array
+        Entries of a point in the order of the terms.
+    numbers : int array
+        0, 1, 2, ... for all levels.
+    work : float array
+        Working space for one loop: its result, and entries of two points.
+    rest : int
+        Address of the log-density of all else, 0 without.
+    """
+
+    calls: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    numbers: NDArray[np.int64]
+    work: NDArray[np.float64]
+    rest: int
+
+
+@dataclass(frozen=True, eq=False)
+class ExactTerms:
+    """Difference of the exact part of the log-density between two points.
+
+    Attributes
+    ----------
+    loops : tuple of (loop, arrays)
+        Loops over the levels of a factor, and the data of the levels.
+    rest : LogDensity or None
+    """
+
+    loops: tuple[tuple[LoopOverLevels, tuple[NDArray, ...]], ...]
+    rest: LogDensity | None
+
+    def __call__(self, proposed: NDArray, current: NDArray) -> float:
+        """Between two points, float arrays of shape (d,), nats."""
+        new, old = (np.ascontiguousarray(point, dtype=np.float64) for point in (proposed, current))
+        return float(exact_difference(self.by_address, new, old))
+
+    @cached_property
+    def by_address(self) -> TermsByAddress:
+        """Addresses are valid as long as this object lives."""
+        calls, entries, longest, n_work = [], [np.empty(0, np.int64)], 0, 0
+        for (loop, _), table in zip(self.loops, self._tables, strict=True):
+            own = entries[0] if loop.entries is None else loop.entries
+            begin = sum(map(len, entries))
+            entries.append(own.astype(np.int64))
+            n_levels = int(table[1])
+            where = (loop.address, loop.starts.ctypes.data, table.ctypes.data)
+            calls.append((*where, n_levels, begin, begin + own.size))
+            longest, n_work = max(longest, n_levels), max(n_work, n_levels + 2 * own.size)
+        return TermsByAddress(
+            np.array(calls, dtype=np.int64).reshape(-1, 6),
+            np.concatenate(entries),
+            np.arange(longest),
+            np.empty(n_work),
+            0 if self.rest is None else self.rest.address,
+        )
+
+    @cached_property
+    def _tables(self) -> list[NDArray[np.int64]]:
+        """Addresses and shapes of the arrays of each loop."""
+        return [
+            np.array([n for array in arrays for n in (array.ctypes.data, *array.shape)])
+            for _, arrays in self.loops
+        ]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {"loops": self.loops, "rest": self.rest}
+
+
+@numba.njit(cache=True, error_model="numpy")
+def exact_difference(
+    its: TermsByAddress, proposed: NDArray[np.float64], current: NDArray[np.float64]
+) -> float:
+    """Difference between two points, nats; loops that read what has not moved are left out."""
+    total, new, old = 0.0, proposed.ctypes.data, current.ctypes.data
+    rows, work, out = its.numbers.ctypes.data, its.work, its.work.ctypes.data
+    for number in range(its.calls.shape[0]):
+        function, starts, table = its.calls[number, 0], its.calls[number, 1], its.calls[number, 2]
+        n_levels, begin = its.calls[number, 3], its.calls[number, 4]
+        size = its.calls[number, 5] - begin
+        has_moved = size == 0
+        for k in range(size):
+            entry = its.entries[begin + k]
+            work[n_levels + k], work[n_levels + size + k] = proposed[entry], current[entry]
+            has_moved |= proposed[entry] != current[entry]
+        if not has_moved:
+            continue
+        then, now = (out + 8 * n_levels, out + 8 * (n_levels + size)) if size else (new, old)
+        call_on_rows(function, then, now, starts, rows, n_levels, table, out)
+        for level in range(n_levels):
+            total += work[level]
+    if its.rest != 0:
+        total += call_of_one(its.rest, new) - call_of_one(its.rest, old)
+    return total
