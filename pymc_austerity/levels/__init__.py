@@ -10,7 +10,8 @@ from pymc_austerity.levels.moves import move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
-from pymc_austerity.levels.rows import LevelRows
+from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
+from pymc_austerity.levels.shares import Shares, shares_of_sweeps
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
 from pymc_austerity.levels.untouched import UntouchedEntries
 
@@ -27,6 +28,8 @@ __all__ = [
     "LevelsOfFactor",
     "Prior",
     "Reach",
+    "ResidualsByAddress",
+    "Shares",
     "Span",
     "SparseExpansion",
     "Sweep",
@@ -34,4 +37,5 @@ __all__ = [
     "UntouchedEntries",
     "move_levels",
     "normals_of",
+    "shares_of_sweeps",
 ]

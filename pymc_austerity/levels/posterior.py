@@ -10,7 +10,7 @@ from pymc_austerity.levels.expansion import SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.normals import LevelNormals
 from pymc_austerity.levels.reach import Reach
-from pymc_austerity.levels.rows import Weights
+from pymc_austerity.levels.rows import ResidualsByAddress, Weights
 
 __all__ = ["CommonNormal", "GroupedPosterior"]
 
@@ -25,6 +25,8 @@ class CommonNormal:
     root : float array, shape (p, p)
         Of the covariance given the levels, :math:`L L'`.
     inverse_root : float array, shape (p, p)
+    hessian : float array, shape (p, p)
+        Of the expansion of the rows.
     shift : float array, shape (p,)
         What the uncertainty of the levels adds to the gradient of the rows, on average.
     prior_gradient : callable
@@ -34,6 +36,7 @@ class CommonNormal:
     entries: NDArray[np.int64]
     root: NDArray[np.float64]
     inverse_root: NDArray[np.float64]
+    hessian: NDArray[np.float64]
     shift: NDArray[np.float64]
     prior_gradient: Callable[[NDArray], NDArray[np.float64]]
 
@@ -48,6 +51,8 @@ class GroupedPosterior:
         ``f(proposed, current)``: difference of the exact part of the log-density, nats.
     residuals : callable
         ``f(proposed, current, rows)``: residuals of rows, by their positions in storage, nats.
+    compiled : callable or None
+        ``f(proposed, current)``: the same for compiled code, where there is such a function.
     expansion : SparseExpansion
         Sum of the expansions of all rows.
     factors : tuple of LevelsOfFactor
@@ -58,6 +63,7 @@ class GroupedPosterior:
 
     exact_part: Callable[[NDArray, NDArray], float]
     residuals: Callable[[NDArray, NDArray, NDArray[np.int64]], NDArray[np.float64]]
+    compiled: Callable[[NDArray, NDArray], ResidualsByAddress] | None
     expansion: SparseExpansion
     factors: tuple[LevelsOfFactor, ...]
     reach: Reach
@@ -83,6 +89,8 @@ class GroupedPosterior:
         rows = self.factors[factor].rows
         before, after, moved = self.reach.of_levels(factor, self.anchor, current, proposed)
         bounds = rows.bounds(before, after, moved, inflation)
+        if self.compiled is not None:
+            return rows.weights(self.compiled(proposed, current), bounds, rng)
         return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
 
     def level_normals(

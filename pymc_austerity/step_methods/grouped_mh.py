@@ -312,8 +312,9 @@ class GroupedMH(SubsamplingStep):
 def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict[str, Any]:
     """Statistics of a sweep."""
     used = sum(use.n_rows for use in uses.values())
+    shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
     return {
-        "accepted": float(np.nanmean([use.accepted for use in uses.values()])),
+        "accepted": sum(shares) / len(shares),
         "n_rows_used": used,
         "data_fraction": used / n_rows,
         "n_looks": 1,

@@ -20,9 +20,11 @@ from pymc_austerity.levels import (
     Span,
     SparseExpansion,
     Sweep,
+    shares_of_sweeps,
 )
 from pymc_austerity.model import (
     Blocks,
+    Kernel,
     NotByLevelError,
     PredictorDerivatives,
     level_terms,
@@ -43,6 +45,7 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.beyond import beyond_expansion
 from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
+from pymc_austerity.setup.levels.residuals import KernelOnRows
 from pymc_austerity.setup.levels.spans import (
     RADII,
     LevelLimits,
@@ -146,10 +149,13 @@ def build_grouped(
     source.add(residuals.arrays[source.n_arrays :], parts.order)
     exact_part = exact_difference_by_levels(problem, parts.terms)
     of_rows = StoredResiduals(residuals.function, source)
+    kernel = residuals.function
+    compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
     rounding = _rounding(of_rows, anchor, parts.order.size)
     posterior = GroupedPosterior(
         exact_part,
         of_rows,
+        compiled,
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         reach,
@@ -161,7 +167,8 @@ def build_grouped(
         posterior = replace(posterior, common=replace(common, shift=beyond.common))
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along)
+    shares = shares_of_sweeps(posterior, joint)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares)
     numbers = SharedRows([parts.order], np.arange(parts.order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 

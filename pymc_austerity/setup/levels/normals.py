@@ -46,7 +46,8 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
     exact = parts.common_exact
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
-    return CommonNormal(own, root, inverse_root, np.zeros(own.size), gradient)
+    of_rows = anchor.hessian[own][:, own].toarray()
+    return CommonNormal(own, root, inverse_root, of_rows, np.zeros(own.size), gradient)
 
 
 def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
