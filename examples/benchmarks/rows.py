@@ -371,7 +371,7 @@ def measure_workers(folder: str, n_workers: str) -> dict[str, float]:
 
 
 def measure_arithmetic(folder: str) -> dict[str, float]:
-    """Seconds of what a pass does to rows, by NumPy: how much two processes at once gain at most."""
+    """Seconds of what passes do to rows: how much two processes at once gain at most."""
     given, _ = sources.KINDS["memory_map"][1](Path(folder))
     started = time.perf_counter()
     for start in range(0, len(given), sources.CHUNK):
