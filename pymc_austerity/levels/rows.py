@@ -158,26 +158,26 @@ class LevelRows:
         bounds : float array, shape (G,)
             As from `bounds`.
         rng : numpy.random.Generator
-            Gives numbers of candidates, their places, and one uniform number for each.
+            Gives numbers of candidates, and three uniform numbers for each.
 
         Raises
         ------
         BoundViolatedError
             Names the row, by its position in storage.
         """
-        weights, rounding = np.zeros(bounds.size), self.rounding
+        weights, totals = np.zeros(bounds.size), np.empty(bounds.size)
         positions = _AS_STORED if self.positions is None else self.positions
-        where = (bounds, self.starts, positions)
+        n_read = _fill_totals(bounds, self.starts, totals)
+        uniform = rng.random((3, rng.poisson(totals[-1])))
+        if not n_read + uniform.shape[1]:
+            return Weights(weights, 0, np.empty(0))
+        drawn = (bounds, self.starts, positions, totals, uniform, n_read)
         if isinstance(residuals, ResidualsByAddress):
-            n_read, wrong, rows, found, limits = _weigh(residuals, where, rounding, rng, weights)
+            rows, found, limits, wrong = _weigh(residuals, drawn, self.rounding, weights)
         else:
-            totals = np.empty(bounds.size)
-            n_read = _fill_totals(bounds, self.starts, totals)
-            uniform = rng.random((2, rng.poisson(totals[-1])))
-            rows, levels, limits = _selected(where, totals, uniform, n_read)
-            found = residuals(rows) if rows.size else np.empty(0)
-            chances = rng.random(limits.size)
-            wrong = _fill_weights(found, limits, chances, rounding, levels, weights)
+            rows, levels, limits = _selected(drawn)
+            found = residuals(rows)
+            wrong = _fill_weights(found, limits, uniform[2], self.rounding, levels, weights)
         if wrong >= 0:
             k = n_read + wrong
             raise BoundViolatedError(int(rows[k]), float(found[k]), float(limits[wrong]))
@@ -188,8 +188,17 @@ _ANNOUNCED = 1_000
 """Rows that are asked for ahead; they stay in the processor's cache until they are read."""
 _AS_STORED = np.empty(0, dtype=np.int64)
 
-_Where = tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]
-"""Bounds, where the rows of each level begin, and positions of rows if they are not stored so."""
+_Drawn = tuple[
+    NDArray[np.float64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    int,
+]
+"""Bounds, where the rows of each level begin, positions of rows if they are not stored so, running
+sums of the candidates to expect, three uniform numbers for each, and how many rows are read as they
+are."""
 
 
 @numba.njit(cache=True)
@@ -213,13 +222,13 @@ def _fill_totals(
 
 @numba.njit(cache=True)
 def _selected(
-    where: _Where, totals: NDArray[np.float64], uniform: NDArray[np.float64], n_read: int
+    drawn: _Drawn,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Positions and levels of the rows that are read as they are, and of candidates after them.
 
     Also the bounds of the candidates.
     """
-    bounds, starts, positions = where
+    bounds, starts, positions, totals, uniform, n_read = drawn
     n_candidates = uniform.shape[1]
     limits = np.empty(n_candidates)
     rows, levels = np.empty((2, n_read + n_candidates), dtype=np.int64)
@@ -268,18 +277,10 @@ def _fill_weights(
 
 @numba.njit(cache=True)
 def _weigh(
-    residuals: ResidualsByAddress,
-    where: _Where,
-    rounding: float,
-    rng: np.random.Generator,
-    weights: NDArray[np.float64],
-) -> tuple[int, int, NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Draw, evaluate and weigh at once."""
-    bounds, starts, _ = where
-    totals = np.empty(bounds.size)
-    n_read = _fill_totals(bounds, starts, totals)
-    uniform = rng.random((2, rng.poisson(totals[-1])))
-    rows, levels, limits = _selected(where, totals, uniform, n_read)
+    residuals: ResidualsByAddress, drawn: _Drawn, rounding: float, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
+    """Select, evaluate and weigh at once."""
+    rows, levels, limits = _selected(drawn)
     places, n_arrays = integers(residuals.places.ctypes.data), residuals.places.shape[0]
     for row in rows[:_ANNOUNCED]:
         announce(places, n_arrays, row, 1)
@@ -294,6 +295,6 @@ def _weigh(
         residuals.table,
         found.ctypes.data,
     )
-    chances = rng.random(limits.size)
-    wrong = _fill_weights(found, limits, chances, rounding, levels, weights)
-    return n_read, wrong, rows, found, limits
+    uniform = drawn[4]
+    wrong = _fill_weights(found, limits, uniform[2], rounding, levels, weights)
+    return rows, found, limits, wrong
