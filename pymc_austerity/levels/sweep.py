@@ -24,11 +24,9 @@ __all__ = ["BlockUse", "Sweep", "SweepState"]
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk with levels along, for each entry that walks, and in all; entries that all
 walks of a sweep may move."""
-_BEYOND, _NEAR, _SHARE = -1.0 / 3.0, 0.9, 0.1
+_FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
 """Correlations of Crank-Nicolson moves, and the share of those that stay near, which are for blocks
-that are far from normal. The usual ones go beyond the mean (overrelaxation; Adler, S. L. (1981),
-Physical Review D 23, 2901): means become known as if draws were independent and twice as many,
-squares as if there were four fifths of them."""
+that are far from normal."""
 _ENOUGH = 0.85
 """Share of the acceptance of all rows; a sweep has other work to do, but rows cost, too."""
 _TARGET = 0.4
@@ -354,4 +352,4 @@ def _left_out(share: float, rng: np.random.Generator) -> bool:
 
 
 def _correlation(rng: np.random.Generator) -> float:
-    return _NEAR if rng.random() < _SHARE else _BEYOND
+    return _NEAR if rng.random() < _SHARE else _FAR
