@@ -2,7 +2,7 @@
 
 from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.exact_terms import ExactTerms
-from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
@@ -27,6 +27,7 @@ __all__ = [
     "LevelRows",
     "LevelsOfFactor",
     "Prior",
+    "Products",
     "Reach",
     "ResidualsByAddress",
     "Shares",

@@ -121,7 +121,7 @@ def move_common(
     own = common.entries
     at_anchor = theta.copy()
     at_anchor[own] = anchor[own]
-    of_rows = posterior.expansion.slope(at_anchor, own)
+    of_rows = posterior.expansion.gradient[own] + common.products(at_anchor - anchor)
     slope = of_rows + common.shift + common.prior_gradient(at_anchor)
     mean = common.root @ (common.root.T @ slope)
     old = theta[own] - anchor[own]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.normals import LevelNormals
 from pymc_austerity.levels.reach import Reach
@@ -25,8 +25,10 @@ class CommonNormal:
     root : float array, shape (p, p)
         Of the covariance given the levels, :math:`L L'`.
     inverse_root : float array, shape (p, p)
+    products : Products
+        Of their rows of the Hessian of the expansion, shape (p, d).
     hessian : float array, shape (p, p)
-        Of the expansion of the rows.
+        The same with respect to themselves.
     shift : float array, shape (p,)
         What the uncertainty of the levels adds to the gradient of the rows, on average.
     prior_gradient : callable
@@ -36,6 +38,7 @@ class CommonNormal:
     entries: NDArray[np.int64]
     root: NDArray[np.float64]
     inverse_root: NDArray[np.float64]
+    products: Products
     hessian: NDArray[np.float64]
     shift: NDArray[np.float64]
     prior_gradient: Callable[[NDArray], NDArray[np.float64]]

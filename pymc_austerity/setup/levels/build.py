@@ -16,6 +16,7 @@ from pymc_austerity.levels import (
     LevelRows,
     LevelsOfFactor,
     Prior,
+    Products,
     Reach,
     Span,
     SparseExpansion,
@@ -282,7 +283,7 @@ def _factors(
                 factor.entries,
                 anchor.point[factor.entries],
                 level_blocks(anchor.hessian, factor.entries),
-                _with_others(anchor.hessian, factor.entries),
+                Products.of(_with_others(anchor.hessian, factor.entries)),
                 anchor.gradient[factor.entries],
                 Prior(
                     terms.terms,
