@@ -270,13 +270,15 @@ class AusterityMH(MetropolisStep):
                 tuned=tuned,
                 say=say,
             )
-        self.target, self.proposal, self.surroundings = built[:3]
-        self._begin(problem, blocked=blocked, rng=rng)
-        ready = make_ready(built, settings, prepared.rng)
-        self.settings, self.decider, self.learnt, self.normality = ready
-        self.python_needed = self._why_python()
-        if not self.python_needed:
-            compile_now(self.target, self.decider, self.proposal)
+            self.target, self.proposal, self.surroundings = built[:3]
+            self._begin(problem, blocked=blocked, rng=rng)
+            say("trying decisions")
+            ready = make_ready(built, settings, prepared.rng)
+            self.settings, self.decider, self.learnt, self.normality = ready
+            self.python_needed = self._why_python()
+            if not self.python_needed:
+                say("compiling transitions")
+                compile_now(self.target, self.decider, self.proposal)
         self._finish(
             started,
             problem,

@@ -242,8 +242,11 @@ class GroupedMH(SubsamplingStep):
         current = to.inner(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):  # else the user chose it
+            if np.array_equal(apoint.data, to.start):
                 current = self.target.sweep.begin(self.rng)
+            else:  # the user chose it
+                exact_part = self.target.sweep.posterior.exact_part
+                self._refuse_impossible_start(exact_part(current, to.inner(to.start)))
         sweeps = []
         for _ in range(self.steps_per_draw):
             current, statistics = self._sweep(current)
