@@ -46,7 +46,7 @@ def report(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or an argument cannot be used.
+        `idata` is not such a run, or an argument cannot be used.
 
     See Also
     --------
