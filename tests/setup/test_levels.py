@@ -141,6 +141,24 @@ def test_the_anchor_is_a_mode_of_what_rows_read(case):
     assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
 
 
+def test_the_anchor_has_the_spread_of_levels_far_from_the_start():
+    """At the initial point the mean is too large by a factor of 8, and levels look alike there."""
+    rng = np.random.default_rng(3)
+    group = np.arange(40_000) % 40
+    effect = rng.normal(0.0, 0.3, size=40)
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu", 0.0, 5.0), pm.HalfNormal("tau", 5.0)
+        a = pm.Normal("a", mu, tau, shape=40)
+        pm.Poisson("y", pm.math.exp(a[group]), observed=rng.poisson(np.exp(effect[group] - 2.0)))
+        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
+        found = build_grouped(problem, coordinates).sweep.posterior.anchor
+    names = [v.name for v in problem.variables]
+    place = dict(zip(names, np.split(found, np.cumsum([1, 1])), strict=True))
+    assert names == ["mu", "tau_log__", "a"]
+    assert np.exp(place["tau_log__"]) == pytest.approx(effect.std(), rel=0.2)
+    np.testing.assert_allclose(place["a"], effect - 2.0, atol=0.4)  # 4 sds of a level
+
+
 def test_sums_do_not_depend_on_the_blocks(monkeypatch):
     problem, target = built("logistic")
     monkeypatch.setattr(parts, "LARGEST_BLOCK", 60)
