@@ -98,7 +98,7 @@ def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
         most, least = chains["rows_median"].idxmax(), chains["rows_median"].idxmin()
         yield (
             f"chain {most} reads {chains['rows_median'][most]:,.0f} {info.rows} per "
-            f"{info.decision} in the median, chain {least} {chains['rows_median'][least]:,.0f}"
+            f"{info.decision} in the median, chain {least} reads {chains['rows_median'][least]:,.0f}"
         )
     acceptance = chains["acceptance"]
     if acceptance.isna().any():  # step methods of other kinds record it as well
