@@ -94,7 +94,7 @@ class LevelsOfFactor:
 
     def __post_init__(self) -> None:
         its, read = self.prior, self.others.columns
-        at_anchor = np.zeros(max((a.max(initial=0) for a in (self.entries, read, its.given))) + 1)
+        at_anchor = np.zeros(max(a.max(initial=0) for a in (self.entries, read, its.given)) + 1)
         at_anchor[self.entries] = self.anchor
         kept = KeptAtAnchor(its.derivatives, its.given, self.entries, at_anchor)
         object.__setattr__(self, "_derivatives", kept)
