@@ -42,7 +42,7 @@ from pytensor.compile.mode import Mode, get_mode, predefined_modes
 from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.gradient import DisconnectedInputError, NullTypeGradError
 from pytensor.graph.basic import Constant, Variable, equal_computations
-from pytensor.graph.op import Op
+from pytensor.graph.op import HasInnerGraph, Op
 from pytensor.graph.replace import _vectorize_node, clone_replace, vectorize_graph
 from pytensor.graph.rewriting.basic import node_rewriter, out2in
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery

@@ -1,7 +1,7 @@
 """How badly the expansion fits each row, measured on pilot pairs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,18 +135,24 @@ class Influence:
         return np.where(np.isfinite(squares), np.sqrt(squares), np.inf)
 
 
+@dataclass(eq=False)
 class LargestScores:
     """The largest scores of all rows, and their sum, added up block by block.
 
-    Parameters
+    Attributes
     ----------
     most : int
         How many scores are kept.
-
-    Attributes
-    ----------
     n_rows : int
         Rows added so far.
+    n_unknown : int
+        Those of them with scores that are not finite.
+    largest_known : float
+        The largest finite score.
+    sum_known : float
+        Of finite scores.
+    largest : float array, shape (n,)
+        The largest scores, in any order.
 
     Examples
     --------
@@ -157,31 +163,42 @@ class LargestScores:
     (array([5., 5.]), 14.0)
     """
 
-    def __init__(self, most: int) -> None:
-        self.n_rows = 0
-        self._most = most
-        self._largest = np.empty(0)
-        self._sum = self._largest_known = 0.0
-        self._n_unknown = 0
+    most: int
+    n_rows: int = 0
+    n_unknown: int = 0
+    largest_known: float = 0.0
+    sum_known: float = 0.0
+    largest: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
     def add(self, scores: NDArray[np.float64]) -> None:
         """Add rows."""
         known = scores[np.isfinite(scores)]
         self.n_rows += scores.size
-        self._n_unknown += scores.size - known.size
-        self._sum += float(known.sum())
-        self._largest_known = max(self._largest_known, float(known.max(initial=0.0)))
-        all_of_them = np.concatenate([self._largest, scores])
-        if all_of_them.size > self._most:
-            all_of_them = -np.partition(-all_of_them, self._most - 1)[: self._most]
-        self._largest = all_of_them
+        self.n_unknown += scores.size - known.size
+        self.sum_known += float(known.sum())
+        self.largest_known = max(self.largest_known, float(known.max(initial=0.0)))
+        self._keep(scores)
+
+    def join(self, others: "LargestScores") -> None:
+        """Add rows that were added up elsewhere."""
+        self.n_rows += others.n_rows
+        self.n_unknown += others.n_unknown
+        self.sum_known += others.sum_known
+        self.largest_known = max(self.largest_known, others.largest_known)
+        self._keep(others.largest)
+
+    def _keep(self, scores: NDArray[np.float64]) -> None:
+        all_of_them = np.concatenate([self.largest, scores])
+        if all_of_them.size > self.most:
+            all_of_them = -np.partition(-all_of_them, self.most - 1)[: self.most]
+        self.largest = all_of_them
 
     @property
     def falling(self) -> NDArray[np.float64]:
         """The largest scores, the first one first; infinite ones count as the largest finite."""
-        return np.sort(np.minimum(self._largest, self._largest_known))[::-1]
+        return np.sort(np.minimum(self.largest, self.largest_known))[::-1]
 
     @property
     def total(self) -> float:
         """Sum of all scores."""
-        return self._sum + self._n_unknown * self._largest_known
+        return self.sum_known + self.n_unknown * self.largest_known

@@ -1,7 +1,7 @@
 """A log-posterior and its derivatives as sums over rows, or over some rows that stand for all."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,7 @@ class RowDensity:
         """Hessian of the row part, shape (d, d)."""
         at = point.astype(self._dtype)
         hessian = self._rows.hessian
-        return _symmetric(self._sum(lambda block: hessian(at, *block)))
+        return _symmetric(self._sum(lambda block: hessian(at, *block), ("Hessian", at)))
 
     def row_derivatives(self, point: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Gradient and Hessian of the row part, in one pass over the rows."""
@@ -88,7 +88,7 @@ class RowDensity:
             _, gradient = rows.gradient(at, *block)
             return np.concatenate([gradient, np.ravel(rows.hessian(at, *block))])
 
-        sums, size = self._sum(block_sums), point.size
+        sums, size = self._sum(block_sums, ("gradient and Hessian", at)), point.size
         return sums[:size], _symmetric(sums[size:].reshape(size, size))
 
     def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
@@ -102,12 +102,13 @@ class RowDensity:
             value, gradient = gradient_of(at, *block)
             return np.concatenate([np.atleast_1d(value), gradient])
 
-        return self._sum(block_sums)
+        return self._sum(block_sums, ("log-density and gradient", at))
 
-    def _sum(self, function: Callable[[Block], NDArray]) -> NDArray[np.float64]:
-        return np.sum(
-            [weight * sum_over_rows(function, source) for source, weight in self.parts], axis=0
-        )
+    def _sum(
+        self, function: Callable[[Block], NDArray], arguments: Sequence[Any]
+    ) -> NDArray[np.float64]:
+        sums = [weight * sum_over_rows(function, rows, arguments) for rows, weight in self.parts]
+        return np.sum(sums, axis=0)
 
 
 def _symmetric(matrix: NDArray[np.float64]) -> NDArray[np.float64]:

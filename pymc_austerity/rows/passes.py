@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,11 +74,19 @@ def blocks_of(source: RowSource, length: int = LARGEST_BLOCK) -> Iterator[Block]
 
 
 def sum_over_rows(
-    function: Callable[[Block], NDArray[np.float64]], source: RowSource
+    function: Callable[[Block], NDArray[np.float64]],
+    source: RowSource,
+    arguments: Sequence[Any] | None = None,
 ) -> NDArray[np.float64]:
     """Sum of what a function makes of each block of rows, one after the other.
 
-    A source that has ``mapped()`` calls the function in several threads.
+    Parameters
+    ----------
+    function : callable
+    source : RowSource
+        One that has ``summed()`` calls the function in several threads.
+    arguments : sequence, optional
+        What the sum depends on beside the rows and the model, for a source that keeps results.
 
     Examples
     --------
@@ -86,11 +95,10 @@ def sum_over_rows(
     >>> float(sum_over_rows(lambda block: block[0].sum(), rows))
     199990000.0
     """
-    if hasattr(source, "mapped"):
-        parts = source.mapped(function)
-    else:
-        parts = map(function, blocks_of(source))
+    if hasattr(source, "summed"):
+        summed: NDArray[np.float64] = source.summed(function, arguments)
+        return summed
     total: NDArray[np.float64] = np.zeros(())
-    for part in parts:
+    for part in map(function, blocks_of(source)):
         total = total + part
     return total

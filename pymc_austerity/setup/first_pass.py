@@ -55,7 +55,7 @@ def first_pass(
 
     kept: list[Block] = []
     wrong: list[int] = []
-    for some, wrong_here in rows.mapped_with_numbers(look):
+    for some, wrong_here in rows.mapped_with_numbers(look, arguments=("first", positions, values)):
         kept.append(some)
         wrong += wrong_here
         if len(wrong) >= _MOST_WRONG:

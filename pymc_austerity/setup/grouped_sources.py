@@ -174,7 +174,8 @@ class GroupedSources:
         numbers = np.empty(groups.size, dtype=np.int64)
         example = self.block_of(self.rows.window(0, 1))
         arrays = [np.empty((groups.size, *a.shape[1:]), dtype=a.dtype) for a in example]
-        pieces = self.rows.in_pieces(self._picking(groups, ranks), _BLOCK)
+        arguments = ("rows", groups, ranks, self.counts, example)
+        pieces = self.rows.in_pieces(self._picking(groups, ranks), _BLOCK, arguments=arguments)
         for chosen, expected in zip(pieces, self.counts, strict=True):
             if not np.array_equal(chosen.counts, expected):
                 raise StorageError(
@@ -250,7 +251,8 @@ def counted(
         return own.rows_of_cells()
 
     totals, found = GridTotals(grid), []
-    for part in rows.in_pieces(of_piece, _BLOCK):
+    arguments = ("groups", bounds.anchor.point, bounds.anchor.root, bounds.radii, grid)
+    for part in rows.in_pieces(of_piece, _BLOCK, arguments=arguments):
         totals.add(part)
         found.append((part.cells, part.counts))
     groups = totals.groups()

@@ -1,8 +1,10 @@
 """What a step method is built from, checked when it is given: model, variables, seeds, compiler."""
 
 import inspect
+import os
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ __all__ = [
     "checked_generator",
     "checked_model",
     "checked_point",
+    "checked_setup_folder",
     "checked_variables",
     "raveled",
     "refuse_draws_of_bambi",
@@ -58,6 +61,20 @@ def checked_data(value: Any) -> tuple[str, ...]:
             "observed variable are."
         )
     return tuple(value)
+
+
+def checked_setup_folder(value: Any, data: Any) -> Path | None:
+    """The folder for results of passes; None where none is named."""
+    if value is None:
+        return None
+    if not isinstance(value, str | os.PathLike):
+        raise SettingTypeError(f"setup_folder={value!r:.80} is not a path: name a folder.")
+    if data is None:
+        raise SettingError(
+            "setup_folder= has no effect without data=, as set-up reads the rows from memory: "
+            "leave it out."
+        )
+    return Path(value).expanduser().absolute()
 
 
 def checked_generator(rng: Any) -> np.random.Generator:

@@ -21,7 +21,13 @@ from pymc_austerity.model.cut import array_of
 from pymc_austerity.rows import ArrayRows, SharedRows
 from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.model_inputs import checked_data, checked_generator, checked_point
+from pymc_austerity.setup.kept_for import kept_passes
+from pymc_austerity.setup.model_inputs import (
+    checked_data,
+    checked_generator,
+    checked_point,
+    checked_setup_folder,
+)
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
@@ -91,6 +97,12 @@ class PreparedModel:
         own = self.likelihood.fingerprint
         return own if self.from_sources is None else f"{own}-{self.from_sources.fingerprint}"
 
+    def end_setup(self) -> None:
+        """All passes of set-up were made: their results are needed no more."""
+        if self.from_sources is not None and self.from_sources.kept is not None:
+            self.from_sources.kept.end()
+            self.from_sources.kept = None
+
     def shuffled_rows(self) -> SharedRows:
         """The rows in random order, stored once."""
         if self._shuffled is None:
@@ -120,7 +132,7 @@ def _say_if_mapped(model: pm.Model) -> None:
 
 def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the settings of a step method that `prepare` takes."""
-    names = ("likelihood", "axis", "rng", "initial_point", "data")
+    names = ("likelihood", "axis", "rng", "initial_point", "data", "setup_folder")
     return {name: settings[name] for name in names if name in settings}
 
 
@@ -133,13 +145,14 @@ def prepare(
     initial_point: Mapping[str, NDArray] | None = None,
     rng: Any = None,
     data: Mapping[str, Any] | None = None,
+    setup_folder: Any = None,
     say: Say = str,
 ) -> PreparedModel:
     """Split the log-density of a model and verify the split."""
     started, point = time.perf_counter(), checked_point(initial_point, model)
     generator = checked_generator(_ORDER_OF_ROWS if rng is None else rng).spawn(1)[0]
     say("cutting the model's graph to rows")
-    names = checked_data(data)
+    names, folder = checked_data(data), checked_setup_folder(setup_folder, data)
     split = split_log_density(model, likelihood=likelihood, axis=axis, point=point, examples=names)
     say("verifying the cut")
     verified = verify(split, point, rng=generator)
@@ -148,8 +161,9 @@ def prepare(
         _say_if_mapped(model)
     else:
         rows = SourceRows.of(open_sources(data, split.examples), split)
-        say(f"looking at {rows.n_rows:,} rows")
         start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
+        rows.kept = kept_passes(rows, split, start, generator, folder)
+        say(f"looking at {rows.n_rows:,} rows")
         first_pass(rows, split, verified, start, generator)
         verify_examples(
             split, verified, point, windows_of(rows, split.n_in_model, generator), rng=generator

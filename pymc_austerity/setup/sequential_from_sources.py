@@ -1,6 +1,6 @@
 """Sequential tests where rows are elsewhere: the rows are stored once in sampling order."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +23,7 @@ from pymc_austerity.rows import (
     blocks_of,
     store_in_strata,
 )
+from pymc_austerity.setup.leaves import NumberedBlocks
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
@@ -84,10 +85,7 @@ def stored_in_strata(
     assert rows is not None
     say("measuring the influence of the rows")
     influence, some, differences = _on_sample(rows, residuals, pairs)
-    largest = LargestScores(most_first_rows(settings, rows.n_rows) + 1)
-    block_of, scores_of = residuals.block_of, OneAtATime(influence)
-    for scores in rows.mapped(lambda block: scores_of(block_of(block))):
-        largest.add(scores)
+    largest = _largest_of_all(rows, residuals.block_of, influence, some, settings)
     known = thresholds_of_sample(largest, some, differences[:_PAIRS_TO_CHECK], settings, rng)
     n_strata, highest = known.ascending.size + 1, float(largest.falling[0])
     squares = np.zeros(n_strata)
@@ -106,6 +104,29 @@ def stored_in_strata(
     sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
     n_take_all = int(sizes[0]) if known.n_take_all else 0
     return StoredSampling(source, sampling, words_on_strata(strata, n_take_all))
+
+
+def _largest_of_all(
+    rows: SourceRows,
+    block_of: Callable[[Block], Block],
+    influence: Influence,
+    some: NDArray[np.float64],
+    settings: Settings,
+) -> LargestScores:
+    """The largest scores of all rows; one pass. `some` are the scores of the sample."""
+    most, scores_of = most_first_rows(settings, rows.n_rows) + 1, OneAtATime(influence)
+
+    def of_piece(blocks: NumberedBlocks) -> LargestScores:
+        own = LargestScores(most)
+        for _, block in blocks:
+            own.add(scores_of(block_of(block)))
+        return own
+
+    largest = LargestScores(most)
+    arguments = ("influence", influence.pairs, influence.weights, some, most)
+    for own in rows.in_pieces(of_piece, arguments=arguments):
+        largest.join(own)
+    return largest
 
 
 def rows_of_first_look(

@@ -1,7 +1,8 @@
 """All rows of a model that holds a few of them: read from sources, block by block."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.fingerprint import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block
+from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
 from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
@@ -97,12 +99,15 @@ class SourceRows:
         Passes over all rows so far.
     sample : ArrayRows or None
         Rows drawn at random without replacement, once these are known.
+    kept : KeptPasses or None
+        Results of passes, during set-up.
     """
 
     def __init__(self, sources: Mapping[str, Source], leaves: Leaves) -> None:
         self.sources = dict(sources)
         self.n_passes = 0
         self.sample: ArrayRows | None = None
+        self.kept: KeptPasses | None = None
         self._leaves = leaves
 
     @classmethod
@@ -137,22 +142,42 @@ class SourceRows:
             for _, block in blocks:
                 yield block
 
-    def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
-        """What a function makes of each block, in order: one pass."""
-        return self.mapped_with_numbers(lambda _, block: function(block))
+    def summed(
+        self,
+        function: Callable[[Block], NDArray[np.float64]],
+        arguments: Sequence[Any] | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of what a function makes of each block, piece by piece: one pass.
+
+        Parameters
+        ----------
+        function, arguments
+            As for `in_pieces`.
+        """
+
+        def of_piece(blocks: NumberedBlocks) -> NDArray[np.float64]:
+            return _sum(function(block) for _, block in blocks)
+
+        return _sum(self.in_pieces(of_piece, arguments=arguments))
 
     def mapped_with_numbers(
-        self, function: Callable[[int, Block], Result], n_rows: int = LARGEST_BLOCK
+        self,
+        function: Callable[[int, Block], Result],
+        n_rows: int = LARGEST_BLOCK,
+        arguments: Sequence[Any] | None = None,
     ) -> Iterator[Result]:
         """The same for a function of the number of a block's first row and of the block.
 
         Parameters
         ----------
-        function, n_rows
+        function, n_rows, arguments
             As for `in_pieces`.
         """
-        of_pieces = self.in_pieces(lambda blocks: [function(*block) for block in blocks], n_rows)
-        for found in of_pieces:
+
+        def of_piece(blocks: NumberedBlocks) -> list[Result]:
+            return [function(*block) for block in blocks]
+
+        for found in self.in_pieces(of_piece, n_rows, arguments=arguments):
             yield from found
 
     def in_pieces(
@@ -160,6 +185,7 @@ class SourceRows:
         function: Callable[[NumberedBlocks], Result],
         n_rows: int = LARGEST_BLOCK,
         *,
+        arguments: Sequence[Any] | None = None,
         here: bool = False,
     ) -> Iterator[Result]:
         """What a function makes of the blocks of each piece that is read at once, in order.
@@ -173,13 +199,21 @@ class SourceRows:
             to is sent to processes.
         n_rows : int
             Most rows of a block.
+        arguments : sequence, optional
+            What the pass is, and what the function depends on beside the rows and the model: text,
+            numbers and arrays. Without it, results are not kept for a set-up that is killed.
         here : bool
             Whether to stay in this process: where blocks themselves are returned.
         """
         self.n_passes += 1
         of_piece, ranges = OnPieces(function, self._leaves, n_rows), self.pieces(n_rows)
+
+        def run(some: Sequence[tuple[int, int]]) -> Iterator[Result]:
+            return pass_over(of_piece, self.sources, some, here=here)
+
+        keep = None if arguments is None else self.kept
+        results = run(ranges) if keep is None else keep.results(arguments, ranges, run)
         with rows_done(self.n_rows) as tell:
-            results = pass_over(of_piece, self.sources, ranges, here=here)
             for found, (start, stop) in zip(results, ranges, strict=True):
                 yield found
                 tell(stop - start)
@@ -196,9 +230,9 @@ class SourceRows:
         drawn = rng.choice(self.sample.n_rows, n_rows, replace=False)
         return ArrayRows(self.sample.take(np.sort(drawn)))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
-        """What tells these rows from others."""
+        """What tells these rows from others, read once."""
         length = min(_LENGTH, self.n_rows)
         starts = np.linspace(0, self.n_rows - length, _WINDOWS).astype(int)
         windows = [self.data(int(start), int(start) + length) for start in starts]
@@ -212,6 +246,13 @@ class SourceRows:
 
     def _read(self, start: int, stop: int) -> dict[str, NDArray]:
         return {name: source.read(start, stop) for name, source in self.sources.items()}
+
+
+def _sum(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
+    total: NDArray[np.float64] = np.zeros(())
+    for part in parts:
+        total = total + part
+    return total
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +286,11 @@ class ExpandedSourceRows:
         """All rows in order: one pass."""
         return map(self.block_of, self.rows.blocks())
 
-    def mapped(self, function: Callable[[Block], Result]) -> Iterator[Result]:
-        """What a function makes of each block, in order: one pass."""
+    def summed(
+        self,
+        function: Callable[[Block], NDArray[np.float64]],
+        arguments: Sequence[Any] | None = None,
+    ) -> NDArray[np.float64]:
+        """Sum of what a function makes of each block: one pass."""
         block_of = self.block_of  # not all rows, where the function is sent to processes
-        return self.rows.mapped(lambda block: function(block_of(block)))
+        return self.rows.summed(lambda block: function(block_of(block)), arguments)

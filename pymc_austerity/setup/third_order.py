@@ -55,7 +55,9 @@ def with_third_order(about: About, cubic: CubicRows) -> About:
     """
     point = about.anchor.point
     with threadpool_limits(1, user_api="blas"):  # as where the Hessian is added up
-        sums = sum_over_rows(lambda block: cubic.thirds.sums(point, *block), cubic.rows)
+        sums = sum_over_rows(
+            lambda block: cubic.thirds.sums(point, *block), cubic.rows, ("third order", point)
+        )
     if not np.isfinite(sums).all():
         raise NotThirdOrderError("third derivatives are not finite there")
     anchor = about.anchor.to_third_order(ThirdOrder(sums))

@@ -15,7 +15,7 @@ from pymc_austerity.sources.passes import (
     passes_run_by,
     usual_threads,
 )
-from pymc_austerity.sources.protocols import Source
+from pymc_austerity.sources.protocols import Source, identity_of
 
 __all__ = [
     "Columns",
@@ -23,6 +23,7 @@ __all__ = [
     "Source",
     "block_ranges",
     "blocks_of_sources",
+    "identity_of",
     "mapped_in_order",
     "open_source",
     "pass_over",

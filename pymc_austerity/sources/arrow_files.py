@@ -51,6 +51,11 @@ class ArrowFileSource(ChunkedSource):
         dtype = common_dtype([dtype_of_field(what, field) for field in fields])
         super().__init__(what, lengths or [0], columns.row_shape, dtype)
 
+    @property
+    def identity(self) -> str:
+        """What tells these rows from others: the file, its size and time, and the columns."""
+        return f"{self._stamps} {self._names} {self.row_shape}"
+
     def refuse_if_changed(self) -> None:
         """Compare size and time of the file with those when it was opened."""
         refuse_changed_files(self._what, self._stamps)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 from pymc_austerity.sources.checks import checked_range, common_dtype
-from pymc_austerity.sources.protocols import Source
+from pymc_austerity.sources.protocols import Source, identity_of
 
 __all__ = ["Columns", "ColumnsSource", "fill_columns", "refuse_missing_columns"]
 
@@ -168,6 +168,12 @@ class ColumnsSource:
         out = np.empty((len(columns[0]), *self.row_shape), self.dtype)
         fill_columns(self._what, out, columns)
         return out
+
+    @property
+    def identity(self) -> str | None:
+        """What tells these rows from others; None if that is not known of all columns."""
+        known = [identity_of(source) for source in self._sources]
+        return None if None in known else str(known)
 
     def refuse_if_changed(self) -> None:
         """As for each of the columns."""

@@ -87,6 +87,11 @@ class FileSource:
             out[places] = self._taken(int(number), indices[places] - self._starts[number])
         return out
 
+    @property
+    def identity(self) -> str:
+        """What tells these rows from others: the files, their sizes and times."""
+        return f"{self._arrays} {self._stamps}"
+
     def refuse_if_changed(self) -> None:
         """Compare sizes and times of the files with those when they were opened."""
         refuse_changed_files(self._what, self._stamps)

@@ -64,6 +64,11 @@ class ParquetSource(ChunkedSource):
         dtype = common_dtype(next(iter(dtypes_of.values())))
         super().__init__(what, lengths, columns.row_shape, dtype)
 
+    @property
+    def identity(self) -> str:
+        """What tells these rows from others: the files, their sizes and times, and the columns."""
+        return f"{self._stamps} {self._names} {self.row_shape}"
+
     def refuse_if_changed(self) -> None:
         """Compare sizes and times of the files with those when they were opened."""
         refuse_changed_files(self._what, self._stamps)

@@ -5,7 +5,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Source"]
+__all__ = ["Source", "identity_of"]
 
 
 class Source(Protocol):
@@ -13,6 +13,9 @@ class Source(Protocol):
 
     Any number of threads may call ``read`` and ``take``. A pickled source carries no rows unless
     they are in memory only: the process that unpickles it opens the store again.
+
+    A source may have ``identity``, a text that is another one whenever rows are, in any process.
+    With it, set-up that was killed goes on.
     """
 
     @property
@@ -55,3 +58,9 @@ class Source(Protocol):
     def close(self) -> None:
         """Release files and memory; the next read takes them up again."""
         ...
+
+
+def identity_of(source: Source) -> str | None:
+    """What tells the rows of a source from others in any process; None if that is not known."""
+    identity: str | None = getattr(source, "identity", None)
+    return identity

@@ -40,6 +40,13 @@ class ZarrSource(ChunkedSource):
         self._stamps = stamps_of([self._folder] if self._folder else [])
         self._absent = {path for path in self._files(0, self.n_rows) if not os.path.exists(path)}
 
+    @property
+    def identity(self) -> str | None:
+        """What tells these rows from others: the files, their sizes and times; None if elsewhere."""
+        return (
+            f"{self._stamps} {self.n_rows} {self.row_shape} {self.dtype}" if self._stamps else None
+        )
+
     def refuse_if_changed(self) -> None:
         """Compare sizes and times of a local array's files with those when it was opened."""
         refuse_changed_files(self._what, self._stamps)

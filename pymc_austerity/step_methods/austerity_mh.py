@@ -1,5 +1,6 @@
 """Metropolis-Hastings whose decisions read only as many rows as they need."""
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -126,6 +127,10 @@ class AusterityMH(MetropolisStep):
         the same order. Exact decisions take rows that are drawn before the chains in a few passes;
         these draws depend on `rng` and not on ``random_seed``. For sequential tests all rows are
         stored on this machine, in the order of sampling.
+    setup_folder : path, optional
+        Where results of passes over `data` stay, so that the same set-up finds them again, also
+        after the machine was restarted. By default set-up that was killed finds them in a folder
+        for temporary files, which is removed when set-up has ended.
 
     Raises
     ------
@@ -224,6 +229,7 @@ class AusterityMH(MetropolisStep):
         blocked: bool = True,
         compile_kwargs: dict[str, Any] | None = None,
         data: Mapping[str, Any] | None = None,
+        setup_folder: str | os.PathLike[str] | None = None,
         _prepared: PreparedModel | None = None,
     ) -> None:
         settings = Settings(
@@ -256,6 +262,7 @@ class AusterityMH(MetropolisStep):
                 rng=rng,
                 initial_point=initial_point,
                 data=data,
+                setup_folder=setup_folder,
                 say=say,
             )
             posed = pose(prepared, variables, compile_kwargs)
@@ -279,6 +286,7 @@ class AusterityMH(MetropolisStep):
             if not self.python_needed:
                 say("compiling transitions")
                 compile_now(self.target, self.decider, self.proposal)
+        prepared.end_setup()
         self._finish(
             started,
             problem,
