@@ -42,7 +42,7 @@ def graph_digest(outputs: Sequence[Variable]) -> str:
     Raises
     ------
     NoDigestError
-        Names an operation that is defined elsewhere, without ``__props__``.
+        Names an operation or a function that no known package defines.
 
     Examples
     --------
@@ -89,19 +89,20 @@ def _root(variable: Variable) -> str:
 
 def _operation(op: Op) -> str:
     name = f"{type(op).__module__}.{type(op).__qualname__}"
+    _refuse_unknown(op)
     if isinstance(op, HasInnerGraph):
         info = repr(getattr(op, "info", None))
         return f"{name} {info} {_lines(op.inner_outputs, op.inner_inputs)}"
     if hasattr(op, "_props"):
         return f"{name} {_text(op._props())}"
-    return f"{name} {_text(_attributes(op))}"
+    return f"{name} {_text(vars(op))}"
 
 
-def _attributes(thing: Any) -> dict[str, Any]:
-    """What tells an object of a known package from others of its class."""
-    if type(thing).__module__.partition(".")[0] not in _KNOWN_PACKAGES:
-        raise NoDigestError(f"{type(thing).__module__}.{type(thing).__qualname__}")
-    return {name: value for name, value in vars(thing).items() if not name.startswith("_")}
+def _refuse_unknown(thing: Any) -> None:
+    """What is defined elsewhere may have changed under the same name."""
+    kind = type(thing)
+    if kind.__module__.partition(".")[0] not in _KNOWN_PACKAGES:
+        raise NoDigestError(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def _text(value: Any) -> str:
@@ -137,6 +138,6 @@ def _text_of_object(value: Any) -> str:
         if value.__module__.partition(".")[0] not in _KNOWN_PACKAGES or "<" in value.__qualname__:
             raise NoDigestError(f"{value.__module__}.{value.__qualname__}")
         return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "_props"):
-        return f"{type(value).__qualname__} {_text(value._props())}"
-    return f"{type(value).__qualname__} {_text(_attributes(value))}"
+    _refuse_unknown(value)
+    about = value._props() if hasattr(value, "_props") else vars(value)
+    return f"{type(value).__qualname__} {_text(about)}"

@@ -28,11 +28,14 @@ class Part(NamedTuple):
     start, stop : int
         The pieces.
     path : Path
+    written_at : float
+        Seconds since the epoch.
     """
 
     start: int
     stop: int
     path: Path
+    written_at: float
 
 
 def parts_in(folder: Path, key: str) -> list[Part]:
@@ -40,7 +43,8 @@ def parts_in(folder: Path, key: str) -> list[Part]:
     parts = []
     for path in sorted(folder.glob(f"{key}-*{_END}")):
         start, stop = path.name.removesuffix(_END).split("-")[1:]
-        parts.append(Part(int(start), int(stop), path))
+        with contextlib.suppress(FileNotFoundError):  # another process has removed it
+            parts.append(Part(int(start), int(stop), path, path.stat().st_mtime))
     return parts
 
 
@@ -88,7 +92,10 @@ def make_folder(folder: Path) -> None:
 
 def is_own(folder: Path) -> bool:
     """Whether a folder is this user's: what others have written must not be unpickled."""
-    status = folder.lstat()
+    try:
+        status = folder.lstat()
+    except FileNotFoundError:
+        return False
     is_users = not hasattr(os, "getuid") or status.st_uid == os.getuid()
     return is_users and folder.is_dir() and not folder.is_symlink()
 

@@ -68,7 +68,7 @@ class KeptPasses:
         else:
             others = list(self._folder.parent.glob(_PREFIX + "*"))
             kept_files.remove_left_over(others, _SECONDS_UNTIL_OLD)
-        self._may_use = self._stays or not self._folder.exists() or kept_files.is_own(self._folder)
+        self._may_write = True
 
     def results(self, arguments: Sequence[Any], ranges: Ranges, run: Run) -> Iterator[Any]:
         """What a pass makes of each piece, in order: what was found, and what is left to do.
@@ -93,7 +93,7 @@ class KeptPasses:
                 self._drop(key)
                 break
             yield from found
-            n_done, self._found_at = part.stop, max(self._found_at, part.path.stat().st_mtime)
+            n_done, self._found_at = part.stop, max(self._found_at, part.written_at)
         if n_done == len(ranges):
             self._n_found += 1
             return
@@ -110,18 +110,19 @@ class KeptPasses:
         self._share = 0.0
         self._say()
         self._waiting = {}
-        if not self._stays and self._may_use:
+        if not self._stays and kept_files.is_own(self._folder):
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _parts(self, key: str) -> list[Part]:
-        return kept_files.parts_in(self._folder, key) if self._may_use else []
+        is_trusted = self._stays or kept_files.is_own(self._folder)
+        return kept_files.parts_in(self._folder, key) if is_trusted else []
 
     def _drop(self, key: str) -> None:
         for part in self._parts(key):
             part.path.unlink(missing_ok=True)
 
     def _add(self, key: str, number: int, result: Any) -> None:
-        if not self._may_use:
+        if not self._may_write:
             return
         content = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
         self._waiting.setdefault(key, (number, []))[1].append(content)
@@ -136,7 +137,7 @@ class KeptPasses:
             for key, (start, contents) in self._waiting.items():
                 kept_files.write(self._folder, key, start, contents)
         except OSError as error:
-            self._may_use = False
+            self._may_write = False
             _log.warning(
                 f"Results of set-up are no longer kept in {self._folder} ({error.strerror}): "
                 "set-up begins anew if it is killed."

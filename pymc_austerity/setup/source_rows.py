@@ -211,8 +211,10 @@ class SourceRows:
         def run(some: Sequence[tuple[int, int]]) -> Iterator[Result]:
             return pass_over(of_piece, self.sources, some, here=here)
 
-        keep = None if arguments is None else self.kept
-        results = run(ranges) if keep is None else keep.results(arguments, ranges, run)
+        if arguments is None or self.kept is None:
+            results = run(ranges)
+        else:
+            results = self.kept.results(arguments, ranges, run)
         with rows_done(self.n_rows) as tell:
             for found, (start, stop) in zip(results, ranges, strict=True):
                 yield found

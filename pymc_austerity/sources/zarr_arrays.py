@@ -42,10 +42,10 @@ class ZarrSource(ChunkedSource):
 
     @property
     def identity(self) -> str | None:
-        """What tells these rows from others: the files, their sizes and times; None if elsewhere."""
-        return (
-            f"{self._stamps} {self.n_rows} {self.row_shape} {self.dtype}" if self._stamps else None
-        )
+        """What tells these rows from others: files, their sizes and times; None without files."""
+        if not self._stamps:
+            return None
+        return f"{self._stamps} {self.n_rows} {self.row_shape} {self.dtype}"
 
     def refuse_if_changed(self) -> None:
         """Compare sizes and times of a local array's files with those when it was opened."""
