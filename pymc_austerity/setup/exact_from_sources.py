@@ -40,7 +40,7 @@ from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.sources import usual_threads
 
-__all__ = ["PoolOfSample", "pool_of_sample", "pooled_sampling"]
+__all__ = ["PoolLengths", "PoolOfSample", "pool_lengths", "pool_of_sample", "pooled_sampling"]
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -238,25 +238,8 @@ def _pool(
     seed: int,
 ) -> Pool:
     """Groups as a whole, and draws of the others for set-up and some chains; one pass."""
-    sizes, n_parts = np.diff(groups.starts), 1 + _CHAINS
-    rates, largest = _rates(groups, pairs)
-    n_decisions, usual = _MOST_DECISIONS * steps_per_draw, _DECISIONS * steps_per_draw
-    is_whole = _may_be_loose(largest, sizes)
-    while True:
-        lengths = np.ceil(n_decisions * rates + 5.0 * np.sqrt(n_decisions * rates) + 3.0)
-        lengths = lengths.astype(np.int64)
-        whole = is_whole | (sizes <= n_parts * lengths)
-        lengths[whole] = 0
-        n_stored = int(sizes[whole].sum()) + n_parts * int(lengths.sum())
-        n_bytes = n_stored * _bytes_of_row(everywhere)
-        if n_bytes <= (_BYTES if n_decisions > usual else _MOST_BYTES):
-            break
-        n_decisions //= 2
-        if n_decisions < _FEWEST_DECISIONS:
-            raise NotExactError(
-                f"decisions are expected to read {float(rates.sum()):,.0f} rows, more than can "
-                "be drawn beforehand"
-            )
+    sizes = np.diff(groups.starts)
+    whole, lengths, n_parts = pool_lengths(groups, pairs, steps_per_draw, _bytes_of_row(everywhere))
     places = np.full(sizes.size, -1)
     own = sizes[whole]
     places[whole] = np.cumsum(own) - own
@@ -267,6 +250,60 @@ def _pool(
         ranks.append(drawn[1])
     stored: StoredDraws = everywhere.stored(np.concatenate(groups_of), np.concatenate(ranks))
     return Pool(stored, places, lengths, n_parts, seed)
+
+
+class PoolLengths(NamedTuple):
+    """How many rows of each of G groups a pool has.
+
+    Attributes
+    ----------
+    whole : bool array, shape (G,)
+        Whether all rows of a group are there.
+    drawn : int array, shape (G,)
+        Draws of each group in a part; 0 for groups that are there as a whole.
+    n_parts : int
+        One for set-up, and those of chains.
+    """
+
+    whole: NDArray[np.bool_]
+    drawn: NDArray[np.int64]
+    n_parts: int
+
+    def n_rows(self, groups: Groups) -> int:
+        """Rows in the pool."""
+        sizes = np.diff(groups.starts)
+        return int(sizes[self.whole].sum()) + self.n_parts * int(self.drawn.sum())
+
+
+def pool_lengths(
+    groups: Groups, pairs: Sequence[Pair], steps_per_draw: int, n_bytes_of_row: int
+) -> PoolLengths:
+    """Rows for as many decisions as fit into some memory.
+
+    Raises
+    ------
+    NotExactError
+        Decisions would read too many rows.
+    """
+    sizes, n_parts = np.diff(groups.starts), 1 + _CHAINS
+    rates, largest = _rates(groups, pairs)
+    n_decisions, usual = _MOST_DECISIONS * steps_per_draw, _DECISIONS * steps_per_draw
+    is_whole = _may_be_loose(largest, sizes)
+    while True:
+        lengths = np.ceil(n_decisions * rates + 5.0 * np.sqrt(n_decisions * rates) + 3.0)
+        lengths = lengths.astype(np.int64)
+        whole = is_whole | (sizes <= n_parts * lengths)
+        lengths[whole] = 0
+        found = PoolLengths(whole, lengths, n_parts)
+        n_bytes = found.n_rows(groups) * n_bytes_of_row
+        if n_bytes <= (_BYTES if n_decisions > usual else _MOST_BYTES):
+            return found
+        n_decisions //= 2
+        if n_decisions < _FEWEST_DECISIONS:
+            raise NotExactError(
+                f"decisions are expected to read {float(rates.sum()):,.0f} rows, more than can "
+                "be drawn beforehand"
+            )
 
 
 def _rates(

@@ -1,4 +1,4 @@
-"""A set-up that is killed on the way: ``python -m tests.setup.killed FOLDER PLACE NUMBER SETTINGS``.
+"""Set-up that is killed on the way: ``python -m tests.setup.killed FOLDER PLACE NUMBER SETTINGS``.
 
 The process kills itself when it has computed so many pieces of passes ("pieces"), or before so many
 files have reached the disk ("files"). Its rows are in the folder; TMPDIR says where results go.

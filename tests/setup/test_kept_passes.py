@@ -2,6 +2,7 @@
 
 import os
 import time
+from itertools import islice
 
 import numpy as np
 import pymc as pm
@@ -10,7 +11,7 @@ import pytest
 from pymc_austerity import AusterityMH
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.setup import kept_for, kept_passes
-from pymc_austerity.setup.kept_passes import KeptPasses, digest_of
+from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.prepared import prepare
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
@@ -29,10 +30,9 @@ class Pass:
             yield self.scale * np.array([float(start), stop]) ** 2, stop - start
 
 
-def results(kept, run, *arguments, n=len(RANGES)):
-    """The first results of a pass, which is left then."""
-    found = kept.results(arguments or ("squares", np.ones(2)), RANGES, run)
-    return [next(found) for _ in range(n)] if n < len(RANGES) else list(found)
+def results(kept, run, *arguments, n=None):
+    """All results of a pass, or the first ones: the pass is left then."""
+    return list(islice(kept.results(arguments or ("squares", np.ones(2)), RANGES, run), n))
 
 
 def assert_equal(found, expected):
