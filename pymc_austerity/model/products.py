@@ -67,13 +67,13 @@ class Product(NamedTuple):
     def log_jacobian(self) -> Variable:
         """Logarithm of the volume of the factor for one of the product, by level."""
         if self.side == "entry":
-            return -pt.log(pt.abs(self.scale)) * pt.oneslike(self.factor)
+            return -pt.log(pt.abs(self.scale)) * pt.ones_like(self.factor)
         levels = self.factor[0] if self.side == "left" else self.factor[:, 0]
         if self.triangle:
             log_volume = pt.log(pt.abs(pt.diagonal(self.scale))).sum()
         else:
             log_volume = pt.log(pt.abs(pt.linalg.det(self.scale)))
-        return -log_volume * pt.oneslike(levels)
+        return -log_volume * pt.ones_like(levels)
 
     def _inverse_of_scale(self) -> Variable:
         if self.triangle == "lower":

@@ -162,7 +162,7 @@ class RowLikelihood:
 
 
 def random_variable_of(value: Variable, model: pm.Model) -> Variable:
-    """The random variable of a value variable, or of levels that take its place and have its name."""
+    """The random variable of a value variable, or of levels that have its name."""
     return model.values_to_rvs.get(value, model.named_vars.get(value.name))
 
 

@@ -203,8 +203,8 @@ def _refuse_where_others_are_better(
     if problem.start.size > _MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
-    is_centered = not coordinates.names  # moves of everything at once do not suit other forms
-    if is_centered and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
+    is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
+    if is_as_written and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
         raise NoGroupsError("its levels are few enough to be moved at once")
     if problem.likelihood.n_rows > _MANY_ROWS and not have_cheap_bounds(problem):
         raise NoGroupsError("the bounds of its rows take long, and all would have to be read")
