@@ -90,7 +90,9 @@ def test_the_user_gets_effects_that_sum_to_zero(form):
     levels = levels_in(found, point)
     np.testing.assert_allclose(levels_in(found, again), levels - levels.mean(), atol=1e-12)
     np.testing.assert_allclose(found.effects(again), user, atol=1e-12)
-    (effects,) = function(model.value_vars, model.replace_rvs_by_values([model["a"]]))(*by_variable(user, model.value_vars, model.initial_point()))
+    (effects,) = function(model.value_vars, model.replace_rvs_by_values([model["a"]]))(
+        *by_variable(user, model.value_vars, model.initial_point())
+    )
     np.testing.assert_allclose(effects, levels - levels.mean(), atol=1e-12)
 
 

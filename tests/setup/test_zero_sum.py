@@ -114,9 +114,10 @@ def test_terms_of_levels_leave_a_function_of_their_mean(case):
 
         def rest(there, here, levels=levels):
             new, old = (p[levels.entries] - levels.anchor for p in (there, here))
-            return float(its.exact_part(there, here)) - levels.prior_difference(
-                there, here, new, old
-            ).sum()
+            return (
+                float(its.exact_part(there, here))
+                - levels.prior_difference(there, here, new, old).sum()
+            )
 
         here = near(target)
         there = here.copy()
