@@ -5,7 +5,7 @@ import pandas as pd
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, GroupedMH
+from pymc_austerity import AusterityMH, GroupedMH, SettingError, pointwise
 from tests.running import QUIET
 
 bmb = pytest.importorskip("bambi")
@@ -117,3 +117,21 @@ def test_fit_and_sample_give_the_same_draws(table):
     intercept = inside["Intercept"] - table["x"].mean() * inside["x"]
     np.testing.assert_allclose(fitted["Intercept"], intercept)
     assert "p" not in fitted
+
+
+def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
+    """Their intercept is another one, so log-likelihoods would be wrong without a word."""
+    model = built("coin ~ x", table, family="bernoulli")
+    settings = {name: value for name, value in FEW.items() if name != "quiet"}
+    fitted = model.fit(step=AusterityMH(), **settings)
+    with model.backend.model:
+        with pytest.raises(SettingError, match="idata is a result of Bambi's fit"):
+            pointwise.compute_log_likelihood(fitted)
+        for name in ("tuned", "anchor"):
+            with pytest.raises(SettingError, match=f"{name} is a result of Bambi's fit"):
+                AusterityMH(**{name: fitted})
+        own = pm.sample(step=AusterityMH(), var_names=["Intercept", "x"], **FEW)
+        pointwise.compute_log_likelihood(own, rows=[3])
+    eta = own.posterior["Intercept"] + own.posterior["x"] * (table["x"][3] - table["x"].mean())
+    expected = -np.logaddexp(0.0, -eta if table["coin"][3] else eta)
+    np.testing.assert_allclose(own.log_likelihood["coin"].values[..., 0], expected)

@@ -79,6 +79,15 @@ class TestReadme:
         assert targets
         assert [t for t in targets if not (ROOT / folder / t).exists()] == []
 
+    def test_its_links_are_addresses_on_the_package_index(self):
+        hook = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+        (change,) = hook["substitutions"]
+        shown = re.sub(change["pattern"], change["replacement"], README)
+        beginning = PYPROJECT["project"]["urls"]["Source"] + "/blob/main/"
+        assert f"]({beginning}docs/howto/exact.md)" in shown
+        targets = re.findall(r"\]\(([^)]+)\)", shown)
+        assert [t for t in targets if not t.startswith(("https:", "http:"))] == []
+
     def test_the_examples_are_all_listed(self):
         examples = ROOT / "examples"
         page = (examples / "README.md").read_text()

@@ -57,6 +57,8 @@ def warnings_in(notebook: NotebookNode) -> list[str]:
 def main() -> None:
     """Execute all notebooks, or those that are named."""
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    # PyTensor 2 from pip says so where its C backend is used, as by pm.fit.
+    os.environ["PYTHONWARNINGS"] = "ignore:PyTensor could not link to a BLAS:UserWarning"
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="without the suffix; by default all")
     wanted = parser.parse_args().names

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,11 @@ def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measu
         sources.KINDS["memory_map"][0](Path(place), n_rows)
         write_outcomes(Path(place), n_rows)
         here, one, two = (in_a_process("workers", place, str(n)) for n in (0, 1, 2))
+        alone = in_a_process("arithmetic", place)["seconds"]
+        with ThreadPoolExecutor(2) as pool:
+            both = [
+                made["seconds"] for made in pool.map(in_a_process, ["arithmetic"] * 2, [place] * 2)
+            ]
     bar = MOST_OF_ONE_WORKER if n_rows >= N_ON_WORKERS else None
     n_different = float(sum(each["sum"] != here["sum"] for each in (one, two)))
     return f"passes on workers, a memory map of {n_rows:,} rows", [
@@ -142,6 +148,7 @@ def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measu
         Measurement("set-up with two workers", two["setup"], "s"),
         Measurement("two workers to one, set-up", two["setup"] / one["setup"], bar=bar),
         Measurement("two workers to one, passes", two["passes"] / one["passes"]),
+        Measurement("two processes to one, arithmetic alone", max(both) / (2.0 * alone)),
         Measurement("share of set-up in passes, one worker", one["passes"] / one["setup"]),
         Measurement("set-ups with other numbers", n_different, bar=0.0),
     ]
@@ -339,10 +346,9 @@ def measure_posterior(folder: str, n_rows: str) -> dict[str, float]:
         errors = np.hypot(error_of_mean(draws), error_of_mean(expected))
         found[order] = float((apart / expected.std(axis=0)).max())
         found[f"{order}_errors"] = float((apart / errors).max())
-        found["draw"] = seconds_of_draw(step, example) / seconds_of_draw(in_memory, model)
-        found["long_draw"] = (
-            sampled(step, example, N_LONG)[1] / sampled(in_memory, model, N_LONG)[1]
-        )
+        pair = (step, example), (in_memory, model)
+        found["draw"] = ratio_of_draws(*pair, 1_000, 5)
+        found["long_draw"] = ratio_of_draws(*pair, N_LONG, 3)
     return found
 
 
@@ -364,6 +370,17 @@ def measure_workers(folder: str, n_workers: str) -> dict[str, float]:
     return {"setup": setup, "passes": sum(seconds), "sum": total}
 
 
+def measure_arithmetic(folder: str) -> dict[str, float]:
+    """Seconds of what passes do to rows: how much two processes at once gain at most."""
+    given, _ = sources.KINDS["memory_map"][1](Path(folder))
+    started = time.perf_counter()
+    for start in range(0, len(given), sources.CHUNK):
+        x = np.asarray(given[start : start + sources.CHUNK])
+        chances = 1.0 / (1.0 + np.exp(-x @ SLOPES.astype(x.dtype)))
+        _ = (x * (chances * (1.0 - chances))[:, None]).T @ x
+    return {"seconds": time.perf_counter() - started}
+
+
 @contextmanager
 def timed_passes(seconds: list[float]) -> Iterator[None]:
     """Keep the seconds of every pass."""
@@ -378,9 +395,13 @@ def timed_passes(seconds: list[float]) -> Iterator[None]:
         yield
 
 
-def seconds_of_draw(step: AusterityMH, model: pm.Model) -> float:
-    """The least of some runs of usual length."""
-    return min(sampled(step, model, 1_000)[1] for _ in range(5))
+def ratio_of_draws(
+    one: tuple[AusterityMH, pm.Model], other: tuple[AusterityMH, pm.Model], n_draws: int, n: int
+) -> float:
+    """Time of a draw to that of another step method, by the least of some runs by turns."""
+    seconds = [[sampled(*each, n_draws)[1] for each in (one, other)] for _ in range(n)]
+    of_one, of_other = np.min(seconds, axis=0)
+    return float(of_one / of_other)
 
 
 def error_of_mean(draws: NDArray) -> NDArray[np.float64]:
@@ -391,6 +412,7 @@ def error_of_mean(draws: NDArray) -> NDArray[np.float64]:
 
 
 TASKS: dict[str, Callable[..., dict[str, float]]] = {
+    "arithmetic": measure_arithmetic,
     "store": measure_store,
     "generated": measure_generated,
     "posterior": measure_posterior,

@@ -6,7 +6,7 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 """
 
 from pymc_austerity.compiled.block import CompiledPosterior
-from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows, reals
+from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows, integers, reals
 from pymc_austerity.compiled.chain import (
     CompiledChain,
     CompiledTarget,
@@ -18,7 +18,7 @@ from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
 from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.student_t import address_of_tail
-from pymc_austerity.compiled.survey import CompiledRows, new_survey
+from pymc_austerity.compiled.survey import CompiledRows, announce, new_survey
 
 __all__ = [
     "STATISTICS",
@@ -32,11 +32,13 @@ __all__ = [
     "SequentialDecisions",
     "Transitions",
     "address_of_tail",
+    "announce",
     "arrays_of",
     "call_of_one",
     "call_of_prior",
     "call_on_rows",
     "center_and_scale",
+    "integers",
     "new_survey",
     "reals",
     "refusal_of",

@@ -9,6 +9,8 @@ from pymc_austerity.diagnostics.run_info import RunInfo
 
 __all__ = ["advice_on"]
 
+_ESS_PER_CHAIN = 100.0
+"""Effective draws of a chain below which r_hat and quantiles are uncertain; PyMC says so, too."""
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
 _UNEVEN = 2.0
@@ -24,8 +26,10 @@ def advice_on(facts: Facts) -> list[str]:
 
     Nothing is said about cost before chains agree and the error is confirmed.
     """
-    on_trust = _said(_ON_CHAINS, facts)[:1] + _said(_ON_ERRORS, facts)
-    return on_trust + _said(_ON_LOOKS if on_trust else _ON_LOOKS + _ON_COST, facts)
+    on_chains, on_errors = _said(_ON_CHAINS, facts)[:1], _said(_ON_ERRORS, facts)
+    on_cost = _said(_ON_LOOKS if on_chains or on_errors else _ON_LOOKS + _ON_COST, facts)
+    on_length = [] if on_chains else _said(_ON_LENGTH, facts)
+    return [*on_chains, *on_errors, *on_cost, *on_length]
 
 
 def _said(rules: tuple[Rule, ...], facts: Facts) -> list[str]:
@@ -37,6 +41,18 @@ def _disagreement(facts: Facts) -> str | None:
         return None
     wrong, remedy = facts.disagreement
     return f"{wrong[0].upper()}{wrong[1:]}: {remedy}."
+
+
+def _few_effective_draws(facts: Facts) -> str | None:
+    found = facts.convergence
+    if found is None or not found.ess < found.n_chains * _ESS_PER_CHAIN:
+        return None
+    factor = found.n_chains * _ESS_PER_CHAIN / found.ess
+    return (
+        f"'{found.ess_name}' has {found.ess:,.0f} effective draws in {found.n_chains} chains, and "
+        f"final results need {_ESS_PER_CHAIN:.0f} for each chain: take "
+        f"{math.ceil(10.0 * factor) / 10.0:,.1f} times as many draws."
+    )
 
 
 def _broken_promise(facts: Facts) -> str | None:
@@ -205,6 +221,7 @@ def _length_of_random_walk(facts: Facts) -> str | None:
 
 
 _ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement, _uneven_chains)
+_ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws,)
 _ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
 _ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
 _ON_COST: tuple[Rule, ...] = (_most_rows_read, _room_to_spare, _length_of_random_walk)

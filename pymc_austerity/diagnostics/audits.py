@@ -55,7 +55,7 @@ def audit(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or an argument cannot be used.
+        `idata` is not such a run, or an argument cannot be used.
 
     Warns
     -----

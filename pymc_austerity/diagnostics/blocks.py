@@ -35,7 +35,7 @@ def block_usage(idata: Any) -> pd.DataFrame:
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no run of GroupedMH.
+        `idata` is not a run of GroupedMH.
 
     Examples
     --------

@@ -96,9 +96,10 @@ def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
     # chains with max_error have tests of their own, of different batch sizes
     if not info.is_designed and (rows.max() > _FACTOR * rows.min()).all():
         most, least = chains["rows_median"].idxmax(), chains["rows_median"].idxmin()
+        median = chains["rows_median"]
         yield (
-            f"chain {most} reads {chains['rows_median'][most]:,.0f} {info.rows} per "
-            f"{info.decision} in the median, chain {least} {chains['rows_median'][least]:,.0f}"
+            f"chain {most} reads {median[most]:,.0f} {info.rows} per {info.decision} in the "
+            f"median, chain {least} reads {median[least]:,.0f}"
         )
     acceptance = chains["acceptance"]
     if acceptance.isna().any():  # step methods of other kinds record it as well

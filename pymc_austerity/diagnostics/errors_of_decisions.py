@@ -14,7 +14,7 @@ __all__ = ["decision_errors"]
 def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     r"""Tail probabilities at the decisions, by chain and overall.
 
-    The tail probability :math:`\delta` at which a test stopped is what it believed at its last
+    The tail probability :math:`\delta` at which a test stopped is its estimate at its last
     look: the probability that all rows would have said otherwise, had it looked only once and known
     nothing before. The whole sequential test errs more often. `audit` measures that.
 
@@ -41,7 +41,7 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or has no such step method.
+        `idata` is not such a run, or has no such step method.
 
     References
     ----------

@@ -56,12 +56,12 @@ def statistics_of(
     xarray.Dataset
         The statistics, of shape (chain, draw, step_method), and the constants of the run (such as
         ``epsilon``) as coordinates of shape (step_method,). A statistic that step methods of other
-        kinds record as well, so that nobody can tell whose is whose, is NaN.
+        kinds record as well, so that it is not known which is whose, is NaN.
 
     Raises
     ------
     SettingTypeError
-        `idata` is no such thing.
+        `idata` is something else.
     SettingError
         It holds no statistics of AusterityMH, or not those in `names`, or has no such step method.
 

@@ -46,7 +46,7 @@ def report(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or an argument cannot be used.
+        `idata` is not such a run, or an argument cannot be used.
 
     See Also
     --------
@@ -203,7 +203,7 @@ def _tail(facts: Facts) -> str:
 def _not_normal(facts: Facts) -> str:
     return (
         "Before the run, means of first looks were NOT normal enough for the test (epsilon "
-        f"{_epsilons(facts)}): what it believed of its error is wrong, and only the audit counts."
+        f"{_epsilons(facts)}): its own estimate of the error is wrong, and only the audit counts."
     )
 
 
@@ -254,12 +254,13 @@ def _rows_and_looks(facts: Facts) -> list[str]:
     row, info = facts.usage.loc["all"], facts.info
     if info.acceptance_rules == {"none"}:
         return []
+    looks = f"It took {row['looks_mean']:.1f} looks on average."
     return [
         f"{info.a_decision.capitalize()} read {row['data_fraction']:.2%} of "
         f"{'its' if info.is_gibbs else 'the'} {info.rows} on average: mean "
         f"{row['rows_mean']:,.0f}, median {row['rows_median']:,.0f}, 95% quantile "
         f"{row['rows_q95']:,.0f} {info.rows}.",
-        f"It took {row['looks_mean']:.1f} looks on average.",
+        "" if info.is_poisson else looks,
     ]
 
 

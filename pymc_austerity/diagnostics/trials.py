@@ -33,7 +33,7 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or no decision needed any rows.
+        `idata` is not such a run, or no decision needed any rows.
 
     Notes
     -----

@@ -49,7 +49,7 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or has no such step method.
+        `idata` is not such a run, or has no such step method.
 
     References
     ----------

@@ -2,7 +2,7 @@
 
 from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.exact_terms import ExactTerms
-from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
@@ -11,7 +11,8 @@ from pymc_austerity.levels.moves import move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
-from pymc_austerity.levels.rows import LevelRows
+from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
+from pymc_austerity.levels.shares import Shares, shares_of_sweeps
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
 from pymc_austerity.levels.untouched import UntouchedEntries
 
@@ -28,7 +29,10 @@ __all__ = [
     "LevelRows",
     "LevelsOfFactor",
     "Prior",
+    "Products",
     "Reach",
+    "ResidualsByAddress",
+    "Shares",
     "Span",
     "SparseExpansion",
     "Sweep",
@@ -36,4 +40,5 @@ __all__ = [
     "UntouchedEntries",
     "move_levels",
     "normals_of",
+    "shares_of_sweeps",
 ]

@@ -7,9 +7,8 @@ from typing import Protocol
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from pymc_austerity.levels.expansion import products
+from pymc_austerity.levels.expansion import Products
 from pymc_austerity.levels.kept import KeptAtAnchor
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.rows import LevelRows
@@ -75,7 +74,7 @@ class LevelsOfFactor:
         Where the rows are expanded.
     hessians : float array, shape (G, q, q)
         Of the expansion with respect to the entries of each level.
-    others : scipy.sparse.csr_array, shape (G q, d)
+    others : Products, of a matrix of shape (G q, d)
         Of the expansion, with respect to an entry of the levels and one of another block.
     gradient : float array, shape (G, q)
         Of the expansion.
@@ -89,7 +88,7 @@ class LevelsOfFactor:
     entries: NDArray[np.int64]
     anchor: NDArray[np.float64]
     hessians: NDArray[np.float64]
-    others: sparse.csr_array
+    others: Products
     gradient: NDArray[np.float64]
     prior: Prior
     rows: LevelRows
@@ -97,13 +96,12 @@ class LevelsOfFactor:
     _slopes: KeptAtAnchor = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        at_anchor = np.zeros(self.others.shape[1])
+        its, read = self.prior, self.others.columns
+        at_anchor = np.zeros(max(a.max(initial=0) for a in (self.entries, read, its.given)) + 1)
         at_anchor[self.entries] = self.anchor
-        its = self.prior
         kept = KeptAtAnchor(its.derivatives, its.given, self.entries, at_anchor)
         object.__setattr__(self, "_derivatives", kept)
-        read, nothing = np.unique(self.others.indices).astype(np.int64), np.empty(0, np.int64)
-        slopes = KeptAtAnchor(self._slopes_at, read, nothing, at_anchor)
+        slopes = KeptAtAnchor(self._slopes_at, read, np.empty(0, np.int64), at_anchor)
         object.__setattr__(self, "_slopes", slopes)
 
     def slopes(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,8 +116,7 @@ class LevelsOfFactor:
         return slopes
 
     def _slopes_at(self, moves: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = products(self.others, np.arange(self.gradient.size), moves)
-        return self.gradient + found.reshape(self.gradient.shape)
+        return self.gradient + self.others(moves).reshape(self.gradient.shape)
 
     def prior_derivatives(
         self, theta: NDArray[np.float64]

@@ -48,20 +48,22 @@ class JointBlock:
     factors: Sequence[tuple[int, NDArray[np.int64]]]
 
     @property
-    def share(self) -> float:
-        """Share of the sweeps that make this move: it takes long where there are many entries."""
+    def affordable(self) -> float:
+        """Share of the sweeps that can make this move: it takes long with many entries."""
         work = self.between.size * self.entries.size + self.entries.size**3
         return min(1.0, _MOST_WORK / work)
 
-    def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
-        """Of the entries less their anchor, given all others but the levels of the first factor.
+    @property
+    def blocks(self) -> list[NDArray[np.int64]]:
+        """Entries that other moves take one after the other, each of shape (n, size)."""
+        common = [self.common[None]] if self.common.size else []
+        return [*common, *(own for _, own in self.factors)]
 
-        Those are integrated out.
-        """
-        first, anchor = posterior.factors[0], posterior.anchor
-        at_anchor = theta.copy()
-        at_anchor[self.entries] = anchor[self.entries]
-        at_anchor[first.entries] = first.anchor
+    def given_levels(
+        self, posterior: GroupedPosterior, theta: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Precision, and slope at the anchor, given the levels of the first factor there."""
+        at_anchor = self._at_anchor(posterior, theta)
         slope = posterior.expansion.slope(at_anchor, self.entries) + self.shift
         precision = self.precision.copy()
         for number, own in self.factors:
@@ -70,7 +72,15 @@ class JointBlock:
             precision[own[:, :, None], own[:, None, :]] -= curvatures
         if posterior.common is not None:
             slope[self.common] += posterior.common.prior_gradient(at_anchor)
-        _, levels = posterior.level_normals(0, at_anchor)
+        return precision, slope
+
+    def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
+        """Of the entries less their anchor, given all others but the levels of the first factor.
+
+        Those are integrated out.
+        """
+        precision, slope = self.given_levels(posterior, theta)
+        _, levels = posterior.level_normals(0, self._at_anchor(posterior, theta))
         flat = (-1, self.entries.size)
         if self.between.shape[1] == 1:
             half = levels.inverse_root[:, 0] * self.between[:, 0]
@@ -80,12 +90,21 @@ class JointBlock:
         slope -= levels.mean.ravel() @ self.between.reshape(flat)
         return normals_of(precision[None], slope[None])
 
+    def _at_anchor(
+        self, posterior: GroupedPosterior, theta: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The point with the entries and the levels of the first factor at the anchor."""
+        first, there = posterior.factors[0], theta.copy()
+        there[self.entries] = posterior.anchor[self.entries]
+        there[first.entries] = first.anchor
+        return there
+
 
 def move_jointly(
     posterior: GroupedPosterior,
     block: JointBlock,
     theta: NDArray[np.float64],
-    b: float,
+    correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
 ) -> Moved:
@@ -96,14 +115,15 @@ def move_jointly(
     posterior : GroupedPosterior
     block : JointBlock
     theta : float array, shape (d,)
-    b : float
-        Size of the move, in (0, 1], in coordinates in which the normal approximation is standard.
+    correlation : float
+        Of the proposal with where they are, in coordinates in which their normal approximation is
+        standard.
     rng : numpy.random.Generator
     inflation : float
         Factor of the bounds of rows.
     """
     normal, anchor = block.normal(posterior, theta), posterior.anchor[block.entries]
     z = normal.standard((theta[block.entries] - anchor)[None])
-    there, log_ratio = crank_nicolson(z, b, rng)
+    there, log_ratio = crank_nicolson(z, correlation, rng)
     along = AlongWithLevels(posterior, 0, theta, block.entries, inflation=inflation)
     return along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)

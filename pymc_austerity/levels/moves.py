@@ -35,9 +35,17 @@ class Moved(NamedTuple):
 
 
 def crank_nicolson(
-    z: NDArray[np.float64], b: float, rng: np.random.Generator
+    z: NDArray[np.float64], correlation: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A move that leaves the standard normal distribution of the last axis invariant.
+
+    Parameters
+    ----------
+    z : float array
+        Where to begin.
+    correlation : float
+        Between there and here, in (-1, 1).
+    rng : numpy.random.Generator
 
     Returns
     -------
@@ -45,7 +53,8 @@ def crank_nicolson(
     log_ratio : float array, of that shape without its last axis
         Density of the proposal backwards to that forwards, in nats.
     """
-    there = math.sqrt(1.0 - b * b) * z + b * rng.standard_normal(z.shape)
+    noise = rng.standard_normal(z.shape)
+    there = correlation * z + math.sqrt(1.0 - correlation * correlation) * noise
     return there, 0.5 * (there * there - z * z).sum(axis=-1)
 
 
@@ -53,13 +62,13 @@ def move_levels(
     posterior: GroupedPosterior,
     factor: int,
     theta: NDArray[np.float64],
-    b: float,
+    correlation: float,
     rng: np.random.Generator,
 ) -> Moved:
     r"""Move all levels of a factor at once, each with a decision of its own.
 
     Given the rest, levels are independent. Each goes from :math:`z` to
-    :math:`\sqrt{1 - b^2} z + b \xi` in the coordinates in which its normal approximation, given
+    :math:`c z + \sqrt{1 - c^2} \xi` in the coordinates in which its normal approximation, given
     the rest, is standard.
 
     Parameters
@@ -68,8 +77,8 @@ def move_levels(
     factor : int
         Which one.
     theta : float array, shape (d,)
-    b : float
-        Size of the move, in (0, 1].
+    correlation : float
+        Of the proposal with where the level is, c.
     rng : numpy.random.Generator
 
     Notes
@@ -81,7 +90,7 @@ def move_levels(
     slopes, normals = posterior.level_normals(factor, theta)
     old = theta[levels.entries] - levels.anchor
     z = normals.standard(old)
-    there, ratios = crank_nicolson(z, b, rng)
+    there, ratios = crank_nicolson(z, correlation, rng)
     new = normals.values(there)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
@@ -103,7 +112,7 @@ def move_levels(
 def move_common(
     posterior: GroupedPosterior,
     theta: NDArray[np.float64],
-    b: float,
+    correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
 ) -> Moved:
@@ -111,7 +120,7 @@ def move_common(
 
     Parameters
     ----------
-    posterior, theta, b, rng
+    posterior, theta, correlation, rng
         As in `move_levels`.
     inflation : float
         Factor of the bounds of rows.
@@ -121,15 +130,16 @@ def move_common(
     own = common.entries
     at_anchor = theta.copy()
     at_anchor[own] = anchor[own]
-    slope = posterior.expansion.slope(at_anchor, own) + common.shift
-    slope += common.prior_gradient(at_anchor)
+    of_rows = posterior.expansion.gradient[own] + common.products(at_anchor - anchor)
+    slope = of_rows + common.shift + common.prior_gradient(at_anchor)
     mean = common.root @ (common.root.T @ slope)
-    z = common.inverse_root @ (theta[own] - anchor[own] - mean)
-    there, ratio = crank_nicolson(z, b, rng)
+    old = theta[own] - anchor[own]
+    there, ratio = crank_nicolson(common.inverse_root @ (old - mean), correlation, rng)
+    new = mean + common.root @ there
     proposed = theta.copy()
-    proposed[own] = anchor[own] + mean + common.root @ there
+    proposed[own] = anchor[own] + new
     log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
-    log_ratio += posterior.expansion.difference(proposed, theta)
+    log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.expansion import SparseExpansion
+from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor
 from pymc_austerity.levels.means import FreeMean
 from pymc_austerity.levels.normals import LevelNormals
 from pymc_austerity.levels.reach import Reach
-from pymc_austerity.levels.rows import Weights
+from pymc_austerity.levels.rows import ResidualsByAddress, Weights
 
 __all__ = ["CommonNormal", "GroupedPosterior"]
 
@@ -26,6 +26,10 @@ class CommonNormal:
     root : float array, shape (p, p)
         Of the covariance given the levels, :math:`L L'`.
     inverse_root : float array, shape (p, p)
+    products : Products
+        Of their rows of the Hessian of the expansion, shape (p, d).
+    hessian : float array, shape (p, p)
+        The same with respect to themselves.
     shift : float array, shape (p,)
         What the uncertainty of the levels adds to the gradient of the rows, on average.
     prior_gradient : callable
@@ -35,6 +39,8 @@ class CommonNormal:
     entries: NDArray[np.int64]
     root: NDArray[np.float64]
     inverse_root: NDArray[np.float64]
+    products: Products
+    hessian: NDArray[np.float64]
     shift: NDArray[np.float64]
     prior_gradient: Callable[[NDArray], NDArray[np.float64]]
 
@@ -49,6 +55,8 @@ class GroupedPosterior:
         ``f(proposed, current)``: difference of the exact part of the log-density, nats.
     residuals : callable
         ``f(proposed, current, rows)``: residuals of rows, by their positions in storage, nats.
+    compiled : callable or None
+        ``f(proposed, current)``: the same for compiled code, where there is such a function.
     expansion : SparseExpansion
         Sum of the expansions of all rows.
     factors : tuple of LevelsOfFactor
@@ -61,6 +69,7 @@ class GroupedPosterior:
 
     exact_part: Callable[[NDArray, NDArray], float]
     residuals: Callable[[NDArray, NDArray, NDArray[np.int64]], NDArray[np.float64]]
+    compiled: Callable[[NDArray, NDArray], ResidualsByAddress] | None
     expansion: SparseExpansion
     factors: tuple[LevelsOfFactor, ...]
     reach: Reach
@@ -89,6 +98,8 @@ class GroupedPosterior:
             old, new = mean.nearest(old, self.anchor), mean.nearest(new, self.anchor)
         before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
         bounds = rows.bounds(before, after, moved, inflation)
+        if self.compiled is not None:
+            return rows.weights(self.compiled(proposed, current), bounds, rng)
         return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
 
     def level_normals(

@@ -37,6 +37,31 @@ def _fill_own_reaches(
         reaches[2, g] = own[g] * math.sqrt(third)
 
 
+@numba.njit(cache=True, error_model="numpy")
+def _add_common_reaches(
+    common: NDArray[np.int64],
+    inverse_root: NDArray[np.float64],
+    norms: NDArray[np.float64],
+    points: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
+    reaches: NDArray[np.float64],
+) -> None:
+    """Add how far the common entries move the rows of each level."""
+    anchor, before, after = points
+    first = second = third = 0.0
+    for i in range(common.size):
+        u = v = 0.0
+        for j in range(common.size):
+            entry, scale = common[j], inverse_root[i, j]
+            u += scale * (before[entry] - anchor[entry])
+            v += scale * (after[entry] - anchor[entry])
+        first, second, third = first + u * u, second + v * v, third + (v - u) * (v - u)
+    first, second, third = math.sqrt(first), math.sqrt(second), math.sqrt(third)
+    for g in range(norms.size):
+        reaches[0, g] += norms[g] * first
+        reaches[1, g] += norms[g] * second
+        reaches[2, g] += norms[g] * third
+
+
 @dataclass(frozen=True, eq=False)
 class Span:
     r"""Largest norms of what rows are multiplied with, for the rows of each level of a factor.
@@ -111,13 +136,11 @@ class Reach:
             For the differences :math:`\delta` between the anchor and the point before, between the
             anchor and the point after, and between these two.
         """
-        span = self.spans[factor]
-        reaches = span.own_reaches(anchor, before, after)
+        reaches, span = np.empty((3, self.spans[factor].own.size)), self.spans[factor]
+        own, points = (span.entries, span.inverse_roots, span.own), (anchor, before, after)
+        _fill_own_reaches(*own, points, reaches)
         if self.common.size:
-            u, v = (point[self.common] - anchor[self.common] for point in (before, after))
-            moves = np.array([u, v, after[self.common] - before[self.common]])
-            standard = moves @ self.inverse_root.T
-            reaches += span.common * np.sqrt((standard * standard).sum(axis=1))[:, None]
+            _add_common_reaches(self.common, self.inverse_root, span.common, points, reaches)
         for number, other in enumerate(self.spans):
             if number != factor:
                 far = other.own_reaches(anchor, before, after).max(axis=1, initial=0.0)

@@ -8,9 +8,31 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled import announce, call_on_rows, integers
 from pymc_austerity.exact import ROUNDING, BoundViolatedError, fill_thinned
 
-__all__ = ["LevelRows", "Weights"]
+__all__ = ["LevelRows", "ResidualsByAddress", "Weights"]
+
+
+class ResidualsByAddress(NamedTuple):
+    """Residuals of rows between two points, for compiled code; see `pymc_austerity.model.Kernel`.
+
+    Attributes
+    ----------
+    proposed, current : float array
+        Entries of the points in the order of the terms.
+    function, starts, table : int
+        Addresses of the function, of where its terms begin, and of the table of the rows' arrays.
+    places : int array, shape (n_arrays, 2)
+        Address of each array, and the bytes of a row.
+    """
+
+    proposed: NDArray[np.float64]
+    current: NDArray[np.float64]
+    function: int
+    starts: int
+    table: int
+    places: NDArray[np.int64]
 
 
 class Weights(NamedTuple):
@@ -119,7 +141,7 @@ class LevelRows:
 
     def weights(
         self,
-        residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+        residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | ResidualsByAddress,
         bounds: NDArray[np.float64],
         rng: np.random.Generator,
     ) -> Weights:
@@ -131,38 +153,52 @@ class LevelRows:
 
         Parameters
         ----------
-        residuals : callable
+        residuals : callable or ResidualsByAddress
             From positions in storage to residuals, nats.
         bounds : float array, shape (G,)
             As from `bounds`.
         rng : numpy.random.Generator
-            Gives numbers of candidates, their places, and one uniform number for each.
+            Gives numbers of candidates, and three uniform numbers for each.
 
         Raises
         ------
         BoundViolatedError
             Names the row, by its position in storage.
         """
-        n_levels = bounds.size
-        totals, weights = np.empty(n_levels), np.zeros(n_levels)
+        weights, totals = np.zeros(bounds.size), np.empty(bounds.size)
+        positions = _AS_STORED if self.positions is None else self.positions
         n_read = _fill_totals(bounds, self.starts, totals)
-        uniform = rng.random((2, rng.poisson(totals[-1])))
-        n_candidates = uniform.shape[1]
-        if not n_read + n_candidates:
+        uniform = rng.random((3, rng.poisson(totals[-1])))
+        if not n_read + uniform.shape[1]:
             return Weights(weights, 0, np.empty(0))
-        places, levels = np.empty((2, n_read + n_candidates), dtype=np.int64)
-        limits = np.empty(n_candidates)
-        _select(bounds, self.starts, totals, uniform, n_read, places, levels, limits)
-        rows = places if self.positions is None else self.positions[places]
-        found = residuals(rows)
-        rest, chances = found[n_read:], rng.random(n_candidates)
-        wrong = fill_thinned(rest, limits, chances, self.rounding, levels[n_read:], weights)
+        drawn = (bounds, self.starts, positions, totals, uniform, n_read)
+        if isinstance(residuals, ResidualsByAddress):
+            rows, found, limits, wrong = _weigh(residuals, drawn, self.rounding, weights)
+        else:
+            rows, levels, limits = _selected(drawn)
+            found = residuals(rows)
+            wrong = _fill_weights(found, limits, uniform[2], self.rounding, levels, weights)
         if wrong >= 0:
-            row = int(rows[n_read + wrong])
-            raise BoundViolatedError(row, float(rest[wrong]), float(limits[wrong]))
-        if n_read:
-            weights += np.bincount(levels[:n_read], found[:n_read], n_levels)
-        return Weights(weights, rows.size, rest / limits)
+            k = n_read + wrong
+            raise BoundViolatedError(int(rows[k]), float(found[k]), float(limits[wrong]))
+        return Weights(weights, rows.size, found[n_read:] / limits)
+
+
+_ANNOUNCED = 1_000
+"""Rows that are asked for ahead; they stay in the processor's cache until they are read."""
+_AS_STORED = np.empty(0, dtype=np.int64)
+
+_Drawn = tuple[
+    NDArray[np.float64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.float64],
+    int,
+]
+"""Bounds, where the rows of each level begin, positions of rows if they are not stored so, running
+sums of the candidates to expect, three uniform numbers for each, and how many rows are read as they
+are."""
 
 
 @numba.njit(cache=True)
@@ -185,27 +221,27 @@ def _fill_totals(
 
 
 @numba.njit(cache=True)
-def _select(
-    bounds: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    totals: NDArray[np.float64],
-    uniform: NDArray[np.float64],
-    n_read: int,
-    places: NDArray[np.int64],
-    levels: NDArray[np.int64],
-    limits: NDArray[np.float64],
-) -> None:
-    """Fill in places and levels of the rows that are read as they are, and of candidates after."""
+def _selected(
+    drawn: _Drawn,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Positions and levels of the rows that are read as they are, and of candidates after them.
+
+    Also the bounds of the candidates.
+    """
+    bounds, starts, positions, totals, uniform, n_read = drawn
+    n_candidates = uniform.shape[1]
+    limits = np.empty(n_candidates)
+    rows, levels = np.empty((2, n_read + n_candidates), dtype=np.int64)
     k = 0
     for level in range(bounds.size if n_read else 0):
         if bounds[level] == np.inf:
             for place in range(starts[level], starts[level + 1]):
-                places[k], levels[k] = place, level
+                rows[k], levels[k] = place, level
                 k += 1
     total, last = totals[-1], totals.size - 1
     while last > 0 and totals[last - 1] == total:  # rounding must not lead beyond it
         last -= 1
-    for number in range(limits.size):
+    for number in range(n_candidates):
         share, level, end = uniform[0, number] * total, 0, last
         while level < end:
             middle = (level + end) // 2
@@ -214,6 +250,51 @@ def _select(
             else:
                 end = middle
         size = starts[level + 1] - starts[level]
-        places[k] = starts[level] + np.int64(uniform[1, number] * size)
+        rows[k] = starts[level] + np.int64(uniform[1, number] * size)
         levels[k], limits[number] = level, bounds[level]
         k += 1
+    if positions.size:
+        for k in range(rows.size):
+            rows[k] = positions[rows[k]]
+    return rows, levels, limits
+
+
+@numba.njit(cache=True)
+def _fill_weights(
+    found: NDArray[np.float64],
+    limits: NDArray[np.float64],
+    chances: NDArray[np.float64],
+    rounding: float,
+    levels: NDArray[np.int64],
+    weights: NDArray[np.float64],
+) -> int:
+    """Fill in the log weights; return the number of a candidate above its bound, -1 for none."""
+    n_read = found.size - limits.size
+    for k in range(n_read):
+        weights[levels[k]] += found[k]
+    return fill_thinned(found[n_read:], limits, chances, rounding, levels[n_read:], weights)
+
+
+@numba.njit(cache=True)
+def _weigh(
+    residuals: ResidualsByAddress, drawn: _Drawn, rounding: float, weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
+    """Select, evaluate and weigh at once."""
+    rows, levels, limits = _selected(drawn)
+    places, n_arrays = integers(residuals.places.ctypes.data), residuals.places.shape[0]
+    for row in rows[:_ANNOUNCED]:
+        announce(places, n_arrays, row, 1)
+    found = np.empty(rows.size)
+    call_on_rows(
+        residuals.function,
+        residuals.proposed.ctypes.data,
+        residuals.current.ctypes.data,
+        residuals.starts,
+        rows.ctypes.data,
+        rows.size,
+        residuals.table,
+        found.ctypes.data,
+    )
+    uniform = drawn[4]
+    wrong = _fill_weights(found, limits, uniform[2], rounding, levels, weights)
+    return rows, found, limits, wrong

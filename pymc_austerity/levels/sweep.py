@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
 from pymc_austerity.levels.moves import Moved, move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.shares import Shares
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 from pymc_austerity.proposals.adaptation import ScaleSearch
@@ -22,9 +24,9 @@ __all__ = ["BlockUse", "Sweep", "SweepState"]
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk with levels along, for each entry that walks, and in all; entries that all
 walks of a sweep may move."""
-_USUAL, _SMALL, _SHARE = 1.0, 0.4, 0.1
-"""Sizes of Crank-Nicolson moves, and the share of the small ones, which are for blocks that are far
-from normal."""
+_FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
+"""Correlations of Crank-Nicolson moves, and the share of those that stay near, which are for blocks
+that are far from normal."""
 _ENOUGH = 0.85
 """Share of the acceptance of all rows; a sweep has other work to do, but rows cost, too."""
 _TARGET = 0.4
@@ -45,7 +47,7 @@ class SweepState(NamedTuple):
     shifts : tuple of RandomWalkState
         Of the mean level of each large factor but the first, with the levels of the first along.
     joint : ScaleSearch
-        Size of joint moves.
+        Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
         Factors of the bounds of rows, by the kind of move.
     """
@@ -106,6 +108,8 @@ class Sweep:
     tilts : tuple of float array
         For each factor, the gradient along its hyperparameters, with its levels along, of what the
         expansion leaves out.
+    shares : Shares
+        Of the sweeps that make moves which a Gibbs sampler does without.
     walk : RandomWalkProposal
         Moves that take levels along.
     """
@@ -114,9 +118,10 @@ class Sweep:
     untouched: UntouchedEntries | None
     joint: JointBlock | None
     tilts: tuple[NDArray[np.float64], ...]
+    shares: Shares
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[str, ...]:
         """Names of the blocks, as they are counted."""
         names = ["untouched"] if self.untouched is not None else []
@@ -135,7 +140,7 @@ class Sweep:
             self.walk.init(Layout.continuous(self.posterior.factors[factor].entries.shape[1]))
             for factor in self._shifted_factors()
         )
-        size = ScaleSearch.begin(_USUAL, largest=_USUAL)
+        size = ScaleSearch.begin(1.0, largest=1.0)
         if self.untouched is None:
             return SweepState(None, (), (), shifts, size, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
@@ -207,7 +212,7 @@ class Sweep:
             uses.append(use)
         shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
-            moved = move_levels(self.posterior, factor, theta, _size(rng), rng)
+            moved = move_levels(self.posterior, factor, theta, _correlation(rng), rng)
             theta, done = moved.point, [moved]
             if factor in shifts:
                 kind = f"shift {factor}"
@@ -221,15 +226,16 @@ class Sweep:
         state = state._replace(shifts=tuple(shifts.values()))
         if self.posterior.common is not None:
             inflation = state.inflation("common")
-            moved = move_common(self.posterior, theta, _size(rng), rng, inflation)
+            moved = move_common(self.posterior, theta, _correlation(rng), rng, inflation)
             theta = moved.point
             uses.append(BlockUse.of([moved]))
             state = state.noting("common", moved) if tuning else state
-        if self.joint is not None and rng.random() >= self.joint.share:
+        if self.joint is not None and _left_out(self.shares.joint, rng):
             uses.append(BlockUse(math.nan, 0))
         elif self.joint is not None:
-            size, inflation = _size(rng) * state.joint.scale, state.inflation("joint")
-            moved = move_jointly(self.posterior, self.joint, theta, size, rng, inflation)
+            far = 1.0 - state.joint.scale * (1.0 - _correlation(rng))
+            inflation = state.inflation("joint")
+            moved = move_jointly(self.posterior, self.joint, theta, far, rng, inflation)
             theta = moved.point
             if tuning:
                 joint = state.joint.step(moved.accepted > 0.0, _TARGET)
@@ -250,6 +256,8 @@ class Sweep:
         theta, done = moved.point, [moved]
         along, lengths = list(state.along), list(state.lengths)
         for number, factor in enumerate(self._with_hyperparameters()):
+            if _left_out(self.shares.along[factor], rng):
+                continue
             near, far = f"near {factor}", f"far {factor}"
             moved, along[number] = self._walked(
                 factor, theta, along[number], state.inflation(near), rng, tuning=tuning
@@ -340,5 +348,10 @@ class Sweep:
         return moved, length
 
 
-def _size(rng: np.random.Generator) -> float:
-    return _SMALL if rng.random() < _SHARE else _USUAL
+def _left_out(share: float, rng: np.random.Generator) -> bool:
+    """Whether a sweep does without a move that a share of the sweeps makes."""
+    return share < 1.0 and bool(rng.random() >= share)
+
+
+def _correlation(rng: np.random.Generator) -> float:
+    return _NEAR if rng.random() < _SHARE else _FAR

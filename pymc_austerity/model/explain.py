@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pymc as pm
-from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.blocks import Blocks
@@ -51,7 +50,7 @@ def explain(
     transformed = {rv.name for rv, transform in transforms.items() if transform is not None}
     lines = [
         f"Split into rows: {_listed(row_likelihood.subsampled)}, {row_likelihood.n_rows:,} rows.",
-        *(f"  {_about_leaf(leaf)}" for leaf in row_likelihood.leaves),
+        *(f"  {line}" for line in _about_leaves(row_likelihood.leaves)),
         "In full at every step:",
         *(
             f"  {_about_term(term, row_likelihood.n_in_model, term.name in transformed)}"
@@ -123,18 +122,30 @@ def _about_predictors(structure: RowStructure | str) -> str:
     return f"Linear predictors of the rows: {names}."
 
 
+def _about_leaves(leaves: Sequence[RowLeaf]) -> list[str]:
+    """A line for each array, and one for all that sources' rows are computed into."""
+    lines, n_computed = [], 0
+    for leaf in leaves:
+        if leaf.is_computed and leaf.recipe is not None:
+            n_computed += leaf.array[0].size
+        else:
+            lines.append(_about_leaf(leaf))
+    if n_computed:
+        lines.append(f"computes {_numbers(n_computed)} for each row from these, block by block.")
+    return lines
+
+
 def _about_leaf(leaf: RowLeaf) -> str:
     name, array = leaf.placeholder.name, leaf.array
-    shape = " x ".join(f"{length:,}" for length in array.shape)
     if leaf.recipe is not None:
-        once = " (computed from the data of each row)" if leaf.is_computed else ""
-        return f"reads {name}{once}: of each row {_entries(array)} of {array.dtype}."
+        return f"reads {name}: {_numbers(array[0].size)} of each row, {array.dtype}."
+    shape = " x ".join(f"{length:,}" for length in array.shape)
     once = " (computed from the data once, at the start)" if leaf.is_computed else ""
     return f"reads {name}{once}: {shape} of {array.dtype}, {array.nbytes / 1e6:.1f} MB."
 
 
-def _entries(array: NDArray) -> str:
-    return " x ".join(f"{length:,}" for length in array.shape[1:]) or "one number"
+def _numbers(count: int) -> str:
+    return "1 number" if count == 1 else f"{count:,} numbers"
 
 
 def _about_term(term: EvaluatedInFull, n_rows: int, is_transformed: bool) -> str:

@@ -81,20 +81,21 @@ def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) 
         f"the log-likelihood of {names} is not finite at the starting point in {bad.size:,} of "
         f"{of_all}"
     )
-    first = f"(the first such row is {bad[0]:,})"
     for leaf in split.leaves:
-        n_rows = np.intersect1d(_not_finite(leaf), bad).size
-        if n_rows:
+        # A condition on all rows, such as PyMC's on parameters, fails in all of them for one.
+        causes = np.intersect1d(_not_finite(leaf), bad)
+        if causes.size:
             name = leaf.placeholder.name
             what = "an array without a name" if name == "data" else repr(name)
             return (
-                f"{beginning}, because {what} holds NaN or infinite values in {n_rows:,} of them "
-                f"{first}: leave these rows out, or impute what is missing before building the "
-                "model."
+                f"{beginning}, because {what} holds NaN or infinite values in {causes.size:,} of "
+                f"them, the first in row {causes[0]:,}: leave these rows out, or impute what is "
+                "missing before building the model."
             )
     return (
-        f"{beginning}: choose another start with initvals, or look for missing data and observed "
-        f"values outside of the support of their distribution {first}."
+        f"{beginning}, the first of them row {bad[0]:,}: choose another start, as in "
+        "pm.Normal(..., initval=1.0), or look for missing data and observed values outside of the "
+        "support of their distribution."
     )
 
 
@@ -104,6 +105,6 @@ def _about_exact_part(split: RowLikelihood, point: dict[str, NDArray]) -> str:
     bad = [name for name, value in log_densities.items() if name in names and ~np.isfinite(value)]
     return (
         f"the log-density of {', '.join(map(repr, bad)) or 'the priors'} is not finite at the "
-        "starting point: choose another one with initvals, or look for values outside of the "
-        "support of its distribution."
+        "starting point: choose another one, as in pm.Normal(..., initval=1.0), or look for values "
+        "outside of the support of its distribution."
     )

@@ -186,8 +186,8 @@ def _named(terms: Sequence[Term], names: Sequence[str]) -> list[Term]:
     for name, known_as in zip(names, found, strict=True):
         if known_as not in candidates:
             raise SettingError(
-                f"likelihood= names {name!r}, which is no observed variable or potential of the "
-                f"model: {choice_among(name, candidates)}."
+                f"likelihood= names {name!r}, which is not an observed variable or potential of "
+                f"the model: {choice_among(name, candidates)}."
             )
     return [candidates[name] for name in found]
 
@@ -199,6 +199,8 @@ def _refuse_without_rows(term: Term, axis: int) -> None:
             f"{what} is one draw of {term.distribution} with a single log-density for its "
             f"{term.n_values:,} values, which does not split over rows: use NUTS for this model."
         )
+    if 0 in term.shape:
+        raise DataError(f"{what} has no values: build the model on data with at least two rows.")
     if term.n_rows(axis) < 2:
         raise NotRowwiseError(
             f"{what} has a log-density of shape {term.shape}, without an axis {axis} of two or "

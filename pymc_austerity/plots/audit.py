@@ -52,7 +52,7 @@ def plot_audit(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, nothing was or could be audited, or an argument cannot
+        `idata` is not such a run, nothing was or could be audited, or an argument cannot
         be used.
     ImportError
         matplotlib is not installed.

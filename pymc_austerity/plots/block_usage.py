@@ -28,7 +28,7 @@ def plot_block_usage(idata: Any, *, ax: "Axes | None" = None) -> "Axes":
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no run of GroupedMH, or `ax` is no Axes.
+        `idata` is not a run of GroupedMH, or `ax` is not an Axes.
     ImportError
         matplotlib is not installed.
 

@@ -49,7 +49,7 @@ def plot_data_usage(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is no such run, or an argument cannot be used.
+        `idata` is not such a run, or an argument cannot be used.
     ImportError
         matplotlib is not installed.
 

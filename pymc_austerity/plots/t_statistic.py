@@ -23,8 +23,8 @@ def plot_t_statistic(
 ) -> "Axes":
     r"""Draw a t statistic under resampling next to Student's t.
 
-    The test takes :math:`t = (\bar l - \mu) / s` for Student's t when it decides. Where single
-    rows weigh much it is not, and the tails show it first: the legend says which share of the
+    The test assumes that :math:`t = (\bar l - \mu) / s` follows Student's t. Where single rows
+    have much weight it does not, and the tails show it first: the legend says which share of the
     statistics lies where Student's t has 5 %.
 
     Parameters

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 
 __all__ = ["Draws", "draws_of"]
 
@@ -66,7 +67,7 @@ def draws_of(idata: Any, variables: Sequence[Variable]) -> Draws:
     Raises
     ------
     SettingError
-        A variable was not kept, or has another shape.
+        A variable was not kept, or has another shape; or these are draws of Bambi's ``fit``.
     SettingTypeError
         There is no posterior.
     """
@@ -77,6 +78,7 @@ def draws_of(idata: Any, variables: Sequence[Variable]) -> Draws:
             f"{type(idata).__name__}: pass what pm.sample returned."
         )
     posterior = group.to_dataset() if isinstance(group, xr.DataTree) else group
+    refuse_draws_of_bambi("idata", posterior)
     missing = [variable.name for variable in variables if variable.name not in posterior]
     if missing:
         raise SettingError(

@@ -64,7 +64,7 @@ def compute_log_likelihood(
     NotRowwiseError
         Rows depend on each other.
     SettingError, SettingTypeError
-        Draws, variables or rows are missing, or `idata` is none.
+        Draws, variables or rows are missing, or `idata` is not a run.
     StorageError
         `store` exists already.
 

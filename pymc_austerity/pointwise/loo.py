@@ -67,8 +67,9 @@ def loo_subsample(
         from arviz_stats import loo_subsample as subsampled
     except ImportError as error:
         raise SettingError(
-            "loo_subsample needs arviz_stats, which comes with ArviZ 1 (PyMC 6): install it, or "
-            "use compute_log_likelihood(idata, rows=...) for some of the rows."
+            "loo_subsample needs ArviZ 1, which comes with PyMC 6 on Python 3.12 or later: "
+            "upgrade, or use compute_log_likelihood(idata, rows=...) and az.loo(idata) on some of "
+            "the rows."
         ) from error
     model = pm.modelcontext(model)
     names = observed_names(model, None if var_name is None else [var_name])

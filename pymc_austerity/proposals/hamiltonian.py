@@ -102,7 +102,7 @@ class SurrogateHamiltonianProposal:
     rejected by their change of energy, are one proposal, whose log-ratio is
     :math:`S(\theta) - S(\theta')`. Decisions add the exact part and the expansion, which cancel:
     what is left for the rows to decide are the residuals. The acceptance is that of an independence
-    sampler whose only fault are the residuals, whatever the priors look like: funnels, horseshoes
+    sampler whose only errors are the residuals, whatever the priors look like: funnels, horseshoes
     and heavy tails, which no normal approximation fits.
 
     Parameters
@@ -119,17 +119,17 @@ class SurrogateHamiltonianProposal:
     ------
     SettingError, SettingTypeError
         A setting cannot be used; or, when it is given to a step method: there are no control
-        variates of which the surrogate could be made.
+        variates to make the surrogate from.
 
     Notes
     -----
     Entries whose prior is normal with a scale or a mean that is sampled, too, are moved in units of
     their conditional standard deviation given these, diagonally, from their conditional mean:
-    centered where rows tell much of them, else not. The draws are those of the user's variables.
+    centered where rows say much about them, else not. The draws are those of the user's variables.
 
     Trajectories follow the surrogate, and chains are as good as it is: where the rows are far from
     quadratic at the scale of the posterior, such as in :math:`y \sim N(a b, 1)`, residuals are
-    large, and many proposals rejected.
+    large, and many proposals are rejected.
 
     References
     ----------

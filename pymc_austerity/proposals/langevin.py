@@ -64,9 +64,9 @@ class LangevinProposal:
         + \frac Nn \sum_{i \in X_n} \nabla \log p(x_i | \theta)
 
     The mini-batch :math:`X_n` is drawn anew for every step, without regard to :math:`\theta`, and
-    the way back is judged with the same one. Each :math:`X_n` then gives a valid proposal, and so
-    does their mixture: the decision makes the draws those of the posterior at any step size. With
-    control variates
+    the reverse move is evaluated with the same one. Each :math:`X_n` then gives a valid proposal,
+    and so does their mixture: the decision makes the draws those of the posterior at any step size.
+    With control variates
 
     .. math::
         g(\theta) = \nabla \log \rho(\theta) + G + H (\theta - \theta^*)
@@ -109,8 +109,8 @@ class LangevinProposal:
     The rows of the gradient are evaluated at two points, as those of a decision are (without a
     test at one). They are not part of ``n_rows_used``; the constant ``proposal_rows`` in the
     attributes of ``sample_stats`` is their number in every step. A proposal whose gradient is not
-    finite is rejected. Without a test nothing holds back a chain whose steps are too large: there
-    is a warning where it runs away.
+    finite is rejected. Without a test a chain whose steps are too large can diverge: a
+    warning says so.
 
     References
     ----------

@@ -39,14 +39,14 @@ class BarkerTest:
     ------
     SettingError
         If `noise` lies outside [0.5, 1.2]. With more the correction would be too far off; with less
-        it would be most of the noise, and rows be read in vain.
+        it would be most of the noise, and rows would be read in vain.
 
     Notes
     -----
     Leaves the posterior invariant as Metropolis-Hastings does, and accepts less: half as often at
-    :math:`\Delta = 0`. The error is that of the normal approximation, of the standard error taken
-    for exact, and of the correction (`LogisticCorrection.error`). When rows are looked at depends
-    on their spread only, never on which side the sum lies.
+    :math:`\Delta = 0`. The error is that of the normal approximation, of a standard error that is
+    estimated, and of the correction (`LogisticCorrection.error`). How many rows are read depends on
+    their spread only, never on which side the sum lies.
 
     References
     ----------

@@ -46,7 +46,7 @@ class StudentTTest(StoppingTest):
     Raises
     ------
     SettingError, SettingTypeError
-        If `epsilon` is out of range or no number.
+        If `epsilon` is out of range or not a number.
 
     Examples
     --------

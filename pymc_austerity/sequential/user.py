@@ -65,5 +65,5 @@ def as_test(value: Any) -> SequentialTest:
         return UserTest(value)
     raise SettingTypeError(
         f"test={value!r} is not a test: give a StudentTTest(epsilon), another test of "
-        "pymc_austerity.sequential, 'auto' or None."
+        "pymc_austerity.sequential, 'exact', 'auto' or None."
     )

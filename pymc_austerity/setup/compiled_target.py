@@ -21,7 +21,14 @@ from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.rows import RowSource, SharedRows
 from pymc_austerity.setup.target import Target
 
-__all__ = ["exact_target", "pooled_target", "sequential_target", "why_python"]
+__all__ = [
+    "exact_target",
+    "places_of",
+    "pooled_target",
+    "sequential_target",
+    "table_of",
+    "why_python",
+]
 
 
 def why_python(target: Target) -> str:
@@ -44,8 +51,8 @@ def sequential_target(target: Target, test: CompiledTest) -> CompiledTarget:
         kernel.address,
         kernel.starts,
         entries,
-        _table(arrays),
-        _places(arrays),
+        table_of(arrays),
+        places_of(arrays),
         strata.sizes.astype(np.int64),
         strata.offsets.astype(np.int64),
         strata.first_counts.astype(np.int64),
@@ -72,7 +79,7 @@ def pooled_target(target: Target, inflation: float, draws: PoolDraws) -> Compile
     draws.used = np.array(draws.used)  # of this chain alone
     decisions = PooledDecisions(
         _exact_decisions(target, arrays, inflation),
-        table=_table(drawn),
+        table=table_of(drawn),
         whole=sampling.pool.whole.astype(np.int64),
         begin=begin.astype(np.int64),
         lengths=draws.lengths.astype(np.int64),
@@ -92,8 +99,8 @@ def _exact_decisions(
         function=kernel.address,
         terms=entries,
         row_starts=kernel.starts,
-        table=_table(arrays),
-        places=_places(arrays),
+        table=table_of(arrays),
+        places=places_of(arrays),
         inverse_root=np.ascontiguousarray(sampling.inverse_root),
         center=np.ascontiguousarray(sampling.center, dtype=np.float64),
         inflation=float(inflation),
@@ -163,12 +170,12 @@ def _alive(target: Target) -> tuple[object, ...]:
     return target.row_function, target.exact_difference, target.source
 
 
-def _table(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
+def table_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
     """Address and shape of each array."""
     numbers = [number for array in arrays for number in (array.ctypes.data, *array.shape)]
     return np.array(numbers, dtype=np.int64)
 
 
-def _places(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
+def places_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
     """Address of each array, and the bytes of a row."""
     return np.array([(array.ctypes.data, array.strides[0]) for array in arrays], dtype=np.int64)

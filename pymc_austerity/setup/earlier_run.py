@@ -17,7 +17,7 @@ from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.coordinates import Coordinates
-from pymc_austerity.setup.model_inputs import raveled
+from pymc_austerity.setup.model_inputs import raveled, refuse_draws_of_bambi
 from pymc_austerity.setup.surroundings import Surroundings
 
 __all__ = ["EarlierRun", "Learnt", "earlier_run", "learn"]
@@ -99,6 +99,7 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
             f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
             "returned."
         )
+    refuse_draws_of_bambi("tuned", tuned.posterior)
     needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
     # bounds of a variable may be others, which other step methods move
     names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in tuned.posterior]

@@ -134,8 +134,9 @@ def _about(
             "missing."
         )
     return (
-        f"{beginning} of the sources, first in row {row:,} ({_values(data)}): choose another start "
-        "with initvals, or look for values outside of the support of their distribution."
+        f"{beginning} of the sources, first in row {row:,} ({_values(data)}): choose another "
+        "start, as in pm.Normal(..., initval=1.0), or look for values outside of the support of "
+        "their distribution."
     )
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "checked_point",
     "checked_variables",
     "raveled",
+    "refuse_draws_of_bambi",
 ]
 
 
@@ -175,3 +176,26 @@ def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
             "out of vars."
         )
     return np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+
+
+def refuse_draws_of_bambi(what: str, posterior: Any) -> None:
+    """Refuse what Bambi's ``fit`` returns, which are not draws of the variables of its PyMC model.
+
+    Parameters
+    ----------
+    what : str
+        The argument that holds the draws.
+    posterior : xarray.Dataset or DataTree
+        The draws.
+
+    Raises
+    ------
+    SettingError
+        Bambi marked them as its own: the intercept is that of predictors that were not centered.
+    """
+    if posterior.attrs.get("modeling_interface") == "bambi":
+        raise SettingError(
+            f"{what} is a result of Bambi's fit, whose intercept is another one than in the PyMC "
+            "model, where predictors are centered: use methods of the Bambi model, such as "
+            "predict, or take draws by pm.sample inside of `with model.backend.model:`."
+        )

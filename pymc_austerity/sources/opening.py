@@ -162,8 +162,15 @@ def _open_path(given: str, columns: Columns | None, what: str, name: str) -> Sou
         return ArrowFileSource(path, columns or Columns(path, name), what)
     arrays, tables = _files_in(path)
     if bool(arrays) == bool(tables):
-        found = "both .npy and Parquet" if arrays else "neither .npy, nor Parquet, Arrow or zarr"
-        raise DataError(f"{what} is in {path}, where there is {found}: give another path.")
+        if arrays:
+            raise DataError(
+                f"{what} is in {path}, where there are both .npy and Parquet files: give the path "
+                "of one kind."
+            )
+        raise DataError(
+            f"{what} is in {path}, which has no rows in .npy, Parquet, Arrow or zarr: convert it "
+            "to one of these, or read it with pandas or dask and give what they return."
+        )
     if tables:
         from pymc_austerity.sources.parquet import ParquetSource
 

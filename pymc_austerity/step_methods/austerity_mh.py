@@ -70,7 +70,7 @@ class AusterityMH(MetropolisStep):
         asked for, the bounds take little time, and decisions read fewer rows than a first look.
         None accepts every proposal, for those that follow gradients (`LangevinProposal`).
     batch_size : int, optional
-        Rows of the first look at most; strata want ten each, and below 40 there are none. With
+        Rows of the first look at most; each stratum needs ten, and below 40 there are none. With
         uniform samples, 500 by default, rows of every look.
     likelihood : sequence of str, optional
         Names of the observed variables or potentials to subsample. By default the observed
@@ -270,13 +270,15 @@ class AusterityMH(MetropolisStep):
                 tuned=tuned,
                 say=say,
             )
-        self.target, self.proposal, self.surroundings = built[:3]
-        self._begin(problem, blocked=blocked, rng=rng)
-        ready = make_ready(built, settings, prepared.rng)
-        self.settings, self.decider, self.learnt, self.normality = ready
-        self.python_needed = self._why_python()
-        if not self.python_needed:
-            compile_now(self.target, self.decider, self.proposal)
+            self.target, self.proposal, self.surroundings = built[:3]
+            self._begin(problem, blocked=blocked, rng=rng)
+            say("trying decisions")
+            ready = make_ready(built, settings, prepared.rng)
+            self.settings, self.decider, self.learnt, self.normality = ready
+            self.python_needed = self._why_python()
+            if not self.python_needed:
+                say("compiling transitions")
+                compile_now(self.target, self.decider, self.proposal)
         self._finish(
             started,
             problem,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
 from pymc_austerity._pymc import (
@@ -121,6 +122,25 @@ class SubsamplingStep(ArrayStepShared):
         self.rng = get_random_generator(rng, copy=False)
         self.phase = Phase.START
         self.reset_tuning()
+
+    def _refuse_impossible_start(self, exact_difference: float) -> None:
+        """Refuse a start that the user chose and that the priors rule out.
+
+        Parameters
+        ----------
+        exact_difference : float
+            Of the exact part between this point and the model's initial point, nats.
+
+        Raises
+        ------
+        SettingError
+            It is not finite.
+        """
+        if not np.isfinite(exact_difference):
+            raise SettingError(
+                "the log-density of the priors is not finite where this chain starts: give other "
+                "initvals to pm.sample."
+            )
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, unless the chain was interrupted since the one before.

@@ -247,8 +247,11 @@ class GroupedMH(SubsamplingStep):
         current = to.inner(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):  # else the user chose it
+            if np.array_equal(apoint.data, to.start):
                 current = self.target.sweep.begin(self.rng)
+            else:  # the user chose it
+                exact_part = self.target.sweep.posterior.exact_part
+                self._refuse_impossible_start(exact_part(current, to.inner(to.start)))
         sweeps = []
         for _ in range(self.steps_per_draw):
             current, statistics = self._sweep(current)
@@ -317,8 +320,9 @@ class GroupedMH(SubsamplingStep):
 def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict[str, Any]:
     """Statistics of a sweep."""
     used = sum(use.n_rows for use in uses.values())
+    shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
     return {
-        "accepted": float(np.nanmean([use.accepted for use in uses.values()])),
+        "accepted": sum(shares) / len(shares),
         "n_rows_used": used,
         "data_fraction": used / n_rows,
         "n_looks": 1,

@@ -129,8 +129,12 @@ class MetropolisStep(SubsamplingStep):
         current = to.inner(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):  # else the user chose it
+            if np.array_equal(apoint.data, to.start):
                 current = self._start()
+            else:  # the user chose it
+                around = self.surroundings
+                start, own, _ = around.question(current, around.start, 0.0)
+                self._refuse_impossible_start(self.target.exact_part(start, own))
         if self.is_to_look_again:
             self._look_again(current)
         self.decider.begin_draw(tuning=self.tune)

@@ -1,11 +1,13 @@
 """Reports say what was found and what to change, and nothing else."""
 
+import re
+
 import numpy as np
 import pytest
 
 from pymc_austerity import SettingError
 from pymc_austerity.diagnostics import report
-from tests.diagnostics.runs import audited, real, synthetic
+from tests.diagnostics.runs import audited, forms_of, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression
 
 QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "ProposalMixture"}}
@@ -40,6 +42,20 @@ def test_it_is_a_page():
 
 def test_nothing_to_change():
     assert advice(synthetic(n_draws=500, **QUIET)) == ["Nothing stands out."]
+
+
+def test_more_draws_where_chains_agree_and_are_short(rng):
+    """An autoregression whose draws are worth about a seventh: 143 of 1,000."""
+    a = np.zeros((2, 500))
+    noise = rng.normal(size=a.shape)
+    for t in range(1, 500):
+        a[:, t] = 0.75 * a[:, t - 1] + noise[:, t]
+    (said,) = advice(forms_of(synthetic(2, 500, **QUIET), a=a)["tree"])
+    found, factor = re.search(
+        r"'a' has (\d+) effective .* take ([\d.]+) times as many", said
+    ).groups()
+    assert 100 < int(found) < 200
+    assert float(factor) == pytest.approx(200 / int(found), abs=0.1)
 
 
 @pytest.mark.parametrize(

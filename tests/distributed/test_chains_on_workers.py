@@ -144,7 +144,10 @@ def test_ctrl_c_returns_the_draws_so_far(threads, simple):
     n_draws = there.posterior.sizes["draw"]
     assert 0 < n_draws < 1_000_000
     here = sample(step, model, **(settings | {"draws": n_draws})).posterior["mu"]
-    np.testing.assert_array_equal(there.posterior["mu"], here.sel(chain=there.posterior["chain"]))
+    # PyMC leaves out chains that have far fewer draws, and numbers the others anew
+    every = [chain.tobytes() for chain in here.values]
+    kept = [every.index(chain.tobytes()) for chain in there.posterior["mu"].values]
+    assert kept == sorted(set(kept))
 
 
 def test_a_worker_that_is_killed_is_replaced(simple, caplog):

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from pymc_austerity.levels import Sweep
+from pymc_austerity.levels import Shares, Sweep
 
 
 def sweep_of(names, *, common=True):
     factors = tuple(SimpleNamespace(names=f"[{name}]") for name in names)
     posterior = SimpleNamespace(factors=factors, common=object() if common else None)
-    return Sweep(posterior, object(), object(), ())
+    return Sweep(posterior, object(), object(), (), Shares((), 1.0))
 
 
 @pytest.mark.parametrize(

@@ -182,6 +182,10 @@ def array_without_source():
     pm.Normal("y", EXAMPLE["x"] @ slopes(), 1.0, observed=EXAMPLE["y"])
 
 
+def observed_without_source():
+    pm.Normal("y", data("x") @ slopes(), 1.0, observed=EXAMPLE["y"])
+
+
 def constant_without_source():
     observe(data("x") @ slopes(), np.ones(N_EXAMPLE))
 
@@ -215,6 +219,11 @@ REFUSED = [
     (number_of_rows, {}, "the number of rows of 'x'"),
     (total_size, {}, "leave total_size= out"),
     (array_without_source, {"names": ["y"]}, "hold it in a pm.Data and name a source for it"),
+    (
+        observed_without_source,
+        {"names": ["x"]},
+        r"add its source, as in data={\.\.\., 'y': source}",
+    ),
     (constant_without_source, {}, "an array of shape 40 without a name has one entry for each row"),
     (mask, {"likelihood": ["p"]}, "a mask that depends on parameters or on rows in sources"),
     (lag, {"likelihood": ["p"]}, "by their numbers among the example's"),

@@ -293,7 +293,7 @@ def test_rows_may_be_elsewhere(elsewhere, monkeypatch):
     importlib.util.find_spec("arviz_stats") is not None, reason="only where it is missing"
 )
 def test_cross_validation_needs_arviz_1(model, run):
-    with pytest.raises(SettingError, match="comes with ArviZ 1"):
+    with pytest.raises(SettingError, match="needs ArviZ 1"):
         loo_subsample(run, 10, model=model)
 
 

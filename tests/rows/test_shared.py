@@ -1,4 +1,5 @@
 import multiprocessing
+import multiprocessing.util
 import os
 import pickle
 import shutil
@@ -28,6 +29,7 @@ def order(rng):
 
 @pytest.fixture(autouse=True)
 def temporary_folder(tmp_path, monkeypatch):
+    multiprocessing.util.get_temp_dir()  # used until this process ends, when the test's is gone
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     return tmp_path

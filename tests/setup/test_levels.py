@@ -141,6 +141,24 @@ def test_the_anchor_is_a_mode_of_what_rows_read(case):
     assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
 
 
+def test_the_anchor_has_the_spread_of_levels_far_from_the_start():
+    """At the initial point the mean is too large by a factor of 8, and levels look alike there."""
+    rng = np.random.default_rng(3)
+    group = np.arange(40_000) % 40
+    effect = rng.normal(0.0, 0.3, size=40)
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu", 0.0, 5.0), pm.HalfNormal("tau", 5.0)
+        a = pm.Normal("a", mu, tau, shape=40)
+        pm.Poisson("y", pm.math.exp(a[group]), observed=rng.poisson(np.exp(effect[group] - 2.0)))
+        problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
+        found = build_grouped(problem, coordinates).sweep.posterior.anchor
+    names = [v.name for v in problem.variables]
+    place = dict(zip(names, np.split(found, np.cumsum([1, 1])), strict=True))
+    assert names == ["mu", "tau_log__", "a"]
+    assert np.exp(place["tau_log__"]) == pytest.approx(effect.std(), rel=0.2)
+    np.testing.assert_allclose(place["a"], effect - 2.0, atol=0.4)  # 4 sds of a level
+
+
 def test_sums_do_not_depend_on_the_blocks(monkeypatch):
     problem, target = built("logistic")
     monkeypatch.setattr(parts, "LARGEST_BLOCK", 60)
@@ -273,6 +291,38 @@ def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_f
     np.testing.assert_allclose(found.mean[0], mean, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["logistic", "slopes", "not centered"])
+def test_joint_moves_are_made_as_often_as_gibbs_moves_would_stay(name):
+    """Two blocks: the rate at which a Gibbs sampler of the normal approximation converges."""
+    problem, target = built(name)
+    its, sweep = target.sweep.posterior, target.sweep
+    assert len(its.factors) == 1
+    precision, _ = precision_and_slope(problem, its, its.anchor)
+    levels, common = its.factors[0].entries.ravel(), its.common.entries
+    there = np.linalg.solve(precision[np.ix_(levels, levels)], precision[np.ix_(levels, common)])
+    back = np.linalg.solve(precision[np.ix_(common, common)], precision[np.ix_(common, levels)])
+    rate = abs(np.linalg.eigvals(back @ there)).max()
+    assert sweep.shares.joint == pytest.approx(max(rate, 0.1), rel=1e-3)
+
+
+def test_levels_are_taken_along_as_often_as_gibbs_moves_of_the_spread_would_stay():
+    """Levels with the rows' precision 1 and a prior with the precision 1 / 4 or 4."""
+    shares = []
+    for tau in (0.5, 2.0):
+        with pm.Model() as model:
+            mu = pm.Normal("mu")
+            a = pm.Normal("a", mu, tau, shape=40)
+            pm.Normal("y", a[np.arange(160) % 40], 2.0, observed=RNG.normal(size=160))
+        with model:
+            problem, coordinates = centered_problem(pose(prepare(model), model.value_vars, {}))
+            shares.append(build_grouped(problem, coordinates).sweep.shares.along[0])
+    assert shares == pytest.approx([1.0 - 0.2**2, 1.0 - 0.8**2], rel=1e-6)
+
+
+def test_moves_of_levels_with_another_prior_are_always_made():
+    assert built("heavy tails")[1].sweep.shares.along == (1.0,)
+
+
 @pytest.mark.parametrize("name", ["logistic", "crossed"])
 def test_gradients_of_rows_are_shifted_by_the_uncertainty_of_levels(name):
     """The mean gradient over many draws of the levels of the first factor, and the expansion."""
@@ -295,6 +345,25 @@ def test_gradients_of_rows_are_shifted_by_the_uncertainty_of_levels(name):
     error = rise.std(axis=0, ddof=1) * np.sqrt(1.0 / 40 + 1.0 / 2)  # the shift is of two pairs
     assert (abs(rise.mean(axis=0) - joint.shift[:3]) < 5.0 * error + 1e-6).all()
     assert abs(rise.mean(axis=0)).max() > 0.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_compiled_weights_are_those_of_python(name):
+    """With the same random numbers, for candidates and for rows that are read as they are."""
+    _, target = built(name)
+    its = target.sweep.posterior
+    assert its.compiled is not None
+    here, there = near(target), near(target)
+    python = replace(its, compiled=None)
+    for factor in range(len(its.factors)):
+        for inflation in (1.0, 3.0, 1e9):
+            made, expected = (
+                p.row_weights(factor, there, here, np.random.default_rng(3), inflation)
+                for p in (its, python)
+            )
+            np.testing.assert_allclose(made.log_weight, expected.log_weight, rtol=1e-12)
+            np.testing.assert_array_equal(made.ratios, expected.ratios)
+            assert made.n_rows == expected.n_rows
 
 
 @pytest.mark.parametrize("name", ["crossed", "slopes"])
@@ -324,7 +393,8 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     assert stayed.point is here and (stayed.accepted, stayed.n_rows) == (0.0, 0)
     tilt = RNG.normal(size=entries.size)
     expected += float(tilt.dot(there - here[entries]))
-    rows_say_nothing = replace(its, residuals=lambda proposed, current, rows: np.zeros(rows.size))
+    nothing = {"residuals": lambda proposed, current, rows: np.zeros(rows.size), "compiled": None}
+    rows_say_nothing = replace(its, **nothing)
     for log_ratio, accepts in ((-1e-3 - expected, False), (1e-3 - expected, True)):
         along = AlongWithLevels(rows_say_nothing, 0, here, entries, tilt)
         assert along.move(there, log_ratio, _AtThreshold()) is accepts
@@ -373,8 +443,8 @@ def test_common_entries_move_about_the_mean_that_levels_leave_them():
         for _ in range(20):
             point = posterior.anchor.copy()
             for _ in range(3):
-                point = move_levels(posterior, 0, point, 1.0, rng).point
-            moved = move_common(posterior, point, 1.0, rng, inflation=1e12)  # reads all rows
+                point = move_levels(posterior, 0, point, 0.0, rng).point
+            moved = move_common(posterior, point, 0.0, rng, inflation=1e12)  # reads all rows
             found.append(moved.log_ratio)
         return np.array(found)
 

@@ -225,12 +225,14 @@ class TestFiles:
         (tmp_path / "readme.txt").write_text("rows are elsewhere")
         for given in (tmp_path, str(tmp_path / "readme.txt")):
             sentence = sentence_of(DataError, given)
-            assert "there is neither .npy, nor Parquet, Arrow or zarr" in sentence
+            assert "to one of these, or read it with pandas or dask" in sentence
 
     def test_a_folder_of_both(self, tmp_path):
         np.save(tmp_path / "x.npy", np.zeros(3))
         saved(tmp_path, {"x": [1.0]})
-        assert "there is both .npy and Parquet" in sentence_of(DataError, tmp_path)
+        assert "both .npy and Parquet files: give the path of one kind" in sentence_of(
+            DataError, tmp_path
+        )
 
     @pytest.mark.parametrize("other", [np.zeros(3, "float32"), np.zeros((3, 2))])
     def test_arrays_of_a_folder_that_differ(self, other, tmp_path):

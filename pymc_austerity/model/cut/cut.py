@@ -219,9 +219,11 @@ def _not_named(variable: Variable) -> CannotCut:
         return CannotCut(_NUMBERS)
     shape = " x ".join(map(str, array.shape))
     name = repr(variable.name) if variable.name else f"an array of shape {shape} without a name"
+    remedy = f"add its source, as in data={{..., {name}: source}}"
+    if not variable.name:
+        remedy = "hold it in a pm.Data and name a source for it"
     return CannotCut(
-        f"{name} has one entry for each row of the example and data= does not name it",
-        "hold it in a pm.Data and name a source for it",
+        f"{name} has one entry for each row of the example and data= does not name it", remedy
     )
 
 

@@ -17,7 +17,10 @@ __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
 _MOST_PASSES = 40
 _ROUNDS = 8
 """Of the entries that no row reads; each costs one pass over the rows."""
-_CLOSE_ENOUGH = 0.02
+_FIRST_PASSES = 12
+"""At most, before the first round."""
+_NEAR, _CLOSE_ENOUGH = 1.0, 0.02
+"""Newton steps, in standard deviations, after which the rounds begin, and the search ends."""
 _HALVINGS = 3
 _DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
 """Added to the precision, in units of its diagonal, where a Newton step does not lead uphill."""
@@ -53,7 +56,9 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
     all equal is infinite. So the entries that no row reads maximise the exact part at *draws* of
     the levels about their modes, which are as spread out as the posterior has them (Monte Carlo EM
-    with a normal approximation); Newton steps for the rest are taken in between.
+    with a normal approximation); Newton steps for the rest are taken in between. The first draws
+    wait until these are near the mode for the entries at the start: far from it levels look alike,
+    and with a small scale they would stay alike for many rounds.
 
     Parameters
     ----------
@@ -77,17 +82,21 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     point, touched = start.astype(np.float64), parts.touched
     first = parts.factors[0].entries.shape
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
+    rounds, is_near = _ROUNDS if parts.blocks.untouched.size else 0, False
     for number in range(_MOST_PASSES):
         hessian = parts.row_hessian(point)
-        if number < _ROUNDS and parts.blocks.untouched.size:
+        is_near = is_near or number == _FIRST_PASSES
+        if rounds and is_near:
+            rounds -= 1
             point = _with_untouched(parts, point, hessian, noise, z)
             value, gradient, rows = _at(parts, point, rows)  # which do not read these entries
         exact = parts.exact_hessian(point)
         precision = sparse.csr_array(-(hessian + exact)[touched][:, touched])
         step = solved(precision, gradient[touched], first)
         distance = _length(step, gradient[touched])
-        if number >= _ROUNDS and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
+        if not rounds and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
             return LevelAnchor(point, rows.gradient, hessian, exact)
+        is_near = is_near or distance < _NEAR * np.sqrt(touched.size)
         for damping in _DAMPINGS:
             if damping:
                 ridge = _ridge(precision, damping)

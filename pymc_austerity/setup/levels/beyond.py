@@ -83,7 +83,7 @@ def _drawn(
     point = posterior.anchor.copy()
     for _ in range(_MOVES):
         for factor in factors:
-            point = move_levels(posterior, factor, point, 1.0, rng).point
+            point = move_levels(posterior, factor, point, 0.0, rng).point
     return point
 
 

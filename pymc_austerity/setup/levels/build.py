@@ -17,13 +17,16 @@ from pymc_austerity.levels import (
     LevelRows,
     LevelsOfFactor,
     Prior,
+    Products,
     Reach,
     Span,
     SparseExpansion,
     Sweep,
+    shares_of_sweeps,
 )
 from pymc_austerity.model import (
     Blocks,
+    Kernel,
     NotByLevelError,
     PredictorDerivatives,
     level_terms,
@@ -44,6 +47,7 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.beyond import beyond_expansion
 from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
+from pymc_austerity.setup.levels.residuals import KernelOnRows
 from pymc_austerity.setup.levels.spans import (
     RADII,
     LevelLimits,
@@ -149,10 +153,13 @@ def build_grouped(
     sums = [(mean.entries, mean.absorber) for mean in means]
     exact_part = exact_difference_by_levels(problem, parts.terms, sums)
     of_rows = StoredResiduals(residuals.function, source)
+    kernel = residuals.function
+    compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
     rounding = _rounding(of_rows, anchor, parts.order.size)
     posterior = GroupedPosterior(
         exact_part,
         of_rows,
+        compiled,
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         reach,
@@ -165,7 +172,8 @@ def build_grouped(
         posterior = replace(posterior, common=replace(common, shift=beyond.common))
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along)
+    shares = shares_of_sweeps(posterior, joint)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares)
     numbers = SharedRows([parts.order], np.arange(parts.order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
@@ -280,7 +288,7 @@ def _factors(
                 factor.entries,
                 anchor.point[factor.entries],
                 level_blocks(anchor.hessian, factor.entries),
-                _with_others(anchor.hessian, factor.entries),
+                Products.of(_with_others(anchor.hessian, factor.entries)),
                 anchor.gradient[factor.entries],
                 Prior(
                     terms.terms,

@@ -8,7 +8,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from pymc_austerity.levels import CommonNormal, JointBlock, KeptAtAnchor, UntouchedEntries
+from pymc_austerity.levels import (
+    CommonNormal,
+    JointBlock,
+    KeptAtAnchor,
+    Products,
+    UntouchedEntries,
+)
 from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.exact_gradient import exact_gradient
@@ -46,7 +52,9 @@ def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
     exact = parts.common_exact
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
-    return CommonNormal(own, root, inverse_root, np.zeros(own.size), gradient)
+    of_rows = sparse.csr_array(anchor.hessian[own])
+    within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
+    return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, gradient)
 
 
 def joint_block(parts: Parts, anchor: LevelAnchor) -> JointBlock | None:
