@@ -46,7 +46,7 @@ from pymc_austerity.model.prior_terms import (
     partial_exact,
 )
 from pymc_austerity.model.recipes import LeafRecipes
-from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
+from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood, random_variable_of
 from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.taylor import (
     Derivatives,
@@ -60,6 +60,7 @@ from pymc_austerity.model.verify_differences import (
     verify_exact_difference,
 )
 from pymc_austerity.model.verify_examples import verify_examples
+from pymc_austerity.model.zero_sum import FreeLevels, free_levels
 
 __all__ = [
     "AnyThread",
@@ -75,6 +76,7 @@ __all__ = [
     "ExactGradient",
     "Examples",
     "Factor",
+    "FreeLevels",
     "Gathered",
     "GatheredRows",
     "Kernel",
@@ -110,10 +112,12 @@ __all__ = [
     "explain",
     "find_blocks",
     "find_predictors",
+    "free_levels",
     "kernel_of",
     "level_terms",
     "partial_exact",
     "predictor_derivatives",
+    "random_variable_of",
     "row_derivatives_of",
     "row_length_deterministics",
     "split_log_density",
