@@ -164,13 +164,12 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(case, scale, monkeyp
             seen.append(np.isfinite(of_rows).mean())
 
         monkeypatch.setattr(type(levels.rows), "weights", kept)
+        new, old = near(target, scale), near(target, scale)
         for mean in (0.0, 5.0):  # which rows do not know
-            new, old = near(target, scale), near(target, scale)
-            new = its.means[0].raised(new, mean)
-            points[:] = [new, old]
-            its.row_weights(factor, new, old, RNG)
+            points[:] = [its.means[0].raised(new, mean), old]
+            its.row_weights(factor, *points, RNG)
     assert max(seen) > 0.0
-    assert seen[0] == pytest.approx(seen[1], abs=0.3)
+    np.testing.assert_array_equal(seen[::2], seen[1::2])
 
 
 def test_means_are_drawn_given_everything_else(case):
@@ -235,15 +234,15 @@ def test_draws_have_the_moments_of_a_normal_posterior(prior_sd):
     theta = its.anchor
     for _ in range(8_000):  # without the joint move, which hides what the others do
         theta = its.means[0].drawn(its.factors, theta, rng)
-        moved = move_levels(its, 0, theta, 1.0, rng)
-        theta = move_common(its, moved.point, 1.0, rng).point
+        moved = move_levels(its, 0, theta, 0.0, rng)
+        theta = move_common(its, moved.point, 0.0, rng).point
         summed = theta[its.factors[0].entries[:, 0]]
         draws.append([theta[its.common.entries[0]] + summed.mean(), *(summed - summed.mean())])
     mean, sd = normal_posterior(y, prior_sd)
     standard = (np.array(draws) - mean) / sd
     batches = standard.reshape(40, -1, 1 + G).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(40)
-    assert error.max() < 0.1
+    assert error.max() < 0.15
     assert (abs(batches.mean(axis=0)) < 4.5 * error).all()
     squares = (standard**2).reshape(40, -1, 1 + G).mean(axis=1)
     error = squares.std(axis=0, ddof=1) / np.sqrt(40)
