@@ -6,6 +6,7 @@ from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
 from pymc_austerity.levels.kept import KeptAtAnchor
+from pymc_austerity.levels.means import FreeMean
 from pymc_austerity.levels.moves import move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
@@ -20,6 +21,7 @@ __all__ = [
     "BlockUse",
     "CommonNormal",
     "ExactTerms",
+    "FreeMean",
     "GroupedPosterior",
     "JointBlock",
     "KeptAtAnchor",

@@ -48,6 +48,9 @@ class TermsByAddress(NamedTuple):
         Working space for one loop: its result, and entries of two points.
     rest : int
         Address of the log-density of all else, 0 without.
+    levels, ends, absorbers : int array
+        Entries of levels whose mean is added to an entry before `rest` reads it: those of all such
+        entries one after the other, where those of each end, and the entries.
     """
 
     calls: NDArray[np.int64]
@@ -55,6 +58,9 @@ class TermsByAddress(NamedTuple):
     numbers: NDArray[np.int64]
     work: NDArray[np.float64]
     rest: int
+    levels: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    absorbers: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +72,13 @@ class ExactTerms:
     loops : tuple of (loop, arrays)
         Loops over the levels of a factor, and the data of the levels.
     rest : LogDensity or None
+    means : tuple of (int array, int)
+        Levels, and the entry to which their mean is added before `rest` reads it.
     """
 
     loops: tuple[tuple[LoopOverLevels, tuple[NDArray, ...]], ...]
     rest: LogDensity | None
+    means: tuple[tuple[NDArray[np.int64], int], ...] = ()
 
     def __call__(self, proposed: NDArray, current: NDArray) -> float:
         """Between two points, float arrays of shape (d,), nats."""
@@ -94,6 +103,9 @@ class ExactTerms:
             np.arange(longest),
             np.empty(n_work),
             0 if self.rest is None else self.rest.address,
+            np.concatenate([np.empty(0, np.int64), *(levels for levels, _ in self.means)]),
+            np.cumsum([levels.size for levels, _ in self.means], dtype=np.int64),
+            np.array([absorber for _, absorber in self.means], dtype=np.int64),
         )
 
     @cached_property
@@ -106,7 +118,7 @@ class ExactTerms:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
-        return {"loops": self.loops, "rest": self.rest}
+        return {"loops": self.loops, "rest": self.rest, "means": self.means}
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -132,5 +144,20 @@ def exact_difference(
         for level in range(n_levels):
             total += work[level]
     if its.rest != 0:
-        total += call_of_one(its.rest, new) - call_of_one(its.rest, old)
+        total += _rest_at(its, proposed) - _rest_at(its, current)
     return total
+
+
+@numba.njit(cache=True)
+def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
+    """The log-density of all else, nats."""
+    if its.absorbers.size == 0:
+        return call_of_one(its.rest, point.ctypes.data)
+    summed, first = point.copy(), 0
+    for k in range(its.absorbers.size):
+        total = 0.0
+        for place in range(first, its.ends[k]):
+            total += point[its.levels[place]]
+        summed[its.absorbers[k]] += total / (its.ends[k] - first)
+        first = its.ends[k]
+    return call_of_one(its.rest, summed.ctypes.data)

@@ -47,6 +47,8 @@ class Prior:
         Whether the terms are quadratic functions of the entries of a level.
     by_address : PriorByAddress or None
         The derivatives in compiled code, where there is such a function.
+    is_all : bool
+        Whether nothing else in the exact part depends on the levels.
     """
 
     terms: Callable[[NDArray], NDArray[np.float64]]
@@ -55,6 +57,7 @@ class Prior:
     hyperparameters: NDArray[np.int64]
     is_quadratic: bool
     by_address: PriorByAddress | None = None
+    is_all: bool = True
 
 
 @dataclass(frozen=True, eq=False)

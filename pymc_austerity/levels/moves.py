@@ -80,6 +80,11 @@ def move_levels(
     correlation : float
         Of the proposal with where the level is, c.
     rng : numpy.random.Generator
+
+    Notes
+    -----
+    What the exact part says of all levels together, such as the prior of an entry that takes up
+    their mean, has one decision at the end, as a surrogate transition (Liu 2001, section 9.4.3).
     """
     levels = posterior.factors[factor]
     slopes, normals = posterior.level_normals(factor, theta)
@@ -89,14 +94,18 @@ def move_levels(
     new = normals.values(there)
     proposed = theta.copy()
     proposed[levels.entries] = levels.anchor + new
-    log_ratio = levels.prior_difference(proposed, theta, new, old)
-    log_ratio += levels.expansion(slopes, new, old)
+    prior = levels.prior_difference(proposed, theta, new, old)
+    log_ratio = prior + levels.expansion(slopes, new, old)
     log_ratio += ratios
     weights = posterior.row_weights(factor, proposed, theta, rng)
     accept = -rng.standard_exponential(log_ratio.size) < log_ratio + weights.log_weight
     following = theta.copy()
     moved = levels.entries[accept]
     following[moved] = proposed[moved]
+    if not levels.prior.is_all:
+        together = float(posterior.exact_part(following, theta)) - float(prior[accept].sum())
+        if not -rng.standard_exponential() < together:
+            return Moved(theta, 0.0, weights.n_rows)
     return Moved(following, float(accept.mean()), weights.n_rows)
 
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor
+from pymc_austerity.levels.means import FreeMean
 from pymc_austerity.levels.normals import LevelNormals
 from pymc_austerity.levels.reach import Reach
 from pymc_austerity.levels.rows import ResidualsByAddress, Weights
@@ -62,6 +63,8 @@ class GroupedPosterior:
     reach : Reach
     common : CommonNormal or None
         None where no entry is read by all rows.
+    means : tuple of FreeMean
+        Of levels that stand for effects that sum to zero.
     """
 
     exact_part: Callable[[NDArray, NDArray], float]
@@ -71,6 +74,7 @@ class GroupedPosterior:
     factors: tuple[LevelsOfFactor, ...]
     reach: Reach
     common: CommonNormal | None
+    means: tuple[FreeMean, ...] = ()
 
     @property
     def anchor(self) -> NDArray[np.float64]:
@@ -89,8 +93,10 @@ class GroupedPosterior:
 
         Bounds are multiplied by `inflation`.
         """
-        rows = self.factors[factor].rows
-        before, after, moved = self.reach.of_levels(factor, self.anchor, current, proposed)
+        rows, old, new = self.factors[factor].rows, current, proposed
+        for mean in self.means:
+            old, new = mean.nearest(old, self.anchor), mean.nearest(new, self.anchor)
+        before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
         bounds = rows.bounds(before, after, moved, inflation)
         if self.compiled is not None:
             return rows.weights(self.compiled(proposed, current), bounds, rng)

@@ -205,6 +205,8 @@ class Sweep:
     ) -> tuple[NDArray[np.float64], SweepState, dict[str, BlockUse]]:
         """Move every block; random walks learn while the chain is tuning."""
         uses: list[BlockUse] = []
+        for mean in self.posterior.means:
+            theta = mean.drawn(self.posterior.factors, theta, rng)
         if self.untouched is not None:
             theta, state, use = self._untouched(theta, state, rng, tuning=tuning)
             uses.append(use)

@@ -47,7 +47,7 @@ from pymc_austerity.model.prior_terms import (
     partial_exact,
 )
 from pymc_austerity.model.recipes import LeafRecipes
-from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
+from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood, random_variable_of
 from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.taylor import (
     Derivatives,
@@ -61,6 +61,7 @@ from pymc_austerity.model.verify_differences import (
     verify_exact_difference,
 )
 from pymc_austerity.model.verify_examples import verify_examples
+from pymc_austerity.model.zero_sum import FreeLevels, free_levels
 
 __all__ = [
     "AnyThread",
@@ -76,6 +77,7 @@ __all__ = [
     "ExactGradient",
     "Examples",
     "Factor",
+    "FreeLevels",
     "Gathered",
     "GatheredRows",
     "Kernel",
@@ -112,11 +114,13 @@ __all__ = [
     "explain",
     "find_blocks",
     "find_predictors",
+    "free_levels",
     "graph_digest",
     "kernel_of",
     "level_terms",
     "partial_exact",
     "predictor_derivatives",
+    "random_variable_of",
     "row_derivatives_of",
     "row_length_deterministics",
     "split_log_density",

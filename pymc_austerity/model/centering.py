@@ -21,7 +21,7 @@ from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.products import find_products
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["Centered", "candidates_for_centering", "centered"]
+__all__ = ["Centered", "candidates_for_centering", "centered", "change_of_point"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +113,11 @@ def centered(
         exact_terms=(*clone_replace(list(split.exact_terms), undone), *jacobians),
         rows=clone_replace(rows, {k: v for p in products for k, v in p.uses.items()}),
         full=clone_replace(split.full, undone),
+        joint_terms=tuple((k, clone_replace(term, undone)) for k, term in split.joint_terms),
     )
     names = tuple(str(p.factor.name) for p in products)
     done = {p.factor: p.forward() for p in products}
-    there, back = (_change(split, variables, change, point) for change in (done, undone))
+    there, back = (change_of_point(split, variables, change, point) for change in (done, undone))
     return Centered(likelihood, names, there, back)
 
 
@@ -133,12 +134,12 @@ def candidates_for_centering(
         for v in variables
         if v.type.ndim in (1, 2)
         and v.dtype not in discrete_types
-        and transforms.get(rvs[v]) is None
+        and transforms.get(rvs.get(v)) is None
         and max(np.shape(point[v.name])) >= fewest
     ]
 
 
-def _change(
+def change_of_point(
     split: RowLikelihood,
     variables: Sequence[Variable],
     changed: Mapping[Variable, Variable],

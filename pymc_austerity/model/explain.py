@@ -20,6 +20,7 @@ def explain(
     compiled_as: str = "",
     blocks: Blocks | None = None,
     centered: Sequence[str] = (),
+    free: Sequence[str] = (),
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -37,6 +38,8 @@ def explain(
         Result of `find_blocks`; then the description names the factors.
     centered : sequence of str
         Names of the variables that stand for their products with their scales.
+    free : sequence of str
+        Names of the variables whose entries sum to zero and are moved as if they need not.
 
     Returns
     -------
@@ -58,6 +61,10 @@ def explain(
         lines.append(_about_predictors(structure))
     if centered:
         lines.append(f"Moved as products with their scales (centered): {', '.join(centered)}.")
+    if free:
+        lines.append(
+            f"Moved as levels whose mean is free, although they sum to zero: {', '.join(free)}."
+        )
     if blocks is not None:
         lines += [
             f"Groups: {factor}, independent given the other variables." for factor in blocks.factors

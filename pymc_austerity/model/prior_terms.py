@@ -131,6 +131,9 @@ def level_terms(
     NotByLevelError
         Some term is none of a level.
     """
+    own = _variables_with(variables, point, entries)
+    if any(variable not in likelihood.model.values_to_rvs for variable in own):
+        likelihood = likelihood.without_joint_terms
     sources = _sources(likelihood, variables, point, entries)
     terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})
     values = _made(likelihood, theta, terms)
@@ -213,9 +216,16 @@ def _sources(
     entries: NDArray[np.int64],
 ) -> tuple[Variable, ...]:
     """Terms that depend on variables with some of the entries."""
-    ends = np.cumsum([np.size(point[str(v.name)]) for v in variables])
-    own = {variables[k] for k in np.unique(np.searchsorted(ends, entries.ravel(), side="right"))}
+    own = _variables_with(variables, point, entries)
     return tuple(term for term in likelihood.exact_terms if own & set(ancestors([term])))
+
+
+def _variables_with(
+    variables: Sequence[Variable], point: Mapping[str, NDArray], entries: NDArray[np.int64]
+) -> set[Variable]:
+    """Those that have some of the entries."""
+    ends = np.cumsum([np.size(point[str(v.name)]) for v in variables])
+    return {variables[k] for k in np.unique(np.searchsorted(ends, entries.ravel(), side="right"))}
 
 
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: list) -> Callable[..., list]:

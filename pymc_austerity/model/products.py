@@ -20,7 +20,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.small_matrices import inverse_of_lower
 
-__all__ = ["Product", "find_products"]
+__all__ = ["Product", "find_products", "like"]
 
 
 class Product(NamedTuple):
@@ -52,17 +52,17 @@ class Product(NamedTuple):
     def forward(self) -> Variable:
         """The product, in terms of the factor."""
         if self.side == "entry":
-            return _like(self.scale * self.factor, self.factor)
+            return like(self.scale * self.factor, self.factor)
         pair = (self.scale, self.factor) if self.side == "left" else (self.factor, self.scale)
-        return _like(pt.dot(*pair), self.factor)
+        return like(pt.dot(*pair), self.factor)
 
     def inverse(self) -> Variable:
         """The factor, in terms of the product."""
         if self.side == "entry":
-            return _like(self.factor / self.scale, self.factor)
+            return like(self.factor / self.scale, self.factor)
         inverse = self._inverse_of_scale()
         pair = (inverse, self.factor) if self.side == "left" else (self.factor, inverse)
-        return _like(pt.dot(*pair), self.factor)
+        return like(pt.dot(*pair), self.factor)
 
     def log_jacobian(self) -> Variable:
         """Logarithm of the volume of the factor for one of the product, by level."""
@@ -101,7 +101,7 @@ class Product(NamedTuple):
         return self._replace(triangle=triangle, size=known.shape(self.scale)[0])
 
 
-def _like(new: Variable, old: Variable) -> Variable:
+def like(new: Variable, old: Variable) -> Variable:
     """Of the same type: no axis may become one that is broadcast."""
     return old.type.filter_variable(new.astype(old.dtype), allow_convert=True)
 
@@ -192,7 +192,7 @@ class _Reading:
         if (left.type.ndim, right.type.ndim) != (2, 2) or left is right or not self._scales(scale):
             return False
         inside = self.variable.T if is_transposed else self.variable
-        self.uses[node.outputs[0]] = _like(inside, node.outputs[0])
+        self.uses[node.outputs[0]] = like(inside, node.outputs[0])
         side = "right" if is_first != is_transposed else "left"
         return self._is_same([scale], side, transposed=is_transposed)
 
@@ -223,7 +223,7 @@ class _Reading:
             (node,) = following
         if not scales:
             return False
-        self.uses[operand] = _like(inside, operand)
+        self.uses[operand] = like(inside, operand)
         return self._is_same(scales, "entry")
 
     def _is_by_entry(self, scale: Variable) -> bool:

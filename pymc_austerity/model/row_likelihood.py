@@ -1,7 +1,7 @@
 """What a log-density consists of once it has been split into an exact part and rows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,14 @@ from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
 from pymc_austerity.model.fingerprint import fingerprint
 from pymc_austerity.model.recipes import LeafRecipes
 
-__all__ = ["DataSource", "EvaluatedInFull", "RowLeaf", "RowLikelihood", "data_sources_of"]
+__all__ = [
+    "DataSource",
+    "EvaluatedInFull",
+    "RowLeaf",
+    "RowLikelihood",
+    "data_sources_of",
+    "random_variable_of",
+]
 
 
 @dataclass(frozen=True)
@@ -97,6 +104,10 @@ class RowLikelihood:
         `n_rows` is the number of all rows.
     recipes : LeafRecipes or None
         Leaves of any rows of such data.
+    joint_terms : tuple of (int, variable)
+        Positions in `exact_terms` of what reads the mean of all levels of `FreeLevels`, in a sum
+        with their absorber; and these terms as functions of the sum alone, for which the value
+        variable of the absorber stands.
     """
 
     model: pm.Model
@@ -113,6 +124,7 @@ class RowLikelihood:
     data_sources: tuple[DataSource, ...] = field(repr=False)
     examples: Examples = NO_EXAMPLES
     recipes: LeafRecipes | None = None
+    joint_terms: tuple[tuple[int, Variable], ...] = ()
 
     @property
     def n_in_model(self) -> int:
@@ -129,6 +141,15 @@ class RowLikelihood:
         """What tells these rows from others of the same number."""
         return fingerprint(self.arrays)
 
+    @property
+    def without_joint_terms(self) -> "RowLikelihood":
+        """The same without the terms that read all levels together."""
+        joint = dict(self.joint_terms)
+        kept = tuple(term for k, term in enumerate(self.exact_terms) if k not in joint)
+        if len(kept) == len(self.exact_terms):
+            return self
+        return replace(self, exact=sum(t.sum() for t in kept), exact_terms=kept, joint_terms=())
+
     def stale(self) -> list[str]:
         """Names of the data that were changed since the leaves were read.
 
@@ -138,6 +159,11 @@ class RowLikelihood:
             Empty as long as the leaves are the data of the model.
         """
         return [source.name for source in self.data_sources if source.is_stale()]
+
+
+def random_variable_of(value: Variable, model: pm.Model) -> Variable:
+    """The random variable of a value variable, or of levels that have its name."""
+    return model.values_to_rvs.get(value, model.named_vars.get(value.name))
 
 
 def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSource, ...]:

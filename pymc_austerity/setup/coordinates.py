@@ -1,19 +1,25 @@
-"""The coordinates in which points move: the user's, or products of entries with their scales."""
+"""The coordinates in which points move: the user's, products with scales, levels without sums."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.model import Centered, candidates_for_centering, centered, verify_centered
-from pymc_austerity.proposals import Proposal
+from pymc_austerity.model import (
+    RowLikelihood,
+    candidates_for_centering,
+    centered,
+    free_levels,
+    verify_centered,
+)
+from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.setup.prepared import PreparedModel
-from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.problem import Problem, layout_of
 
-__all__ = ["Coordinates", "best_coordinates", "centered_problem"]
+__all__ = ["Absorbed", "Coordinates", "best_coordinates", "centered_problem", "grouped_problem"]
 
 _ENOUGH_ROWS = 50
 """Rows for each product from which on they are known better from the rows than from their prior."""
@@ -24,6 +30,24 @@ _NEARBY = 0.3
 
 def _same(point: NDArray) -> NDArray[np.float64]:
     return point
+
+
+class Absorbed(NamedTuple):
+    """Levels that stand for effects that sum to zero.
+
+    Attributes
+    ----------
+    name : str
+        Of the variable.
+    levels : int array, shape (G,)
+        Entries of the point that is moved.
+    absorber : int
+        The entry that falls as much as all levels rise.
+    """
+
+    name: str
+    levels: NDArray[np.int64]
+    absorber: int
 
 
 @dataclass(frozen=True)
@@ -39,13 +63,83 @@ class Coordinates:
     inner : callable
         From the user's raveled point to the one that is moved.
     outer : callable
-        Its inverse.
+        Its inverse; a left inverse where levels stand for effects.
+    absorbed : tuple of Absorbed
+        Variables whose entries sum to zero, moved as levels that need not.
     """
 
     start: NDArray[np.float64]
     names: tuple[str, ...] = ()
     inner: Callable[[NDArray], NDArray[np.float64]] = _same
     outer: Callable[[NDArray], NDArray[np.float64]] = _same
+    absorbed: tuple[Absorbed, ...] = ()
+
+    def then(self, second: "Coordinates") -> "Coordinates":
+        """One change after the other."""
+        return Coordinates(
+            self.start,
+            self.names + second.names,
+            _Chained(self.inner, second.inner),
+            _Chained(second.outer, self.outer),
+            self.absorbed + second.absorbed,
+        )
+
+
+@dataclass(frozen=True)
+class _Chained:
+    first: Callable[[NDArray], NDArray[np.float64]]
+    second: Callable[[NDArray], NDArray[np.float64]]
+
+    def __call__(self, point: NDArray) -> NDArray[np.float64]:
+        return self.second(self.first(point))
+
+
+def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
+    """The problem with levels that rows read by themselves, wherever that is possible.
+
+    Effects that sum to zero are written as levels that need not, and then non-centered factors in
+    their centered form.
+
+    Parameters
+    ----------
+    problem : Problem
+    fewest : int
+        As for `centered_problem`.
+
+    Returns
+    -------
+    problem, coordinates
+        As from `centered_problem`.
+    """
+    own, coordinates = _with_free_levels(problem)
+    centered, products = centered_problem(own, fewest)
+    return centered, coordinates.then(products)
+
+
+def _with_free_levels(problem: Problem) -> tuple[Problem, Coordinates]:
+    free: list[tuple[str, str, int]] = []
+    coordinates = Coordinates(problem.start)
+    while not problem.shared:
+        likelihood, variables, _, point = problem.parts
+        found = free_levels(likelihood, variables, point)
+        if found is None:
+            break
+        model = problem.model
+        layout = layout_of(found.variables, model, found.point)
+        problem = replace(
+            problem,
+            prepared=_prepared(problem, found.likelihood, found.levels, layout),
+            variables=found.variables,
+            start=found.levels(problem.start),
+            layout=layout,
+        )
+        free.append((found.name, found.absorber, found.entry))
+        change = Coordinates(problem.start, (), found.levels, found.effects)
+        coordinates = coordinates.then(change)
+    places = {block.name: block.entries for block in problem.layout.blocks}
+    every = np.arange(problem.start.size)
+    absorbed = [Absorbed(n, every[places[n]], places[other].start + k) for n, other, k in free]
+    return problem, replace(coordinates, absorbed=tuple(absorbed))
 
 
 def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordinates]:
@@ -83,7 +177,8 @@ def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
     found = centered(likelihood, variables, point, fewest)
     if found is None:
         return problem, Coordinates(problem.start)
-    own = replace(problem, prepared=_prepared(problem, found), start=found.products(problem.start))
+    prepared = _prepared(problem, found.likelihood, found.products, problem.layout)
+    own = replace(problem, prepared=prepared, start=found.products(problem.start))
     return own, Coordinates(problem.start, found.names, found.products, found.factors)
 
 
@@ -124,17 +219,23 @@ def best_coordinates(
     return found, coordinates
 
 
-def _prepared(problem: Problem, found: Centered) -> PreparedModel:
+def _prepared(
+    problem: Problem,
+    likelihood: RowLikelihood,
+    change: Callable[[NDArray], NDArray[np.float64]],
+    layout: Layout,
+) -> PreparedModel:
+    """What was prepared in terms of other variables, verified once more."""
     before, rng = problem.prepared, np.random.default_rng(0)
     starts = (problem.start, problem.start + _NEARBY * rng.standard_normal(problem.start.size))
-    points = [(_values(problem, at), _values(problem, found.products(at))) for at in starts]
-    order = [variable.name for variable in found.likelihood.value_vars]
-    pairs = [([old[n] for n in order], [new[n] for n in order]) for old, new in points]
-    verified = verify_centered(found.likelihood, before.verified, pairs, rng=before.rng)
-    return PreparedModel(found.likelihood, points[0][1], verified, before.rng)
+    points = [(_values(problem.layout, at), _values(layout, change(at))) for at in starts]
+    old_names = [variable.name for variable in problem.likelihood.value_vars]
+    new_names = [variable.name for variable in likelihood.value_vars]
+    pairs = [([old[n] for n in old_names], [new[n] for n in new_names]) for old, new in points]
+    verified = verify_centered(likelihood, before.verified, pairs, rng=before.rng)
+    return PreparedModel(likelihood, points[0][1], verified, before.rng)
 
 
-def _values(problem: Problem, point: NDArray) -> dict[str, NDArray]:
+def _values(layout: Layout, point: NDArray) -> dict[str, NDArray]:
     """Values of the variables by their names."""
-    blocks = problem.layout.blocks
-    return {block.name: point[block.entries].reshape(block.shape) for block in blocks}
+    return {block.name: point[block.entries].reshape(block.shape) for block in layout.blocks}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymc_austerity.levels import ExactTerms
 from pymc_austerity.model import (
@@ -34,7 +35,11 @@ def exact_difference(problem: Problem) -> Callable[..., Any]:
     return function
 
 
-def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) -> Callable[..., Any]:
+def exact_difference_by_levels(
+    problem: Problem,
+    terms: Sequence[LevelTerms],
+    means: Sequence[tuple[NDArray[np.int64], int]] = (),
+) -> Callable[..., Any]:
     """The same where most of the exact part is a sum over levels: little is compiled for many.
 
     Parameters
@@ -42,6 +47,8 @@ def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) ->
     problem : Problem
     terms : sequence of LevelTerms
         Of each factor.
+    means : sequence of (int array, int)
+        Levels that stand for effects that sum to zero, and the entry that takes up their mean.
     """
     likelihood, variables, shared, point = problem.parts
     levels = (t.as_rows for t in terms if t.as_rows is not None)
@@ -49,7 +56,9 @@ def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) ->
     sources = [source for t in terms for source in t.sources]
     if len(loops) < len(terms) or len(set(sources)) < len(sources):
         return exact_difference(problem)
-    others = [term.sum() for term in likelihood.exact_terms if term not in set(sources)]
+    of_sums, own = dict(likelihood.joint_terms), set(sources)
+    every = enumerate(likelihood.exact_terms)
+    others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
     rest = None
     if others:
         found = density_kernel_of(
@@ -58,7 +67,7 @@ def exact_difference_by_levels(problem: Problem, terms: Sequence[LevelTerms]) ->
         if isinstance(found, str):
             return exact_difference(problem)
         rest = found
-    function, rng = ExactTerms(loops, rest), np.random.default_rng(0)
+    function, rng = ExactTerms(loops, rest, tuple(means)), np.random.default_rng(0)
     verified = problem.prepared.verified
     verify_exact_difference(function, likelihood, verified, variables, point, rng=rng)
     return function

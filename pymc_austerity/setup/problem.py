@@ -1,6 +1,6 @@
 """What one step method samples: a prepared model, and the variables that it moves."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from pymc_austerity.model import (
     compile_exact_derivatives,
     find_blocks,
     find_predictors,
+    random_variable_of,
     variables_that_move_the_support,
 )
 from pymc_austerity.model.bounds import ScalarFunction, scalar_function
@@ -88,8 +89,8 @@ class Problem:
     @cached_property
     def moving_support(self) -> list[str]:
         """Names of the variables on which it depends whether a row is possible at all."""
-        names = self.model.values_to_rvs
-        return [names[v].name for v in variables_that_move_the_support(self.likelihood)]
+        found = variables_that_move_the_support(self.likelihood)
+        return [random_variable_of(variable, self.model).name for variable in found]
 
     @cached_property
     def structure(self) -> RowStructure | str:
@@ -128,8 +129,15 @@ class Problem:
         except underivable:
             return None
 
-    def _exact_gradient(self, point: NDArray) -> NDArray[np.float64]:
-        return self.exact_derivatives.gradient(point)[1]
+    @cached_property
+    def _exact_gradient(self) -> Callable[[NDArray], NDArray[np.float64]]:
+        """Of the exact part without the terms that read all levels of a factor together."""
+        likelihood, *rest = self.parts
+        own = likelihood.without_joint_terms
+        derivatives = self.exact_derivatives
+        if own is not likelihood:
+            derivatives = compile_exact_derivatives(own, *rest, compile_kwargs=self.compile_kwargs)
+        return lambda point: derivatives.gradient(point)[1]
 
 
 @collection_paused()
@@ -162,7 +170,7 @@ def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]
             variable.name,
             np.shape(point[variable.name]),
             int(first),
-            orthonormal=on_manifold(model.values_to_rvs[variable]),
+            orthonormal=on_manifold(random_variable_of(variable, model)),
         )
         for variable, first in zip(variables, firsts[:-1], strict=True)
     )

@@ -9,6 +9,7 @@ import pymc as pm
 from pymc_austerity import orthonormal, variable_selection
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError
+from pymc_austerity.model import random_variable_of
 from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.setup.problem import Problem
 
@@ -102,7 +103,7 @@ def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[An
     proposal : Proposal, optional
         What the user gave.
     """
-    random_variables = [model.values_to_rvs[variable] for variable in variables]
+    random_variables = [random_variable_of(variable, model) for variable in variables]
     special = any(map(_is_special, random_variables))
     return getattr(proposal, "unconstrained", True) and not special
 

@@ -21,7 +21,7 @@ from pymc_austerity.setup.levels import (
     GroupedTarget,
     NoGroupsError,
     build_grouped,
-    centered_problem,
+    grouped_problem,
 )
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
@@ -56,12 +56,16 @@ class Built(NamedTuple):
 
     Attributes
     ----------
+    posed : Problem
+        In terms of the user's variables.
     problem : Problem
+        In terms of what is moved.
     target : GroupedTarget
     started : float
         When set-up began, by the performance counter.
     """
 
+    posed: Problem
     problem: Problem
     target: GroupedTarget
     started: float
@@ -100,9 +104,9 @@ def build_groups(
         prepared = prepare(model, **where, say=say)
         keep(prepared)
         posed = pose(prepared, variables, compile_kwargs)
-        problem, coordinates = centered_problem(posed, FEWEST_PRODUCTS)
+        problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-        return Built(problem, target, started)
+        return Built(posed, problem, target, started)
 
 
 class GroupedMH(SubsamplingStep):
@@ -224,13 +228,14 @@ class GroupedMH(SubsamplingStep):
         for block in self.target.sweep.blocks:
             self.stats_dtypes_shapes[f"accepted_{block}"] = (np.float64, [])
             self.stats_dtypes_shapes[f"n_rows_{block}"] = (np.int64, [])
-        self._begin(problem, blocked=True, rng=rng)
+        self._begin(_built.posed, blocked=True, rng=rng)
         self._finish(
             _built.started,
-            problem,
+            _built.posed,
             structure=problem.structure,
             compiled_as=self.target.compiled_as,
             centered=self.target.coordinates.names,
+            free=tuple(its.name for its in self.target.coordinates.absorbed),
             blocks=problem.blocks,
         )
 

@@ -1,6 +1,6 @@
 """Set-up of models with groups."""
 
-from pymc_austerity.setup.coordinates import Coordinates, centered_problem
+from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
     FEWEST_PRODUCTS,
     GroupedTarget,
@@ -15,4 +15,5 @@ __all__ = [
     "NoGroupsError",
     "build_grouped",
     "centered_problem",
+    "grouped_problem",
 ]

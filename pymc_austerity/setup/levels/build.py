@@ -12,6 +12,7 @@ from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.exact import measured_rounding
 from pymc_austerity.levels import (
     CommonNormal,
+    FreeMean,
     GroupedPosterior,
     LevelRows,
     LevelsOfFactor,
@@ -116,7 +117,7 @@ def build_grouped(
     Parameters
     ----------
     problem, coordinates
-        As from `centered_problem`.
+        As from `grouped_problem`.
     say : callable
         Tells which stage begins.
     only_where_best : bool
@@ -128,6 +129,7 @@ def build_grouped(
         The message says why there are no moves of levels.
     """
     blocks = _blocks(problem, coordinates)
+    means = _means(blocks, coordinates)
     if only_where_best:
         _refuse_where_others_are_better(problem, blocks, coordinates)
     say("compiling")
@@ -145,10 +147,11 @@ def build_grouped(
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
     say("bounding the rows")
-    factors, reach, reads_all = _factors(parts, anchor, levels, common)
+    factors, reach, reads_all = _factors(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
     source.add(residuals.arrays[source.n_arrays :], parts.order)
-    exact_part = exact_difference_by_levels(problem, parts.terms)
+    sums = [(mean.entries, mean.absorber) for mean in means]
+    exact_part = exact_difference_by_levels(problem, parts.terms, sums)
     of_rows = StoredResiduals(residuals.function, source)
     kernel = residuals.function
     compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
@@ -161,6 +164,7 @@ def build_grouped(
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         reach,
         common,
+        means,
     )
     untouched, joint = untouched_entries(parts, anchor, exact_part), joint_block(parts, anchor)
     beyond = beyond_expansion(parts, posterior, joint)
@@ -207,8 +211,8 @@ def _refuse_where_others_are_better(
     if problem.start.size > _MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
-    is_centered = not coordinates.names  # moves of everything at once do not suit other forms
-    if is_centered and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
+    is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
+    if is_as_written and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
         raise NoGroupsError("its levels are few enough to be moved at once")
     if problem.likelihood.n_rows > _MANY_ROWS and not have_cheap_bounds(problem):
         raise NoGroupsError("the bounds of its rows take long, and all would have to be read")
@@ -265,6 +269,7 @@ def _factors(
     anchor: LevelAnchor,
     levels: list[NDArray[np.int32]],
     common: CommonNormal | None,
+    means: tuple[FreeMean, ...],
 ) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
     normals = level_normals(parts, anchor.point, anchor.hessian)
     common_root = np.zeros((0, 0)) if common is None else common.root
@@ -292,12 +297,29 @@ def _factors(
                     np.intersect1d(terms.given, parts.blocks.untouched),
                     terms.is_quadratic,
                     terms.as_rows,
+                    is_all=all(mean.factor != number for mean in means),
                 ),
                 rows,
             )
         )
     inverse = np.zeros((0, 0)) if common is None else common.inverse_root
     return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
+
+
+def _means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
+    """Means of levels that stand for effects that sum to zero."""
+    columns = {
+        frozenset(own.tolist()): (number, column)
+        for number, factor in enumerate(blocks.factors)
+        for column, own in enumerate(factor.entries.T)
+    }
+    means = []
+    for its in coordinates.absorbed:
+        place = columns.get(frozenset(its.levels.tolist()))
+        if place is None:
+            raise NoGroupsError(f"rows do not read {its.name!r} by its levels")
+        means.append(FreeMean(*place, its.levels, its.absorber))
+    return tuple(means)
 
 
 def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:

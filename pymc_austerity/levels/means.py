@@ -1,0 +1,56 @@
+"""The mean of levels that stand for effects that sum to zero: nothing but their prior knows it."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.factor import LevelsOfFactor
+
+__all__ = ["FreeMean"]
+
+
+@dataclass(frozen=True, eq=False)
+class FreeMean:
+    """Levels that can rise by any amount, if an entry that all rows read falls by as much.
+
+    Attributes
+    ----------
+    factor, column : int
+        Whose levels these are, and which of the entries of each.
+    entries : int array, shape (G,)
+        The levels in the raveled point.
+    absorber : int
+        The entry that all rows read.
+    """
+
+    factor: int
+    column: int
+    entries: NDArray[np.int64]
+    absorber: int
+
+    def raised(self, theta: NDArray[np.float64], amount: float) -> NDArray[np.float64]:
+        """Another point with the same likelihood."""
+        point = theta.copy()
+        point[self.entries] += amount
+        point[self.absorber] -= amount
+        return point
+
+    def nearest(
+        self, theta: NDArray[np.float64], anchor: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """The one whose levels have the mean that they have at the anchor."""
+        return self.raised(theta, float((anchor[self.entries] - theta[self.entries]).mean()))
+
+    def drawn(
+        self,
+        factors: tuple[LevelsOfFactor, ...],
+        theta: NDArray[np.float64],
+        rng: np.random.Generator,
+    ) -> NDArray[np.float64]:
+        """One with the mean drawn from its distribution, which is normal, given all effects."""
+        gradients, curvatures = factors[self.factor].prior.derivatives(theta)
+        precision = -float(curvatures[:, self.column, self.column].sum())
+        mean = float(gradients[:, self.column].sum()) / precision
+        return self.raised(theta, mean + rng.standard_normal() / math.sqrt(precision))
