@@ -131,8 +131,8 @@ def level_terms(
     NotByLevelError
         Some term is none of a level.
     """
-    own = _variables_with(variables, point, entries)
-    if any(variable not in likelihood.model.values_to_rvs for variable in own):
+    moved = _variables_with(variables, point, entries)
+    if any(variable not in likelihood.model.values_to_rvs for variable in moved):
         likelihood = likelihood.without_joint_terms
     sources = _sources(likelihood, variables, point, entries)
     terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})

@@ -1,6 +1,6 @@
 """What one step method samples: a prepared model, and the variables that it moves."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -129,15 +129,18 @@ class Problem:
         except underivable:
             return None
 
+    def _exact_gradient(self, point: NDArray) -> NDArray[np.float64]:
+        return self._derivatives_by_level.gradient(point)[1]
+
     @cached_property
-    def _exact_gradient(self) -> Callable[[NDArray], NDArray[np.float64]]:
-        """Of the exact part without the terms that read all levels of a factor together."""
-        likelihood, *rest = self.parts
+    def _derivatives_by_level(self) -> Derivatives:
+        """Those of the exact part without terms that read all levels of a factor together."""
+        likelihood, variables, given, point = self.parts
         own = likelihood.without_joint_terms
-        derivatives = self.exact_derivatives
-        if own is not likelihood:
-            derivatives = compile_exact_derivatives(own, *rest, compile_kwargs=self.compile_kwargs)
-        return lambda point: derivatives.gradient(point)[1]
+        if own is likelihood:
+            return self.exact_derivatives
+        where = (own, variables, given, point)
+        return compile_exact_derivatives(*where, compile_kwargs=self.compile_kwargs)
 
 
 @collection_paused()
