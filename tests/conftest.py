@@ -1,10 +1,14 @@
 """What all tests share."""
 
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

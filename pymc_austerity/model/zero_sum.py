@@ -116,8 +116,8 @@ def free_levels(
     >>> found = free_levels(split_log_density(model), model.value_vars, start)
     >>> found.name, found.absorber
     ('a', 'mu')
-    >>> found.effects(np.array([0.0, 3.0, 1.0, 1.0, 1.0, 1.0])).round(3)[0]
-    1.4
+    >>> found.effects(np.array([0.0, 3.0, 1.0, 1.0, 1.0, 1.0])).round(3)[:1]
+    array([1.4])
     """
     rows: Variable | None = None
     for variable in variables:

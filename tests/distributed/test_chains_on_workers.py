@@ -136,15 +136,6 @@ def test_workers_on_other_machines_are_sent_the_rows(threads, elsewhere, monkeyp
     assert "Some workers cannot read the rows" in sentence
 
 
-@pytest.fixture
-def heeds_interrupts():
-    """As from a terminal; processes in the background of a shell ignore them."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("heeds_interrupts")
 def test_ctrl_c_returns_the_draws_so_far(threads, simple):
     model, step, _ = simple
     settings = RUN | {"draws": 1_000_000, "tune": 10, "chains": 2}
