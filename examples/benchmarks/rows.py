@@ -25,6 +25,7 @@ import numpy as np
 import pymc as pm
 from dask.distributed import Client, LocalCluster
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from examples.benchmarks import report, sources
 from examples.benchmarks.memory import peak_megabytes
@@ -373,6 +374,7 @@ def measure_workers(folder: str, n_workers: str) -> dict[str, float]:
 def measure_arithmetic(folder: str) -> dict[str, float]:
     """Seconds of what passes do to rows: how much two processes at once gain at most."""
     given, _ = sources.KINDS["memory_map"][1](Path(folder))
+    threadpool_limits(1)
     started = time.perf_counter()
     for start in range(0, len(given), sources.CHUNK):
         x = np.asarray(given[start : start + sources.CHUNK])
