@@ -115,7 +115,7 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
         The message says why exact decisions are not possible, or what they would cost.
     """
     structure, arrays = structure_of(problem, residuals), problem.likelihood.arrays
-    refuse_slow_bounds(problem, arrays)
+    refuse_slow_bounds(problem, arrays, problem.likelihood.n_rows)
     n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
     if n_rows <= _SOME_ROWS:
         return exact_sampling(problem, residuals, anchor)
@@ -130,9 +130,9 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
     return exact_sampling(problem, residuals, anchor, by_directions=plain > _WORTH_WHILE * cost)
 
 
-def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray]) -> None:
-    """Raise NotExactError if the bounds of rows take long."""
-    if not are_cheap(problem.scalar_function, arrays):
+def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int) -> None:
+    """Raise NotExactError if the bounds of so many rows, like these, take long."""
+    if not are_cheap(problem.scalar_function, arrays, n_rows):
         raise NotExactError("their bounds take long to compute (test='exact' computes them)")
 
 

@@ -117,7 +117,7 @@ def pool_of_sample(
     sample = rows.sample.window(0, rows.sample.n_rows)
     designs = design_function(structure_of(problem, residuals), problem.model)
     if only_cheap:
-        refuse_slow_bounds(problem, sample)
+        refuse_slow_bounds(problem, sample, rows.n_rows)
     radii = radii_for(anchor.point.size)
     radii = np.append(radii, _BEYOND * radii[-1])
     usual = float(np.nanmedian(designs(sample)[0].eta(anchor.point)))

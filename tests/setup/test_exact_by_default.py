@@ -7,6 +7,7 @@ import pytest
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.model.bounds import constants
 from tests.step_methods.models import normal_regression
 
 
@@ -64,7 +65,14 @@ def test_a_sequential_test_where_it_reads_fewer_rows():
     assert "No exact decisions because they are expected to read" in step.explain()
 
 
-def test_a_sequential_test_where_bounds_take_long():
+def test_exact_with_several_predictors():
+    step = built(normal_regression(20_000))
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert step.target.sampling.expected_rows < 20.0
+
+
+def test_a_sequential_test_where_bounds_take_long(monkeypatch):
+    monkeypatch.setattr(constants, "_FEW_COEFFICIENTS", 100_000)
     step = built(normal_regression(20_000))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because their bounds take long to compute" in step.explain()

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from pymc_austerity.levels import AlongWithLevels
 from pymc_austerity.levels.moves import move_common, move_levels
+from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,
@@ -491,8 +492,11 @@ def test_many_moves_with_levels_along_read_rows_once():
     assert result.point is (end if result.accepted else its.anchor)
 
 
-def test_rows_without_cheap_bounds_are_all_read(monkeypatch):
-    monkeypatch.setattr(spans, "are_cheap", lambda function, arrays: False)
+def test_rows_without_bounds_are_all_read(monkeypatch):
+    def none(*args):
+        raise NoBoundError("no bound")
+
+    monkeypatch.setattr(spans, "third_derivative_constants", none)
     with heavy_tails() as model:
         target = build_grouped(*centered_problem(pose(prepare(model), model.value_vars, {})))
     its = target.sweep.posterior

@@ -12,7 +12,6 @@ from pymc_austerity.model.bounds.intervals import Interval, point
 
 __all__ = ["Cells", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
 
-_GROUP = 32
 _FAR = 1e6
 
 
@@ -84,7 +83,7 @@ def about_groups(
 
 
 def groups_of_like_rows(
-    columns: list[NDArray], same: Sequence[NDArray] = (), size: int = _GROUP
+    columns: list[NDArray], same: Sequence[NDArray] = (), *, size: int
 ) -> list[NDArray[np.intp]]:
     """Cut rows into groups of like rows, by halving along the widest column.
 

@@ -51,7 +51,7 @@ from pymc_austerity.setup.levels.residuals import KernelOnRows
 from pymc_austerity.setup.levels.spans import (
     RADII,
     LevelLimits,
-    have_cheap_bounds,
+    have_bounds,
     level_limits,
 )
 from pymc_austerity.setup.problem import Problem
@@ -214,8 +214,8 @@ def _refuse_where_others_are_better(
     is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
     if is_as_written and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
         raise NoGroupsError("its levels are few enough to be moved at once")
-    if problem.likelihood.n_rows > _MANY_ROWS and not have_cheap_bounds(problem):
-        raise NoGroupsError("the bounds of its rows take long, and all would have to be read")
+    if problem.likelihood.n_rows > _MANY_ROWS and not have_bounds(problem):
+        raise NoGroupsError("its rows have no bounds, so that all would have to be read")
 
 
 def _parts(

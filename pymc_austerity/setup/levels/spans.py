@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,19 +10,31 @@ from numpy.typing import NDArray
 from pymc_austerity.model import DenseRows, Design, Factor, design_function
 from pymc_austerity.model.bounds import (
     NoBoundError,
-    are_cheap,
     third_derivative_constants,
 )
 from pymc_austerity.setup.levels.parts import Parts
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["RADII", "LevelLimits", "have_cheap_bounds", "level_limits"]
+__all__ = ["RADII", "LevelLimits", "have_bounds", "level_limits"]
 
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
-"""Displacements of predictors from the anchor, in their own units, up to which rows are bounded."""
+"""Displacements of predictors from the anchor up to which rows are bounded.
+
+The predictor that moves most is in its own units, the others are in units in which they move as much."""
 
 _ROWS = 65_536
-"""Rows that are bounded at once."""
+"""Rows that are bounded at once, at least; the share of all rows in a piece is at most `_SHARE`."""
+
+_MOST_ROWS, _SHARE = 262_144, 1 / 8
+
+_SOME_ROWS = 2_048
+"""Rows that tell how far predictors move."""
+
+_FEW_ROWS = 256
+"""Rows that tell whether there are bounds."""
+
+_NOTHING = 1e-6
+"""A predictor that moves so much less than another one stays in its own units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,29 +103,69 @@ def level_limits(
     """
     structure = parts.problem.structure
     assert not isinstance(structure, str)
-    designs, place = design_function(structure, parts.problem.model), _places(parts)
-    bounds = _Bounds(parts.problem)
+    designs, n_rows = design_function(structure, parts.problem.model), parts.rows.n_rows
+    spans = _Spans(parts, roots, common_root)
+    some = np.arange(0, n_rows, max(n_rows // _SOME_ROWS, 1))
+    units = spans.usual(designs(parts.rows.take(some)), [own[some] for own in levels])
+    bounds = _Bounds(parts.problem, units)
     limits = [LevelLimits.begin(len(factor.entries)) for factor in parts.factors]
-    for start in range(0, parts.rows.n_rows, _ROWS):
-        rows = slice(start, start + _ROWS)
-        block = parts.rows.window(start, start + _ROWS)
+    length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
+    for start in range(0, n_rows, length):
+        rows = slice(start, start + length)
+        block = parts.rows.window(start, start + length)
         on_rows = designs(block)
         center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
         constants = bounds.of_rows(block, center)
-        common = _norm([_common(d, place, len(common_root)) @ common_root for d in on_rows])
-        for own, limit, factor, root in zip(levels, limits, parts.factors, roots, strict=True):
-            multipliers = [_own(design, factor, place) for design in on_rows]
-            spread = [np.einsum("mq,mqr->mr", w, root[own[rows]]) for w in multipliers]
-            limit.include(own[rows], _norm(spread), common, constants)
+        common = _norm(spans.of_common(on_rows), units)
+        for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
+            spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
+            limit.include(own[rows], spread, common, constants)
     return limits, bounds.missing
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """What predictors are multiplied with, for entries in units of their spread given the rest."""
+
+    parts: Parts
+    roots: list[NDArray[np.float64]]
+    common_root: NDArray[np.float64]
+
+    def of_common(self, designs: Sequence[Design]) -> list[NDArray[np.float64]]:
+        """For the common entries, shape (m, p) for each predictor."""
+        place, root = self._places, self.common_root
+        return [_common(design, place, len(root)) @ root for design in designs]
+
+    def of_levels(
+        self, designs: Sequence[Design], number: int, levels: NDArray[np.int32]
+    ) -> list[NDArray[np.float64]]:
+        """For the entries of the rows' levels of a factor, shape (m, q) for each predictor."""
+        factor, root = self.parts.factors[number], self.roots[number][levels]
+        each = (_own(design, factor, self._places) for design in designs)
+        return [np.einsum("mq,mqr->mr", own, root) for own in each]
+
+    def usual(
+        self, designs: Sequence[Design], levels: list[NDArray[np.int32]]
+    ) -> NDArray[np.float64]:
+        """How far each predictor moves, relative to the one that moves most; shape (k,)."""
+        every = [self.of_common(designs)]
+        every += [self.of_levels(designs, number, own) for number, own in enumerate(levels)]
+        squares = sum(np.array([(part**2).sum(axis=1).mean() for part in parts]) for parts in every)
+        usual = np.sqrt(squares)
+        largest = usual.max()
+        return np.where(usual > _NOTHING * largest, usual / (largest or 1.0), 1.0)
+
+    @cached_property
+    def _places(self) -> "_Places":
+        return _places(self.parts)
 
 
 class _Bounds:
     """Bounds of the third derivatives of rows, and why there are none."""
 
-    def __init__(self, problem: Problem) -> None:
-        self.function = problem.scalar_function
-        self.missing = "" if have_cheap_bounds(problem) else "the bounds of their rows take long"
+    def __init__(self, problem: Problem, units: NDArray[np.float64]) -> None:
+        self.function, self.gram = problem.scalar_function, np.diag(units**2)
+        self.missing = ""
 
     def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
         """For each radius and row, shape (R, m); infinite where there is none."""
@@ -120,22 +173,32 @@ class _Bounds:
         nothing = np.full((len(RADII), n_rows), np.inf)
         if self.missing:
             return nothing
-        unit = np.broadcast_to(np.eye(k), (n_rows, k, k))
+        gram = np.broadcast_to(self.gram, (n_rows, k, k))
         try:
-            return third_derivative_constants(self.function, block, center, unit, RADII)
+            return third_derivative_constants(self.function, block, center, gram, RADII)
         except NoBoundError as error:
             self.missing = f"their rows have {error}"
             return nothing
 
 
-def have_cheap_bounds(problem: Problem) -> bool:
-    """Whether the bounds of the rows take little time."""
-    return are_cheap(problem.scalar_function, problem.likelihood.arrays)
+def have_bounds(problem: Problem) -> bool:
+    """Whether some of the rows, near the start, have bounds."""
+    structure, likelihood = problem.structure, problem.likelihood
+    if isinstance(structure, str):
+        return False
+    some = np.arange(0, likelihood.n_rows, max(likelihood.n_rows // _FEW_ROWS, 1))
+    block = [array[some] for array in likelihood.arrays]
+    designs = design_function(structure, problem.model)(block)
+    center = np.stack([design.eta(problem.start) for design in designs], axis=1)
+    bounds = _Bounds(problem, np.ones(center.shape[1]))
+    bounds.of_rows(block, center)
+    return not bounds.missing
 
 
-def _norm(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Frobenius norm of the multipliers of all predictors, shape (m,)."""
-    norm: NDArray[np.float64] = np.sqrt(sum((part * part).sum(axis=1) for part in parts))
+def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Frobenius norm of the multipliers of all predictors in their units, shape (m,)."""
+    squares = sum((part * part).sum(axis=1) / u**2 for part, u in zip(parts, units, strict=True))
+    norm: NDArray[np.float64] = np.sqrt(squares)
     return norm
 
 

@@ -1,0 +1,84 @@
+"""Bounds of groups of like rows, which take far less time than those of single rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.model.bounds.cells import about_groups, at_points
+from pymc_austerity.model.bounds.chunk import (
+    CELLS_AT_ONCE,
+    Chunk,
+    is_bound,
+    norm,
+    smallest_taylor_form,
+)
+from pymc_austerity.model.bounds.enclosure import enclose
+from pymc_austerity.model.bounds.jets import Jet
+
+__all__ = ["constants_by_groups"]
+
+
+def constants_by_groups(
+    chunk: Chunk, radii: Sequence[float], order: int, size: int
+) -> NDArray[np.float64]:
+    r"""Bounds on the third derivatives of rows, from boxes that hold the boxes of many rows.
+
+    Norms of the q-th derivative are sums of products of q lengths. So a bound with the largest
+    lengths of a group, :math:`L_j`, times :math:`\max_j (|z_{ij}| / L_j)^3` is one for row i,
+    because q is at least 3.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    radii : sequence of float
+    order : int
+        Highest order of derivatives.
+    size : int
+        Rows of a group, at most.
+
+    Returns
+    -------
+    float array, shape (number of radii, m)
+        NaN or infinite for the rows of a group without a bound.
+    """
+    groups = chunk.like_rows(size)
+    constants = np.empty((len(radii), len(chunk.center)))
+    for start in range(0, len(groups), CELLS_AT_ONCE):
+        some = groups[start : start + CELLS_AT_ONCE]
+        rows = np.concatenate(some)
+        constants[:, rows] = _of_groups(chunk, some, radii, order)
+    return constants
+
+
+def _of_groups(
+    chunk: Chunk, groups: list[NDArray[np.intp]], radii: Sequence[float], order: int
+) -> NDArray[np.float64]:
+    """Constants of the rows of some groups, in the order of the groups."""
+    rows, sizes = np.concatenate(groups), np.array([len(group) for group in groups])
+    starts = np.cumsum(sizes) - sizes
+    local = np.split(np.arange(rows.size), starts[1:])
+    own = chunk.lengths[rows]
+    lengths = np.maximum.reduceat(own, starts)
+    spread = np.maximum.reduceat(chunk.spread[rows], starts)
+    center, data = chunk.center[rows], chunk.part(rows)
+
+    def norms(jet: Jet, orders: range) -> list[NDArray[np.float64]]:
+        return [norm(jet, q, lengths, spread) for q in orders]
+
+    def enclosed(radius: float) -> Jet:
+        cells = about_groups(local, center, radius * own, data)
+        return enclose(chunk.function, cells, order if radius else order - 1).box
+
+    here = norms(enclosed(0.0), range(3, order))
+    found = np.array(
+        [
+            smallest_taylor_form(here, norms(enclosed(radius), range(3, order + 1)), radius)
+            for radius in radii
+        ]
+    )
+    first = chunk.center[rows[starts]], chunk.part(rows[starts])
+    (known,) = norms(enclose(chunk.function, at_points(*first), 3).center, range(3, 4))
+    found = np.where(is_bound(found, known), found, np.inf)
+    share = (own / np.maximum(np.repeat(lengths, sizes, axis=0), np.finfo(float).tiny)).max(axis=1)
+    return np.repeat(found, sizes, axis=1) * share**3
