@@ -20,6 +20,20 @@ def intercepts(n_rows: int, n_groups: int) -> pm.Model:
     return problem.model(problem.rows)
 
 
+def unknown_scale(n_rows: int = 1_000_000, n_groups: int = 1_000) -> pm.Model:
+    """Linear regression with 20 coefficients, an intercept for each group, and unknown scales."""
+    rng = np.random.default_rng(4)
+    group, x = rng.integers(n_groups, size=n_rows), rng.standard_normal((n_rows, 20))
+    slopes, effects = 0.2 * rng.standard_normal(20), rng.normal(0.3, 0.5, size=n_groups)
+    y = effects[group] + x @ slopes + rng.normal(0.0, 1.5, size=n_rows)
+    with pm.Model() as model:
+        center, spread = pm.Normal("center", 0.0, 1.0), pm.HalfNormal("spread", 1.0)
+        effect = pm.Normal("effect", center, spread, shape=n_groups)
+        slope = pm.Normal("slope", 0.0, 1.0, shape=20)
+        pm.Normal("y", effect[group] + x @ slope, pm.HalfNormal("sigma", 5.0), observed=y)
+    return model
+
+
 def not_centered(n_rows: int = 50_000, n_groups: int = 200) -> pm.Model:
     """``y ~ x + (1 | g)`` as Bambi writes it."""
     rng = np.random.default_rng(5)
@@ -144,6 +158,7 @@ def few_rows(rows_per_group: int, n_groups: int = 250) -> pm.Model:
 
 GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     **{f"{n_groups:,} groups": partial(intercepts, n_rows, n_groups) for n_groups, n_rows in SIZES},
+    "unknown scale": unknown_scale,
     "not centered": not_centered,
     "counts": counts,
     "radon": radon,

@@ -16,7 +16,7 @@ def first():
     """A model, and a tuned run."""
     model = normal_regression(n_rows=20_000)
     with model:
-        step = AusterityMH()
+        step = AusterityMH(epsilon=0.05)
     return model, sample(step, model, draws=200, tune=500)
 
 
@@ -25,7 +25,7 @@ def second(first):
     """The step method that goes on."""
     model, earlier = first
     with model:
-        return AusterityMH(tuned=earlier)
+        return AusterityMH(epsilon=0.05, tuned=earlier)
 
 
 def test_it_goes_on_as_tuned(first, second):

@@ -18,6 +18,9 @@ from pymc_austerity.model.bounds.jets import Jet
 
 __all__ = ["constants_by_groups"]
 
+_TRIED, _SMALLER = 128, 8
+"""Rows without a bound that are tried alone, and how much smaller groups become if one has one."""
+
 
 def constants_by_groups(
     chunk: Chunk, radii: Sequence[float], order: int, size: int
@@ -42,6 +45,25 @@ def constants_by_groups(
     float array, shape (number of radii, m)
         NaN or infinite for the rows of a group without a bound.
     """
+    constants = _in_groups(chunk, radii, order, size)
+    for found, radius in zip(constants, radii, strict=True):
+        _mend(found, chunk, radius, order, size)
+    return constants
+
+
+def _mend(found: NDArray[np.float64], chunk: Chunk, radius: float, order: int, size: int) -> None:
+    """Bound rows in smaller groups where their group has no bound, while some have one alone."""
+    while size > 1:
+        lost = np.flatnonzero(~np.isfinite(found))
+        some = chunk.some(lost[:: max(lost.size // _TRIED, 1)])
+        if not lost.size or not np.isfinite(_in_groups(some, [radius], order, 1)).any():
+            return
+        size = max(size // _SMALLER, 1)
+        found[lost] = _in_groups(chunk.some(lost), [radius], order, size)[0]
+
+
+def _in_groups(chunk: Chunk, radii: Sequence[float], order: int, size: int) -> NDArray[np.float64]:
+    """Constants of rows, from groups of so many rows."""
     groups = chunk.like_rows(size)
     constants = np.empty((len(radii), len(chunk.center)))
     for start in range(0, len(groups), CELLS_AT_ONCE):

@@ -1,6 +1,6 @@
 """Some rows at a time: where they are, their data, and norms of their derivatives."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial
 
@@ -12,7 +12,7 @@ from pymc_austerity.model.bounds.cells import Cells, about_rows, groups_of_like_
 from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 
-__all__ = ["CELLS_AT_ONCE", "Chunk", "is_bound", "norm", "parts", "smallest_taylor_form"]
+__all__ = ["CELLS_AT_ONCE", "Chunk", "is_bound", "norm", "smallest_taylor_form"]
 
 CELLS_AT_ONCE = 2048
 """Cells whose Taylor coefficients are held at a time."""
@@ -56,6 +56,11 @@ class Chunk:
         spread = _largest_eigenvalue_of_cosines(gram, lengths)
         return cls(function, center, lengths, spread, function.constants_of(arrays))
 
+    def some(self, rows: NDArray[np.intp]) -> "Chunk":
+        """Some of the rows."""
+        own = self.center[rows], self.lengths[rows], self.spread[rows]
+        return Chunk(self.function, *own, self.part(rows))
+
     def part(self, rows: NDArray[np.intp]) -> dict[Variable, NDArray]:
         """Data of some of the rows."""
         n_rows = len(self.center)
@@ -77,12 +82,6 @@ class Chunk:
                 columns += own
                 indices += own if v in self.function.indices else []
         return groups_of_like_rows(columns, indices, size=size)
-
-
-def parts(rows: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
-    """Rows in parts that have a cell each."""
-    for start in range(0, rows.size, CELLS_AT_ONCE):
-        yield rows[start : start + CELLS_AT_ONCE]
 
 
 def smallest_taylor_form(
@@ -140,9 +139,6 @@ def _largest_eigenvalue_of_cosines(
         return np.ones(n_rows)
     scales = np.maximum(lengths, np.finfo(float).tiny)
     if k == 2:
-        cosines = gram[:, 0, 1] / scales[:, 0] / scales[:, 1]
-        return 1.0 + abs(cosines)
-    eigenvalues: NDArray[np.float64] = np.linalg.eigvalsh(
-        gram / scales[:, :, None] / scales[:, None, :]
-    )
-    return eigenvalues[:, -1]
+        return 1.0 + abs(gram[:, 0, 1] / scales[:, 0] / scales[:, 1])
+    cosines = gram / scales[:, :, None] / scales[:, None, :]
+    return np.asarray(np.linalg.eigvalsh(cosines)[:, -1], dtype=np.float64)

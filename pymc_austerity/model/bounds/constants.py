@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.bounds.alone import bounded_alone
 from pymc_austerity.model.bounds.by_groups import constants_by_groups
 from pymc_austerity.model.bounds.cell_bounds import CellBounds
 from pymc_austerity.model.bounds.chunk import CELLS_AT_ONCE, Chunk
@@ -20,9 +19,6 @@ __all__ = ["NoBoundError", "are_cheap", "third_derivative_constants"]
 
 _GROUPS, _LARGEST_GROUP = 1_024, 128
 """Groups that the rows of a chunk are cut into, and how many rows a group has at most."""
-
-_FEW_ALONE = 1 / 16
-"""Rows of a chunk that are bounded alone where their group has no bound, at most."""
 
 _FEWEST_FOR_TABLE = 1000
 """Rows from which on a table of cells costs less than the rows one by one."""
@@ -141,10 +137,7 @@ def third_derivative_constants(
         rows = slice(start, start + step)
         chunk = Chunk.of(function, [array[rows] for array in arrays], center[rows], gram[rows])
         try:
-            found = constants_by_groups(chunk, radii, order, size)
-            if size > 1:
-                found = bounded_alone(chunk, found, radii, order, _without_bound(found))
-            constants[:, rows] = _finished(found)
+            constants[:, rows] = _finished(constants_by_groups(chunk, radii, order, size))
         except NoRuleError as missing:
             raise NoBoundError(f"no bound, because there is no rule for {missing}") from None
         unbounded = np.flatnonzero(~np.isfinite(constants[0, rows]))
@@ -178,13 +171,6 @@ def _by_table(
         )
         raise NoBoundError(f"no bound, because {name} has no finite enclosure")
     return _finished(found)
-
-
-def _without_bound(constants: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Rows without a bound, at radii where these are few."""
-    is_unbounded = ~np.isfinite(constants)
-    are_few = is_unbounded.mean(axis=1) <= _FEW_ALONE
-    return np.flatnonzero(is_unbounded[are_few].any(axis=0))
 
 
 def _finished(constants: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,7 +20,8 @@ __all__ = ["RADII", "LevelLimits", "have_bounds", "level_limits"]
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor up to which rows are bounded.
 
-The predictor that moves most is in its own units, the others are in units in which they move as much."""
+The predictor that moves most is in its own units, and the others are in units in which they move as
+much."""
 
 _ROWS = 65_536
 """Rows that are bounded at once, at least; the share of all rows in a piece is at most `_SHARE`."""
