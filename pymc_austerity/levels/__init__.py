@@ -12,6 +12,7 @@ from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
 from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
+from pymc_austerity.levels.sequential import SequentialSettings
 from pymc_austerity.levels.shares import Shares, shares_of_sweeps
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
 from pymc_austerity.levels.untouched import UntouchedEntries
@@ -32,6 +33,7 @@ __all__ = [
     "Products",
     "Reach",
     "ResidualsByAddress",
+    "SequentialSettings",
     "Shares",
     "Span",
     "SparseExpansion",

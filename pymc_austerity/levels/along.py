@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.levels.decide import Moved, decided
 from pymc_austerity.levels.exact_terms import ExactTerms, TermsByAddress
-from pymc_austerity.levels.moves import Moved, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.walk import FollowingLevels, Steps, Work, walk
 from pymc_austerity.proposals import RandomWalkState

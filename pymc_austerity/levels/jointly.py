@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.levels.along import AlongWithLevels
-from pymc_austerity.levels.moves import Moved, crank_nicolson
+from pymc_austerity.levels.decide import Moved
+from pymc_austerity.levels.moves import crank_nicolson
 from pymc_austerity.levels.normals import LevelNormals, normals_of
 from pymc_austerity.levels.posterior import GroupedPosterior
 

@@ -1,37 +1,14 @@
 """Moves of levels, and of common entries; each leaves the posterior invariant."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.levels.decide import Moved, accepted_levels, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
 
-__all__ = ["Moved", "crank_nicolson", "decided", "move_common", "move_levels"]
-
-
-class Moved(NamedTuple):
-    """Where a move led.
-
-    Attributes
-    ----------
-    point : float array, shape (d,)
-    accepted : float
-        Share of the decisions that accepted.
-    n_rows : int
-        Rows that were read.
-    log_ratio : float
-        Of a decision about the whole point, nats.
-    ratios : float array, shape (n_candidates,)
-        Residuals of its candidates over their bounds.
-    """
-
-    point: NDArray[np.float64]
-    accepted: float
-    n_rows: int
-    log_ratio: float = -math.inf
-    ratios: NDArray[np.float64] = np.empty(0)
+__all__ = ["crank_nicolson", "move_common", "move_levels"]
 
 
 def crank_nicolson(
@@ -97,16 +74,15 @@ def move_levels(
     prior = levels.prior_difference(proposed, theta, new, old)
     log_ratio = prior + levels.expansion(slopes, new, old)
     log_ratio += ratios
-    weights = posterior.row_weights(factor, proposed, theta, rng)
-    accept = -rng.standard_exponential(log_ratio.size) < log_ratio + weights.log_weight
+    accept, n_rows, verdicts = accepted_levels(posterior, factor, proposed, theta, log_ratio, rng)
     following = theta.copy()
     moved = levels.entries[accept]
     following[moved] = proposed[moved]
     if not levels.prior.is_all:
         together = float(posterior.exact_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
-            return Moved(theta, 0.0, weights.n_rows)
-    return Moved(following, float(accept.mean()), weights.n_rows)
+            return Moved(theta, 0.0, n_rows, verdicts=verdicts)
+    return Moved(following, float(accept.mean()), n_rows, verdicts=verdicts)
 
 
 def move_common(
@@ -141,22 +117,3 @@ def move_common(
     log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
-
-
-def decided(
-    posterior: GroupedPosterior,
-    factor: int,
-    proposed: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    log_ratio: float,
-    rng: np.random.Generator,
-    inflation: float,
-) -> Moved:
-    """One decision about all of the proposed point, given what is known without reading rows."""
-    if not math.isfinite(log_ratio):
-        return Moved(theta, 0.0, 0)
-    weights = posterior.row_weights(factor, proposed, theta, rng, inflation)
-    log_ratio += float(weights.log_weight.sum())
-    accept = bool(-rng.standard_exponential() < log_ratio)
-    following = proposed if accept else theta
-    return Moved(following, float(accept), weights.n_rows, log_ratio, weights.ratios)

@@ -1,7 +1,7 @@
 """The posterior of a model with groups, as the moves see it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,11 @@ from pymc_austerity.levels.means import FreeMean
 from pymc_austerity.levels.normals import LevelNormals
 from pymc_austerity.levels.reach import Reach
 from pymc_austerity.levels.rows import ResidualsByAddress, Weights
+from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 
 __all__ = ["CommonNormal", "GroupedPosterior"]
+
+_NONE = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +68,8 @@ class GroupedPosterior:
         None where no entry is read by all rows.
     means : tuple of FreeMean
         Of levels that stand for effects that sum to zero.
+    sequential : SequentialSettings
+        Of the tests of large levels without bounds.
     """
 
     exact_part: Callable[[NDArray, NDArray], float]
@@ -75,6 +80,7 @@ class GroupedPosterior:
     reach: Reach
     common: CommonNormal | None
     means: tuple[FreeMean, ...] = ()
+    sequential: SequentialSettings = field(default_factory=SequentialSettings)
 
     @property
     def anchor(self) -> NDArray[np.float64]:
@@ -88,19 +94,26 @@ class GroupedPosterior:
         current: NDArray[np.float64],
         rng: np.random.Generator,
         inflation: float = 1.0,
-    ) -> Weights:
+        *,
+        together: bool = False,
+    ) -> tuple[Weights, NDArray[np.int64]]:
         """What takes the place of the residuals, by the levels of a factor.
 
-        Bounds are multiplied by `inflation`.
+        Bounds are multiplied by `inflation`. Also which levels are left to a sequential test, none
+        of whose rows are read; there may be one for all `together`.
         """
         rows, old, new = self.factors[factor].rows, current, proposed
         for mean in self.means:
             old, new = mean.nearest(old, self.anchor), mean.nearest(new, self.anchor)
         before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
         bounds = rows.bounds(before, after, moved, inflation)
+        tested = _NONE
+        if self.sequential.epsilon:
+            tested = rows.without_bound(bounds, FEWEST_ROWS, together=together)
+            bounds[tested] = 0.0
         if self.compiled is not None:
-            return rows.weights(self.compiled(proposed, current), bounds, rng)
-        return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng)
+            return rows.weights(self.compiled(proposed, current), bounds, rng), tested
+        return rows.weights(lambda at: self.residuals(proposed, current, at), bounds, rng), tested
 
     def level_normals(
         self, factor: int, theta: NDArray[np.float64]

@@ -139,6 +139,16 @@ class LevelRows:
         level_bounds(before, after, moved, self.radii, self.constants, inflation, bounds)
         return bounds
 
+    def without_bound(
+        self, bounds: NDArray[np.float64], fewest: int, *, together: bool
+    ) -> NDArray[np.int64]:
+        """Levels without a bound that have so many rows, each of them or all together."""
+        sizes, unbounded = np.diff(self.starts), np.isinf(bounds)
+        if together:
+            enough = sizes[unbounded].sum() >= fewest
+            return np.flatnonzero(unbounded & (sizes > 0) & enough)
+        return np.flatnonzero(unbounded & (sizes >= fewest))
+
     def weights(
         self,
         residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | ResidualsByAddress,

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.along import AlongWithLevels
+from pymc_austerity.levels.decide import Moved
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
-from pymc_austerity.levels.moves import Moved, move_common, move_levels
+from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.sequential import Verdicts
 from pymc_austerity.levels.shares import Shares
 from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
@@ -82,16 +84,20 @@ class BlockUse:
         Share of its decisions that accepted.
     n_rows : int
         Rows that were read.
+    verdicts : tuple of Verdicts
+        Of its sequential tests.
     """
 
     accepted: float
     n_rows: int
+    verdicts: tuple[Verdicts, ...] = ()
 
     @classmethod
     def of(cls, moves: list[Moved]) -> "BlockUse":
         """The mean acceptance and all rows of some moves."""
         accepted = sum(move.accepted for move in moves) / len(moves)
-        return cls(accepted, sum(move.n_rows for move in moves))
+        verdicts = tuple(move.verdicts for move in moves if move.verdicts is not None)
+        return cls(accepted, sum(move.n_rows for move in moves), verdicts)
 
 
 @dataclass(frozen=True, eq=False)

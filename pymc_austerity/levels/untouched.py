@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.moves import Moved
+from pymc_austerity.levels.decide import Moved
 from pymc_austerity.proposals import (
     GaussianApproximation,
     HamiltonianState,

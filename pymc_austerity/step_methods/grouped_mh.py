@@ -12,10 +12,16 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state, without_traces
-from pymc_austerity.arguments import checked_choice, checked_count, refuse_positional
+from pymc_austerity.arguments import (
+    checked_choice,
+    checked_count,
+    checked_fraction,
+    checked_tail,
+    refuse_positional,
+)
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import BlockUse, SweepState
+from pymc_austerity.levels import BlockUse, SequentialSettings, SweepState
 from pymc_austerity.setup.levels import (
     FEWEST_PRODUCTS,
     GroupedTarget,
@@ -49,6 +55,25 @@ class GroupedState(StepMethodState):
     sweep_state: SweepState
     n_rows: int = field(metadata={"frozen": True})
     data_fingerprint: str = field(metadata={"frozen": True})
+
+
+_TESTS = {
+    False: {
+        "test": "exact",
+        "acceptance_rule": "poisson",
+        "assumption": "bounds",
+        "sampling": "PoissonSampling",
+    },
+    True: {
+        "test": "StudentTTest",
+        "acceptance_rule": "metropolis",
+        "assumption": "normal means",
+        "sampling": "UniformSampling",
+    },
+}
+"""Constants of runs without and with sequential tests."""
+
+_CHECKED = ("n_audited", "n_wrong")
 
 
 class Built(NamedTuple):
@@ -126,7 +151,8 @@ class GroupedMH(SubsamplingStep):
       factors but the largest, whose levels move along.
 
     Decisions are exact. They read a few rows of each level, drawn at rates that bound
-    what they can change; all rows of a level where there is no such bound.
+    what they can change; all rows of a level where there is no such bound, or some of them, by a
+    sequential test, if you name an `epsilon`.
 
     Parameters
     ----------
@@ -134,6 +160,14 @@ class GroupedMH(SubsamplingStep):
         All free variables, which is the default.
     likelihood, axis, steps_per_draw, tune, model, rng, initial_point, compile_kwargs
         As for `AusterityMH`; a step is a sweep over all blocks.
+    epsilon : float
+        For rows without bounds: largest tail probability at which a t-test on some of the rows
+        stops, in [0, 0.5]. Decisions about levels of at least 400 rows, and about all rows, are
+        then sequential, and can be wrong. At 0, the default, all rows are read and decisions are
+        exact. Where rows have bounds, decisions are exact whatever `epsilon`.
+    audit : float
+        Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
+        `pymc_austerity.diagnostics.audit`.
 
     Raises
     ------
@@ -202,12 +236,16 @@ class GroupedMH(SubsamplingStep):
         axis: int = 0,
         tune: bool = True,
         steps_per_draw: int = 1,
+        epsilon: float = 0.0,
+        audit: float = 0.0,
         model: pm.Model | None = None,
         rng: Any = None,
         initial_point: dict[str, NDArray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
         _built: "Built | None" = None,
     ) -> None:
+        audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
+        tests = SequentialSettings(checked_tail("epsilon", epsilon), audit)
         checked_choice("tune", tune, (True, False))
         self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
         self.adapts = tune
@@ -223,7 +261,7 @@ class GroupedMH(SubsamplingStep):
                 raise SettingError(
                     f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
                 ) from None
-        self.target, problem = _built.target, _built.problem
+        self.target, problem = _built.target.with_tests(tests), _built.problem
         self.stats_dtypes_shapes = dict(STATISTICS)
         for block in self.target.sweep.blocks:
             self.stats_dtypes_shapes[f"accepted_{block}"] = (np.float64, [])
@@ -264,7 +302,9 @@ class GroupedMH(SubsamplingStep):
             following, self.sweep_state, uses = self.target.sweep.step(
                 current, self.sweep_state, self.rng, tuning=tuning
             )
-        return following, _of_sweep(uses, self.n_rows, self.sweep_state)
+        return following, _of_sweep(
+            uses, self.n_rows, self.sweep_state, self.target.sequential.epsilon
+        )
 
     # ------------------------------------------------------------------ a chain
 
@@ -288,18 +328,15 @@ class GroupedMH(SubsamplingStep):
         """What is constant over the run, as it is written to the attributes of sample_stats."""
         return {
             **self._common_constants,
-            "epsilon": 0.0,
+            "epsilon": self.target.sequential.epsilon,
             "max_error": math.nan,
-            "test": "exact",
-            "acceptance_rule": "poisson",
-            "assumption": "bounds",
+            **_TESTS[self.target.sequential.epsilon > 0.0],
             "proposal": "Sweep",
             "proposal_rows": 0,
-            "audit": 0.0,
+            "audit": self.target.sequential.audit,
             "steps_per_draw": self.steps_per_draw,
             "control_variates": 2,
             "normality": "not checked",
-            "sampling": "PoissonSampling",
             "blocks": ", ".join(self.target.sweep.blocks),
         }
 
@@ -308,8 +345,16 @@ class GroupedMH(SubsamplingStep):
         factors = self.target.sweep.posterior.factors
         levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
         cost = f"some of the {self.n_rows:,} rows per sweep"
-        if self.target.reads_all:
-            cost = f"all {self.n_rows:,} rows per sweep, because {self.target.reads_all}"
+        epsilon, reason = self.target.sequential.epsilon, self.target.reads_all
+        if epsilon:
+            return Words(
+                "Metropolis-Hastings in which every level has a decision of its own "
+                f"({levels}), by sequential tests with epsilon={epsilon:g} because {reason}; "
+                "decisions can be wrong.",
+                cost,
+            )
+        if reason:
+            cost = f"all {self.n_rows:,} rows per sweep, because {reason}"
         return Words(
             "exact Metropolis-Hastings in which every level has a decision of its own "
             f"({levels}); no decision can be wrong.",
@@ -317,24 +362,29 @@ class GroupedMH(SubsamplingStep):
         )
 
 
-def _of_sweep(uses: dict[str, BlockUse], n_rows: int, state: SweepState) -> dict[str, Any]:
+def _of_sweep(
+    uses: dict[str, BlockUse], n_rows: int, state: SweepState, epsilon: float
+) -> dict[str, Any]:
     """Statistics of a sweep."""
     used = sum(use.n_rows for use in uses.values())
     shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
+    verdicts = [its for use in uses.values() for its in use.verdicts]
+    errors = np.concatenate([its.errors for its in verdicts]) if verdicts else np.zeros(1)
+    n_audited, n_wrong = (sum(getattr(v, name) for v in verdicts) for name in _CHECKED)
     return {
         "accepted": sum(shares) / len(shares),
         "n_rows_used": used,
         "data_fraction": used / n_rows,
         "n_looks": 1,
-        "decision_error": 0.0,
+        "decision_error": float(errors.mean()),
         "standardized_mean": math.nan,
         "used_all_rows": used == n_rows,
-        "audited": False,
-        "audit_agrees": True,
-        "n_audited": 0,
-        "n_wrong": 0,
+        "audited": n_audited > 0,
+        "audit_agrees": n_wrong == 0,
+        "n_audited": n_audited,
+        "n_wrong": n_wrong,
         "scaling": state.along[0].search.scale if state.along else math.nan,
-        "test_epsilon": math.nan,
+        "test_epsilon": epsilon or math.nan,
         **{f"accepted_{block}": use.accepted for block, use in uses.items()},
         **{f"n_rows_{block}": use.n_rows for block, use in uses.items()},
     }

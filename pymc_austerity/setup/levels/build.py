@@ -19,6 +19,7 @@ from pymc_austerity.levels import (
     Prior,
     Products,
     Reach,
+    SequentialSettings,
     Span,
     SparseExpansion,
     Sweep,
@@ -102,6 +103,18 @@ class GroupedTarget:
     coordinates: Coordinates
     reads_all: str
     compiled_as: str
+
+    @property
+    def sequential(self) -> SequentialSettings:
+        """Of tests; without them where every decision is exact."""
+        return self.sweep.posterior.sequential
+
+    def with_tests(self, settings: SequentialSettings) -> "GroupedTarget":
+        """The same with sequential tests, if rows have no bounds."""
+        if not self.reads_all:
+            return self
+        posterior = replace(self.sweep.posterior, sequential=settings)
+        return replace(self, sweep=replace(self.sweep, posterior=posterior))
 
 
 @collection_paused()

@@ -1,0 +1,221 @@
+"""Sequential tests about the sums of many rows: of each of some levels, or of all of them."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
+
+from pymc_austerity.levels.drawing import first_of_permutation
+from pymc_austerity.levels.rows import LevelRows
+
+__all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "decide_sequentially"]
+
+_FIRST_LOOK = 200
+FEWEST_ROWS = 2 * _FIRST_LOOK
+"""Rows from which on a test may save some; fewer are all read."""
+
+
+class Populations(NamedTuple):
+    """The rows that each of T tests is about: those of some levels, one after the other.
+
+    Attributes
+    ----------
+    levels : int array, shape (S,)
+        Levels of all tests.
+    firsts : int array, shape (T + 1,)
+        Where the levels of each test begin in this list.
+    sizes : int array, shape (T,)
+        Rows of each test.
+    rows : LevelRows
+    """
+
+    levels: NDArray[np.int64]
+    firsts: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    rows: LevelRows
+
+    @classmethod
+    def each(cls, levels: NDArray[np.int64], rows: LevelRows) -> "Populations":
+        """One test for each of some levels."""
+        return cls(levels, np.arange(levels.size + 1), np.diff(rows.starts)[levels], rows)
+
+    @classmethod
+    def together(cls, levels: NDArray[np.int64], rows: LevelRows) -> "Populations":
+        """One test for all of some levels."""
+        size = np.diff(rows.starts)[levels].sum(keepdims=True)
+        return cls(levels, np.array([0, levels.size]), size, rows)
+
+
+class Verdicts(NamedTuple):
+    """What tests found.
+
+    Attributes
+    ----------
+    above : bool array, shape (T,)
+        Whether the mean is above the threshold.
+    errors : float array, shape (T,)
+        Tail probabilities of Student's t when they stopped; 0 where all rows were read.
+    means : float array, shape (T,)
+        Of the rows that were read, nats.
+    n_rows : int
+        Rows that were read, without those of audits.
+    n_audited, n_wrong : int
+        Tests that were checked on all rows, and those among them that were wrong.
+    """
+
+    above: NDArray[np.bool_]
+    errors: NDArray[np.float64]
+    means: NDArray[np.float64]
+    n_rows: int
+    n_audited: int
+    n_wrong: int
+
+
+class SequentialSettings(NamedTuple):
+    """When tests stop, and how many are checked.
+
+    Attributes
+    ----------
+    epsilon : float
+        Largest tail probability at which a test stops; at 0 there are no tests.
+    audit : float
+        Share of the tests that are checked on all rows.
+    """
+
+    epsilon: float = 0.0
+    audit: float = 0.0
+
+
+def decide_sequentially(
+    populations: Populations,
+    residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    thresholds: NDArray[np.float64],
+    settings: SequentialSettings,
+    rng: np.random.Generator,
+) -> Verdicts:
+    r"""Decide whether means of residuals are above thresholds, reading more rows while it is open.
+
+    Looks read 200 rows of each test, then as many again as were read so far, drawn uniformly
+    without replacement. A test stops when the tail probability of its t statistic is below
+    `epsilon`. With n of N rows, whose residuals have the mean :math:`\bar r` and the standard
+    deviation :math:`s`, and the threshold :math:`\mu_0`, the statistic is
+
+    .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
+
+    Parameters
+    ----------
+    populations : Populations
+    residuals : callable
+        From positions in storage to residuals, nats.
+    thresholds : float array, shape (T,)
+        Nats a row.
+    settings : SequentialSettings
+        With an `epsilon` in (0, 0.5].
+    rng : numpy.random.Generator
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
+    """
+    sizes = populations.sizes
+    keys = rng.integers(2**63, size=sizes.size)
+    means, squares, errors = np.zeros((3, sizes.size))
+    n_seen, upto, open_ = np.zeros(sizes.size, dtype=np.int64), _FIRST_LOOK, np.arange(sizes.size)
+    while open_.size:
+        own = sizes[open_]
+        count = np.minimum(upto, own)
+        found = residuals(_rows_of_look(populations, open_, keys, n_seen[open_], count))
+        with np.errstate(invalid="ignore"):
+            _merge(found, count - n_seen[open_], n_seen[open_], means, squares, open_)
+            distance = abs(means[open_] - thresholds[open_])
+            spread = np.sqrt(squares[open_] / (count - 1.0) / count)
+            spread *= np.sqrt(1.0 - (count - 1.0) / np.maximum(own - 1.0, 1.0))
+            is_certain = (count == own) | ~np.isfinite(means[open_])
+            is_clear = distance > -stdtrit(upto - 1.0, settings.epsilon) * spread
+            tails = stdtr(count - 1.0, -distance / np.where(spread > 0.0, spread, np.nan))
+        errors[open_] = np.where(is_certain | np.isnan(tails), 0.0, tails)
+        n_seen[open_] = count
+        open_, upto = open_[~(is_certain | is_clear)], 2 * upto
+    above, n_rows, chosen = means > thresholds, int(n_seen.sum()), np.empty(0, dtype=np.intp)
+    if settings.audit:
+        chosen = np.flatnonzero(rng.random(sizes.size) < settings.audit)
+    left = chosen[n_seen[chosen] < sizes[chosen]]
+    if left.size:
+        found = residuals(_rows_of_look(populations, left, keys, n_seen[left], sizes[left]))
+        with np.errstate(invalid="ignore"):
+            of_all = means.copy()
+            _merge(found, (sizes - n_seen)[left], n_seen[left], of_all, squares, left)
+        n_wrong = int(((of_all > thresholds) != above)[left].sum())
+        return Verdicts(above, errors, means, n_rows, chosen.size, n_wrong)
+    return Verdicts(above, errors, means, n_rows, chosen.size, 0)
+
+
+def _merge(
+    found: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    n_seen: NDArray[np.int64],
+    means: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    which: NDArray[np.intp],
+) -> None:
+    """Add blocks of values, one for each test, to means and to sums of squares about them.
+
+    The update of Chan, Golub and LeVeque (1983); see `pymc_austerity.sequential.moments`.
+    """
+    starts = np.cumsum(counts) - counts
+    mean = np.add.reduceat(found, starts) / counts
+    centered = found - np.repeat(mean, counts)
+    shift, total = mean - means[which], n_seen + counts
+    squares[which] += np.add.reduceat(centered * centered, starts)
+    squares[which] += shift * shift * (n_seen * counts / total)
+    means[which] += shift * counts / total
+
+
+def _rows_of_look(
+    populations: Populations,
+    which: NDArray[np.intp],
+    keys: NDArray[np.int64],
+    since: NDArray[np.int64],
+    upto: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """Positions in storage of the rows that a look reads, test by test."""
+    levels, firsts, sizes, rows = populations
+    positions = np.empty(0, dtype=np.int64) if rows.positions is None else rows.positions
+    ends = np.cumsum(np.diff(rows.starts)[levels])
+    return _drawn(which, sizes, keys, firsts, ends, rows.starts[levels], positions, since, upto)
+
+
+@numba.njit(cache=True)
+def _drawn(
+    which: NDArray[np.intp],
+    sizes: NDArray[np.int64],
+    keys: NDArray[np.int64],
+    firsts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    begins: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    since: NDArray[np.int64],
+    upto: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    rows, k = np.empty((upto - since).sum(), dtype=np.int64), 0
+    for i in range(which.size):
+        test = which[i]
+        before = ends[firsts[test] - 1] if firsts[test] else 0
+        for number in first_of_permutation(sizes[test], upto[i], keys[test])[since[i] :]:
+            place = before + number
+            first, last = firsts[test], firsts[test + 1] - 1
+            while first < last:
+                middle = (first + last) // 2
+                if ends[middle] <= place:
+                    first = middle + 1
+                else:
+                    last = middle
+            begun = ends[first - 1] if first else 0
+            row = begins[first] + place - begun
+            rows[k] = positions[row] if positions.size else row
+            k += 1
+    return rows

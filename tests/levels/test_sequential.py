@@ -1,0 +1,131 @@
+"""Sequential tests about the rows of levels, against SciPy and against all rows."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pymc_austerity.levels import LevelRows, SequentialSettings
+from pymc_austerity.levels.sequential import Populations, decide_sequentially
+
+SIZES = np.array([3_000, 450, 0, 1_700, 5_000])
+STARTS = np.concatenate([[0], np.cumsum(SIZES)])
+N = STARTS[-1]
+RNG = np.random.default_rng(1)
+POSITIONS = RNG.permutation(N)
+VALUES = RNG.gamma(2.0, size=N)
+ROWS = LevelRows(STARTS, POSITIONS, np.array([1.0]), np.full((1, SIZES.size), np.inf))
+LEVELS = np.array([0, 1, 3, 4])
+
+
+def of_level(level):
+    return POSITIONS[STARTS[level] : STARTS[level + 1]]
+
+
+class Recorded:
+    """Residuals of rows, which knows what was read."""
+
+    def __init__(self):
+        self.looks = []
+
+    def __call__(self, rows):
+        self.looks.append(rows.copy())
+        return VALUES[rows]
+
+
+def decided(populations, thresholds, epsilon, audit=0.0, seed=2):
+    read = Recorded()
+    settings = SequentialSettings(epsilon, audit)
+    rng = np.random.default_rng(seed)
+    return decide_sequentially(populations, read, thresholds, settings, rng), read
+
+
+def test_a_look_is_the_t_test_of_scipy():
+    thresholds = np.array([1.0, 1.5, 2.6, 2.4])
+    verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.4999)
+    (rows,) = read.looks
+    for k, sample in enumerate(np.split(rows, LEVELS.size)):
+        assert np.isin(sample, of_level(LEVELS[k])).all()
+        assert np.unique(sample).size == 200
+        n, size = 200, SIZES[LEVELS[k]]
+        plain = stats.ttest_1samp(VALUES[sample], thresholds[k])
+        t = plain.statistic / np.sqrt(1.0 - (n - 1) / (size - 1))
+        np.testing.assert_allclose(verdicts.errors[k], stats.t.sf(abs(t), n - 1), rtol=1e-9)
+        np.testing.assert_allclose(verdicts.means[k], VALUES[sample].mean())
+        assert verdicts.above[k] == (VALUES[sample].mean() > thresholds[k])
+    assert verdicts.n_rows == 800
+
+
+def test_later_looks_have_all_rows_so_far():
+    threshold = np.array([VALUES[of_level(4)].mean() + 0.02])
+    verdicts, read = decided(Populations.each(np.array([4]), ROWS), threshold, 0.2)
+    assert [look.size for look in read.looks] == [200, 200, 400, 800, 1_600, 1_800][
+        : len(read.looks)
+    ]
+    assert len(read.looks) > 2
+    rows = np.concatenate(read.looks)
+    assert np.unique(rows).size == rows.size == verdicts.n_rows
+    if rows.size < 5_000:
+        t = stats.ttest_1samp(VALUES[rows], threshold[0]).statistic
+        t /= np.sqrt(1.0 - (rows.size - 1) / 4_999)
+        np.testing.assert_allclose(verdicts.errors[0], stats.t.sf(abs(t), rows.size - 1), rtol=1e-8)
+
+
+@pytest.mark.parametrize("aside", [-1e-9, 1e-9])
+def test_close_decisions_read_all_rows_and_are_right(aside):
+    exact = np.array([VALUES[of_level(level)].mean() for level in LEVELS])
+    verdicts, read = decided(Populations.each(LEVELS, ROWS), exact + aside, 0.01)
+    assert (verdicts.above == (aside < 0.0)).all()
+    assert (verdicts.errors == 0.0).all()
+    assert verdicts.n_rows == SIZES.sum()
+    assert np.array_equal(np.sort(np.concatenate(read.looks)), np.arange(N))
+
+
+def test_one_test_about_several_levels():
+    levels = np.array([0, 3])
+    rows = np.concatenate([of_level(0), of_level(3)])
+    populations = Populations.together(levels, ROWS)
+    assert populations.sizes.tolist() == [4_700]
+    verdicts, read = decided(populations, np.array([VALUES[rows].mean() + 1e-9]), 0.01)
+    assert not verdicts.above[0]
+    assert np.array_equal(np.sort(np.concatenate(read.looks)), np.sort(rows))
+    _, read = decided(populations, np.array([10.0]), 0.01)
+    assert np.isin(read.looks[0], rows).all()
+
+
+def test_an_audit_reads_the_rest():
+    thresholds = np.array([VALUES[of_level(level)].mean() + 0.05 for level in LEVELS])
+    n_wrong = n_audited = 0
+    for seed in range(40):
+        verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.3, 1.0, seed)
+        assert np.array_equal(np.sort(np.concatenate(read.looks)), np.arange(N))
+        assert verdicts.n_wrong == verdicts.above.sum()  # the means are below the thresholds
+        n_wrong += verdicts.n_wrong
+        n_audited += verdicts.n_audited
+    assert n_audited == 160
+    assert n_wrong > 0
+
+
+def test_wrong_decisions_are_as_rare_as_their_looks_allow():
+    levels, epsilon = np.array([0, 3, 4]), 0.05
+    exact = np.array([VALUES[of_level(level)].mean() for level in levels])
+    wrong, n_looks, n = 0, 0, 0
+    for seed in range(400):
+        away = np.where(np.random.default_rng(seed).random(3) < 0.5, -0.1, 0.1)
+        verdicts, read = decided(Populations.each(levels, ROWS), exact - away, epsilon, seed=seed)
+        wrong += (verdicts.above != (away > 0.0)).sum()
+        n_looks += sum(look.size > 0 for look in read.looks)
+        n += 3
+    assert wrong / n <= epsilon * n_looks / 400 + 4.0 * np.sqrt(epsilon / n)
+
+
+@pytest.mark.parametrize(("value", "above"), [(-np.inf, False), (np.nan, False)])
+def test_an_impossible_row_that_is_read_decides(value, above):
+    verdicts = decide_sequentially(
+        Populations.each(np.array([0]), ROWS),
+        lambda rows: np.full(rows.size, value),
+        np.array([-1e9]),
+        SequentialSettings(0.05),
+        RNG,
+    )
+    assert verdicts.above[0] == above
+    assert verdicts.n_rows == 200

@@ -1,0 +1,116 @@
+"""`GroupedMH` with sequential tests for rows that have no bounds."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity import GroupedMH, SettingError, diagnostics
+from pymc_austerity.levels import SequentialSettings
+from pymc_austerity.levels.decide import accepted_levels, decided
+from tests.running import sample
+
+N_GROUPS, N_EACH = 30, 600
+N = N_GROUPS * N_EACH
+
+
+def log_density(value, mean):
+    """Of a distribution with heavy tails; the arcus tangent has no rule for bounds."""
+    away = value - mean
+    return -pt.log(pt.cosh(away) + 0.1 * pt.arctan(away) ** 2 + 1.0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(3)
+    group, x = np.repeat(np.arange(N_GROUPS), N_EACH), rng.normal(size=N)
+    y = rng.normal(0.3, 0.5, size=N_GROUPS)[group] + 0.2 * x + rng.logistic(size=N)
+    with pm.Model() as model:
+        mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
+        effect = pm.Normal("effect", mu, tau, shape=N_GROUPS)
+        mean = effect[group] + pm.Normal("slope") * x
+        pm.CustomDist("y", mean, logp=log_density, observed=y)
+    return model
+
+
+def built(model, **settings):
+    with model:
+        return GroupedMH(likelihood=["y"], **settings)
+
+
+@pytest.fixture(scope="module")
+def steps(model):
+    return built(model), built(model, epsilon=0.05, audit=0.05)
+
+
+def test_posterior_is_that_of_exact_decisions(model, steps):
+    runs = [sample(step, model, draws=600, tune=400, chains=2) for step in steps]
+    used = [float(run.sample_stats["n_rows_used"].mean()) for run in runs]
+    assert used[0] > N
+    assert used[1] < 0.5 * used[0]
+    for name in ("mu", "tau", "slope", "effect"):
+        exact, tested = (run.posterior[name] for run in runs)
+        spread = exact.std(("chain", "draw"))
+        away = tested.mean(("chain", "draw")) - exact.mean(("chain", "draw"))
+        assert (abs(away) < 0.25 * spread).all()
+        ratio = tested.std(("chain", "draw")) / spread
+        assert (abs(ratio - 1.0) < 0.25).all()
+    statistics = runs[1].sample_stats
+    assert statistics.attrs["test"] == "StudentTTest"
+    assert statistics.attrs["epsilon"] == 0.05
+    assert statistics["n_wrong"].sum() + statistics["n_audited"].sum() > 0
+    table = diagnostics.audit(runs[1])
+    assert table.loc["all", "wrong_rate_low"] < 0.05
+    words = diagnostics.report(runs[1])
+    assert "Every decision is exact" not in words
+    assert "Every decision is exact" in diagnostics.report(runs[0])
+
+
+def test_the_log_says_so(steps):
+    exact, tested = (step.summary for step in steps)
+    assert "no decision can be wrong" in exact
+    assert "sequential tests with epsilon=0.05 because their rows have no bound" in tested
+    assert "decisions can be wrong" in tested
+
+
+def test_a_tiny_epsilon_decides_as_all_rows_do(steps):
+    exact, tested = (step.target.sweep.posterior for step in steps)
+    always = type(tested)(**{**vars(tested), "sequential": SequentialSettings(1e-300)})
+    theta, levels = exact.anchor, exact.factors[0].entries
+    rng = np.random.default_rng(4)
+    accepted = []
+    for seed in range(20):
+        proposed = theta.copy()
+        proposed[levels] += 0.05 * rng.standard_normal(levels.shape)
+        known = -abs(rng.standard_normal(len(levels)))
+        one, two = (
+            accepted_levels(its, 0, proposed, theta, known, np.random.default_rng(seed))
+            for its in (exact, always)
+        )
+        assert np.array_equal(one.accept, two.accept)
+        assert one.n_rows == N >= two.n_rows
+        both = [
+            decided(its, 0, proposed, theta, -1.0, np.random.default_rng(seed), 1.0)
+            for its in (exact, always)
+        ]
+        assert both[0].accepted == both[1].accepted
+        np.testing.assert_allclose(both[0].log_ratio, both[1].log_ratio, rtol=1e-9)
+        accepted += [one.accept.mean(), both[0].accepted]
+    assert 0.05 < np.mean(accepted) < 0.95
+
+
+def test_rows_with_bounds_have_exact_decisions_whatever_epsilon():
+    rng = np.random.default_rng(5)
+    group = np.repeat(np.arange(200), 50)
+    with pm.Model() as model:
+        effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=200)
+        pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(10_000) < 0.4)
+    step = built(model, epsilon=0.05)
+    assert "no decision can be wrong" in step.summary
+    assert step.constants["epsilon"] == 0.0
+
+
+@pytest.mark.parametrize("settings", [{"epsilon": 0.7}, {"epsilon": -0.1}, {"audit": 2.0}])
+def test_refuses(model, settings):
+    with pytest.raises(SettingError, match=next(iter(settings))):
+        built(model, **settings)
