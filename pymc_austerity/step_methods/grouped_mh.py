@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import BlockUse, SequentialSettings, SweepState
 from pymc_austerity.setup.levels import (
     FEWEST_PRODUCTS,
+    MOST_AT_ONCE,
     GroupedTarget,
     NoGroupsError,
     build_grouped,
@@ -104,6 +106,7 @@ def build_groups(
     keep: Callable[[PreparedModel], object] = bool,
     *,
     only_where_best: bool = False,
+    only_beyond: int = 0,
 ) -> Built:
     """Prepare the model and build the moves of its levels.
 
@@ -118,6 +121,8 @@ def build_groups(
         Takes what was prepared, for use where there are no groups.
     only_where_best : bool
         As in `build_grouped`.
+    only_beyond : int
+        Whether to refuse models with so many entries, or fewer.
 
     Raises
     ------
@@ -129,6 +134,8 @@ def build_groups(
         prepared = prepare(model, **where, say=say)
         keep(prepared)
         posed = pose(prepared, variables, compile_kwargs)
+        if posed.start.size <= only_beyond:
+            raise NoGroupsError("everything can be moved at once")
         problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
         return Built(posed, problem, target, started)
@@ -140,7 +147,8 @@ class GroupedMH(SubsamplingStep):
     For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
     and a scale of its own. `AusterityMH()` returns this step method where the model has 200 levels
     or more, 30 with several entries each, or three in the non-centered form or with one row each,
-    and no settings ask for something else. A step is a sweep:
+    and no settings ask for something else; with an `epsilon`, where it has more than 300 entries.
+    A step is a sweep:
 
     - entries that no row reads (means and scales of priors) move given the levels, which reads no
       rows, and with the levels moved along, which makes them as independent as if the levels were
@@ -408,16 +416,20 @@ def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> 
     asked = {name: value for name, value in settings.items() if value is not known[name].default}
     if asked.get("test") == "exact":
         del asked["test"]
+    tests = {"epsilon", "audit"} & set(asked)
     if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
+        return None
+    if not all(isinstance(asked[name], Real) for name in tests):
         return None
 
     def keep(prepared: PreparedModel) -> None:
         settings["_prepared"] = prepared
 
     model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
-    kwargs = checked_compile_kwargs(kwargs)
+    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if tests else 0
+    where = (model, vars, kwargs, chosen(asked), keep)
     try:
-        built = build_groups(model, vars, kwargs, chosen(asked), keep, only_where_best=True)
+        built = build_groups(*where, only_where_best=True, only_beyond=beyond)
     except NoGroupsError:
         return None
     return GroupedMH(vars, **asked, _built=built)

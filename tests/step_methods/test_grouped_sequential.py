@@ -5,7 +5,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity import GroupedMH, SettingError, diagnostics
+from pymc_austerity import AusterityMH, GroupedMH, SettingError, diagnostics
 from pymc_austerity.levels import SequentialSettings
 from pymc_austerity.levels.decide import accepted_levels, decided
 from tests.running import sample
@@ -108,6 +108,17 @@ def test_rows_with_bounds_have_exact_decisions_whatever_epsilon():
     step = built(model, epsilon=0.05)
     assert "no decision can be wrong" in step.summary
     assert step.constants["epsilon"] == 0.0
+
+
+@pytest.mark.parametrize(("n_groups", "expected"), [(250, AusterityMH), (400, GroupedMH)])
+def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_groups, expected):
+    rng = np.random.default_rng(6)
+    group = np.repeat(np.arange(n_groups), 10)
+    with pm.Model():
+        effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=n_groups)
+        pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(group.size) < 0.4)
+        step = AusterityMH(epsilon=0.05)
+    assert type(step) is expected
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": 0.7}, {"epsilon": -0.1}, {"audit": 2.0}])

@@ -3,6 +3,7 @@
 from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
     FEWEST_PRODUCTS,
+    MOST_AT_ONCE,
     GroupedTarget,
     NoGroupsError,
     build_grouped,
@@ -10,6 +11,7 @@ from pymc_austerity.setup.levels.build import (
 
 __all__ = [
     "FEWEST_PRODUCTS",
+    "MOST_AT_ONCE",
     "Coordinates",
     "GroupedTarget",
     "NoGroupsError",

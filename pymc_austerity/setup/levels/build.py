@@ -60,7 +60,13 @@ from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
 
-__all__ = ["FEWEST_PRODUCTS", "GroupedTarget", "NoGroupsError", "build_grouped"]
+__all__ = [
+    "FEWEST_PRODUCTS",
+    "MOST_AT_ONCE",
+    "GroupedTarget",
+    "NoGroupsError",
+    "build_grouped",
+]
 
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
@@ -70,7 +76,7 @@ FEWEST_PRODUCTS = 3
 """The same where moves of everything at once do not suit: not centered, or one row each."""
 _FEWEST_ENTRIES = 200
 """Of all levels: with fewer, moves of everything at once take less time."""
-_MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
+MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 """Dimensions up to which such moves are possible; rows that should not be read at every step."""
 
 
@@ -221,7 +227,7 @@ def _refuse_where_others_are_better(
     problem: Problem, blocks: Blocks, coordinates: Coordinates
 ) -> None:
     largest = blocks.factors[0].entries
-    if problem.start.size > _MOST_AT_ONCE or _has_one_row_each(problem):
+    if problem.start.size > MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
     is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
