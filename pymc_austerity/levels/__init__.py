@@ -2,6 +2,7 @@
 
 from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.exact_terms import ExactTerms
+from pymc_austerity.levels.exchange import Exchange
 from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelsOfFactor, Prior
 from pymc_austerity.levels.jointly import JointBlock
@@ -22,6 +23,7 @@ __all__ = [
     "BlockUse",
     "CommonNormal",
     "ExactTerms",
+    "Exchange",
     "FreeMean",
     "GroupedPosterior",
     "JointBlock",

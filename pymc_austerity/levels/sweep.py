@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.decide import Moved
+from pymc_austerity.levels.exchange import Exchange
 from pymc_austerity.levels.jointly import JointBlock, move_jointly
 from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.levels.posterior import GroupedPosterior
@@ -52,6 +53,8 @@ class SweepState(NamedTuple):
         Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
         Factors of the bounds of rows, by the kind of move.
+    exchange : ScaleSearch
+        Size of steps that change no predictor.
     """
 
     alone: UntouchedState | None
@@ -60,6 +63,7 @@ class SweepState(NamedTuple):
     shifts: tuple[RandomWalkState, ...]
     joint: ScaleSearch
     inflations: dict[str, Inflation]
+    exchange: ScaleSearch
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
@@ -116,6 +120,8 @@ class Sweep:
         expansion leaves out.
     shares : Shares
         Of the sweeps that make moves which a Gibbs sampler does without.
+    exchange : Exchange or None
+        Directions along which no predictor changes.
     walk : RandomWalkProposal
         Moves that take levels along.
     """
@@ -125,6 +131,7 @@ class Sweep:
     joint: JointBlock | None
     tilts: tuple[NDArray[np.float64], ...]
     shares: Shares
+    exchange: Exchange | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     @cached_property
@@ -133,9 +140,10 @@ class Sweep:
         names = ["untouched"] if self.untouched is not None else []
         last = ["common"] if self.posterior.common is not None else []
         last += ["joint"] if self.joint is not None else []
+        last += ["exchange"] if self.exchange is not None else []
         for levels in self.posterior.factors:
             name = levels.names.strip("[]").replace(", ", "_")
-            taken = {"untouched", "common", "joint", *names}
+            taken = {"untouched", "common", "joint", "exchange", *names}
             others = (f"{name}_{number}" for number in count(2))
             names.append(next(free for free in chain([name], others) if free not in taken))
         return (*names, *last)
@@ -147,8 +155,9 @@ class Sweep:
             for factor in self._shifted_factors()
         )
         size = ScaleSearch.begin(1.0, largest=1.0)
+        steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), shifts, size, {})
+            return SweepState(None, (), (), shifts, size, {}, steps)
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -161,7 +170,7 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {})
+        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps)
 
     def _shifted_factors(self) -> list[int]:
         """Numbers of the factors, but the first, that are too large to be moved at once."""
@@ -183,6 +192,7 @@ class Sweep:
             tuple(freeze(walk) for walk in state.shifts),
             state.joint.end(),
             state.inflations,
+            state.exchange.end(),
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -246,6 +256,12 @@ class Sweep:
             if tuning:
                 joint = state.joint.step(moved.accepted > 0.0, _TARGET)
                 state = state._replace(joint=joint).noting("joint", moved)
+            uses.append(BlockUse.of([moved]))
+        if self.exchange is not None:
+            moved, steps = self.exchange.move(
+                self.posterior, theta, state.exchange, rng, tuning=tuning
+            )
+            theta, state = moved.point, state._replace(exchange=steps)
             uses.append(BlockUse.of([moved]))
         return theta, state, dict(zip(self.blocks, uses, strict=True))
 

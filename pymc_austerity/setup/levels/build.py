@@ -46,6 +46,7 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.beyond import beyond_expansion
+from pymc_austerity.setup.levels.exchange import exchange
 from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
 from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
 from pymc_austerity.setup.levels.residuals import KernelOnRows
@@ -165,6 +166,7 @@ def build_grouped(
         common = common_normal(parts, anchor)
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
+    unread = None if means else exchange(parts, anchor)
     say("bounding the rows")
     factors, reach, reads_all = _factors(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
@@ -192,7 +194,7 @@ def build_grouped(
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, unread)
     numbers = SharedRows([parts.order], np.arange(parts.order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 

@@ -1,0 +1,89 @@
+"""Moves that change no predictor: where they are found, and that priors alone decide about them."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import GroupedMH
+from tests.running import sample
+
+N_GROUPS, N = 40, 4_000
+RNG = np.random.default_rng(1)
+GROUP, OTHER, X = RNG.integers(N_GROUPS, size=N), RNG.integers(35, size=N), RNG.normal(size=N)
+Y = RNG.random(N) < 0.4
+
+
+def model(*, intercept=True, slopes=False, crossed=False):
+    with pm.Model() as model:
+        total = pm.Normal("b", 0.0, 1.0) * X
+        if intercept:
+            total = total + pm.Normal("c", 0.5, 2.0)
+        effect = pm.Normal("effect", 0.2, pm.HalfNormal("tau", 1.0), shape=N_GROUPS)
+        total = total + effect[GROUP]
+        if slopes:
+            total = total + pm.Normal("slope", 0.0, 0.5, shape=N_GROUPS)[GROUP] * X
+        if crossed:
+            total = total + pm.Normal("other", 0.0, 0.7, shape=35)[OTHER]
+        pm.Bernoulli("y", logit_p=total, observed=Y)
+    return model
+
+
+def built(its):
+    with its:
+        return GroupedMH()
+
+
+@pytest.mark.parametrize(
+    ("settings", "n_directions"),
+    [
+        ({"intercept": False}, 0),
+        ({}, 1),
+        ({"slopes": True}, 2),
+        ({"crossed": True}, 2),
+        ({"intercept": False, "crossed": True}, 1),
+    ],
+)
+def test_directions_are_those_that_no_row_notices(settings, n_directions):
+    sweep = built(model(**settings)).target.sweep
+    if not n_directions:
+        assert sweep.exchange is None
+        assert "exchange" not in sweep.blocks
+        return
+    its, directions = sweep.posterior, sweep.exchange.directions
+    assert len(directions) == n_directions
+    assert sweep.blocks[-1] == "exchange"
+    theta = its.anchor + 0.1 * RNG.normal(size=its.anchor.size)
+    rows = np.arange(N)
+    for step in directions:
+        assert abs(step).max() > 1e-3
+        moved = its.residuals(theta + step, theta, rows).sum()
+        moved += its.expansion.difference(theta + step, theta)
+        assert abs(moved) < 1e-8
+
+
+def test_priors_alone_decide():
+    """Along its direction the posterior is normal, with the mean and the variance of priors."""
+    sweep = built(model()).target.sweep
+    its, (direction,) = sweep.posterior, sweep.exchange.directions
+    theta, search = its.anchor, sweep.init().exchange
+    ahead = np.array([its.exact_part(theta + t * direction, theta) for t in (-1.0, 1.0)])
+    precision, slope = -ahead.sum(), 0.5 * (ahead[1] - ahead[0])
+    rng, places = np.random.default_rng(2), []
+    for draw in range(8_000):
+        moved, search = sweep.exchange.move(its, theta, search, rng, tuning=draw < 300)
+        theta = moved.point
+        places.append((theta - its.anchor) @ direction / (direction @ direction))
+        assert moved.n_rows == 0
+    places = np.array(places[300:])
+    n_independent = places.size / 3.0
+    assert abs(places.mean() - slope / precision) < 5.0 / np.sqrt(precision * n_independent)
+    assert abs(places.var() * precision - 1.0) < 5.0 * np.sqrt(2.0 / n_independent)
+    assert abs(theta - its.anchor - places[-1] * direction).max() < 1e-9
+
+
+def test_an_intercept_beside_levels_mixes():
+    its = model()
+    idata = sample(built(its), its, draws=500, tune=300, chains=2)
+    import arviz as az
+
+    assert float(az.ess(idata, var_names=["c"])["c"]) > 250.0
