@@ -20,7 +20,7 @@ def intercepts(n_rows: int, n_groups: int) -> pm.Model:
     return problem.model(problem.rows)
 
 
-def unknown_scale(n_rows: int = 1_000_000, n_groups: int = 1_000) -> pm.Model:
+def unknown_scale(n_rows: int = 200_000, n_groups: int = 1_000) -> pm.Model:
     """Linear regression with 20 coefficients, an intercept for each group, and unknown scales."""
     rng = np.random.default_rng(4)
     group, x = rng.integers(n_groups, size=n_rows), rng.standard_normal((n_rows, 20))
