@@ -47,7 +47,7 @@ FULL_SIZE = 50_000_000
 
 N_IN_MEMORY, N_LONG = 1_000_000, 100_000
 
-N_ON_WORKERS, MOST_OF_ONE_WORKER = 10_000_000, 1 / 1.7
+MOST_OF_ONE_WORKER = 1 / 1.7
 
 
 def main() -> None:
@@ -131,7 +131,6 @@ def of_memory(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measur
 
 def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measurement]]:
     """Set-up with passes on one worker of a cluster and on two, each a process with one thread."""
-    n_rows = min(n_rows, N_ON_WORKERS)
     with tempfile.TemporaryDirectory(dir=folder, prefix="rows-") as place:
         sources.KINDS["memory_map"][0](Path(place), n_rows)
         write_outcomes(Path(place), n_rows)
@@ -141,7 +140,7 @@ def of_workers(_: str, n_rows: int, folder: str | None) -> tuple[str, list[Measu
             both = [
                 made["seconds"] for made in pool.map(in_a_process, ["arithmetic"] * 2, [place] * 2)
             ]
-    bar = MOST_OF_ONE_WORKER if n_rows >= N_ON_WORKERS else None
+    bar = MOST_OF_ONE_WORKER if n_rows >= FULL_SIZE else None
     n_different = float(sum(each["sum"] != here["sum"] for each in (one, two)))
     return f"passes on workers, a memory map of {n_rows:,} rows", [
         Measurement("set-up on threads, without workers", here["setup"], "s"),

@@ -2,9 +2,9 @@
 
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from dask.distributed import CancelledError, Client, KilledWorker, get_worker
@@ -20,10 +20,7 @@ __all__ = ["passes_on"]
 Result = TypeVar("Result")
 Ranges = Sequence[tuple[int, int]]
 
-_TASKS_OF_A_THREAD = 8
-"""Into which a pass is divided, so that workers end at about the same time."""
-
-_MOST_PIECES = 16
+_MOST_PIECES = 64
 """Of a task, which is done again if its worker is lost."""
 
 _AHEAD = 3
@@ -95,21 +92,36 @@ class _PassesOnWorkers:
         """What a function makes of each range of rows, in order."""
         sent = self._objects.sent((function, dict(sources)), sources.values())
         self._warn_if_large()
-        n_threads = max(sum(self._client.nthreads().values()), 1)
-        waiting, open_tasks = Waiting(self._client, "passes over the rows"), deque[Any]()
+        waiting, open_tasks, start = (
+            Waiting(self._client, "passes over the rows"),
+            deque[_Task](),
+            0,
+        )
         try:
-            for own in _tasks(ranges, n_threads):
-                open_tasks.append(self._submitted(sent, own))
+            while start < len(ranges):
+                threads = self._client.nthreads()
+                n_threads = max(sum(threads.values()), 1)
+                own = ranges[start : start + _size_of_task(len(ranges) - start, n_threads)]
+                open_tasks.append(self._submitted(sent, own, _least_busy(threads, open_tasks)))
+                start += len(own)
                 if len(open_tasks) > _AHEAD * n_threads:
                     yield from _result(open_tasks, waiting)
             while open_tasks:
                 yield from _result(open_tasks, waiting)
         finally:
             if open_tasks and self._client.status == "running":
-                self._client.cancel(list(open_tasks), force=True)
+                self._client.cancel([task.future for task in open_tasks], force=True)
 
-    def _submitted(self, sent: Sent, ranges: Ranges) -> Any:
-        return self._client.submit(_evaluated, *sent, ranges, np.geterr(), pure=False)
+    def _submitted(self, sent: Sent, ranges: Ranges, worker: str | None) -> "_Task":
+        """Hand out a task to a worker, or to another one if that is lost.
+
+        The cluster's own choice is among the workers that have a part of the functions, which few
+        of them do when a pass begins, and by how long tasks take that were of other sizes.
+        """
+        of_worker = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        arguments = (_evaluated, *sent, ranges, np.geterr())
+        future = self._client.submit(*arguments, pure=False, **of_worker)
+        return _Task(future, len(ranges), worker)
 
     def _warn_if_large(self) -> None:
         if self._has_warned or self._objects.n_bytes < _LARGE:
@@ -123,16 +135,43 @@ class _PassesOnWorkers:
         )
 
 
-def _tasks(ranges: Ranges, n_threads: int) -> Iterator[Ranges]:
-    n_pieces = min(max(len(ranges) // (_TASKS_OF_A_THREAD * n_threads), 1), _MOST_PIECES)
-    for start in range(0, len(ranges), n_pieces):
-        yield ranges[start : start + n_pieces]
+class _Task(NamedTuple):
+    """Pieces that a worker evaluates.
+
+    Attributes
+    ----------
+    future : dask.distributed.Future
+    n_pieces : int
+    worker : str or None
+        Its address; None if there was no worker.
+    """
+
+    future: Any
+    n_pieces: int
+    worker: str | None
 
 
-def _result(open_tasks: deque[Any], waiting: Waiting) -> list[Any]:
+def _size_of_task(n_left: int, n_threads: int) -> int:
+    """Pieces of the next task: fewer towards the end, so that workers end at about the same time.
+
+    This is guided self-scheduling (Polychronopoulos and Kuck, 1987).
+    """
+    return max(min(n_left // (2 * n_threads), _MOST_PIECES), 1)
+
+
+def _least_busy(threads: Mapping[str, int], open_tasks: Iterable[_Task]) -> str | None:
+    """The worker that has the fewest pieces left for each of its threads."""
+    left = dict.fromkeys(threads, 0.0)
+    for task in open_tasks:
+        if task.worker in left and not task.future.done():
+            left[task.worker] += task.n_pieces / threads[task.worker]
+    return min(left, key=left.__getitem__, default=None)
+
+
+def _result(open_tasks: deque[_Task], waiting: Waiting) -> list[Any]:
     """What the first task returns; its data stay on the workers no longer."""
     try:
-        found: list[Any] = waiting.result(open_tasks[0])
+        found: list[Any] = waiting.result(open_tasks[0].future)
     except KilledWorker as error:
         raise RuntimeError(
             "every worker that evaluated certain rows was lost, as when memory runs out: look at "

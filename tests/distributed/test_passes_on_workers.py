@@ -1,5 +1,6 @@
 """Passes over the rows of sources on the workers of a cluster: the results of threads."""
 
+import heapq
 import os
 import pickle
 import signal
@@ -142,7 +143,7 @@ class TestOnePass:
             next(results)
             time.sleep(0.2)
             results.close()
-        assert 1 <= len(BEGUN) <= passes._AHEAD * 2 + 1 < len(RANGES)
+        assert 1 <= len(BEGUN) <= 5 + 3 + 3 + 2 + 1 + 1 + 1 < len(RANGES)  # seven tasks
 
     def test_one_piece_and_blocks_stay_here(self, threads, y):
         process = threading.current_thread
@@ -200,6 +201,38 @@ class Counting:
 
     def __getstate__(self):
         return {"something": 1}
+
+
+class Handed:
+    """A task that was handed out; it has ended, or not."""
+
+    def __init__(self, worker, n_pieces, ended=False):
+        self.worker, self.n_pieces, self.future = worker, n_pieces, self
+        self.done = lambda: ended
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 100])
+@pytest.mark.parametrize("n_pieces", [1, 17, 763])
+def test_workers_of_any_speed_end_together(n_pieces, n_threads):
+    """Those that are free take the next task; they differ by a factor of up to two."""
+    speeds, left = np.linspace(1.0, 0.5, n_threads), n_pieces
+    free = [(0.0, worker) for worker in range(n_threads)]
+    while left:
+        size = passes._size_of_task(left, n_threads)
+        assert 1 <= size <= min(left, passes._MOST_PIECES)
+        left -= size
+        start, worker = heapq.heappop(free)
+        heapq.heappush(free, (start + size / speeds[worker], worker))
+    ends = [end for end, _ in free]
+    assert max(ends) <= n_pieces / speeds.sum() + 2.0
+
+
+def test_the_worker_with_the_fewest_pieces_gets_the_next_task():
+    threads = {"a": 1, "b": 1, "c": 4}
+    handed = [Handed("a", 3), Handed("b", 9, ended=True), Handed("b", 4), Handed("gone", 1)]
+    assert passes._least_busy(threads, handed) == "c"
+    assert passes._least_busy(threads, [*handed, Handed("c", 14)]) == "a"
+    assert passes._least_busy({}, handed) is None
 
 
 def test_blocks_of_a_worker_that_is_killed_are_done_again(y):

@@ -8,6 +8,7 @@ import pytest
 from examples.benchmarks.cluster_plan import __main__ as plan
 from examples.benchmarks.cluster_plan.measured import Measured, MeasuredPass
 from examples.benchmarks.cluster_plan.simulated import Cluster, Work, simulated
+from pymc_austerity.distributed.passes import _size_of_task
 
 IDEAL = Cluster(
     n_workers=4, storage=1e15, reader=1e15, network=1e15, scheduling=0.0, slow_share=0.0,
@@ -37,12 +38,15 @@ class TestSimulation:
         assert found.seconds == pytest.approx(1_280 * 0.5 / 4, rel=0.02)
 
     def test_results_are_taken_in_one_by_one(self):
-        expected = 16 * 0.1 + 1_280 * 0.05  # after the first task
+        expected = 64 * 0.1 + 1_280 * 0.05  # after the first task
         assert outcome(replace(WORK, folding=0.05)).seconds == pytest.approx(expected)
         assert outcome(network=20e3).seconds == pytest.approx(expected)
 
     def test_the_scheduler_hands_out_one_by_one(self):
-        assert outcome(scheduling=2.0).seconds == pytest.approx(1_280 / 16 * 2.0, rel=0.3)
+        n_tasks, n_left = 0, 1_280
+        while n_left:
+            n_tasks, n_left = n_tasks + 1, n_left - _size_of_task(n_left, 4)
+        assert outcome(scheduling=2.0).seconds == pytest.approx(n_tasks * 2.0, rel=0.05)
 
     def test_functions_are_sent_first(self):
         found = outcome(replace(WORK, sent_bytes=1e9), network=1e9)

@@ -93,7 +93,10 @@ class Outcome:
 def simulated(work: Work, cluster: Cluster, rng: np.random.Generator) -> Outcome:
     """Run a pass as `pymc_austerity.distributed.passes` divides it into tasks."""
     n_threads = cluster.n_workers
-    sizes = [len(own) for own in passes._tasks([(0, 1)] * work.n_pieces, n_threads)]
+    sizes, n_left = [], work.n_pieces
+    while n_left:
+        sizes.append(passes._size_of_task(n_left, n_threads))
+        n_left -= sizes[-1]
     return _Pass(work, cluster, sizes, passes._AHEAD * n_threads, rng).run()
 
 
@@ -175,7 +178,8 @@ class _Pass:
     def _seconds_of(self, task: int, worker: int) -> float:
         """The first piece is read, then the next one while the one before is evaluated."""
         cluster, n_pieces = self.cluster, self.sizes[task]
-        rate = min(cluster.reader, cluster.storage / self.n_busy)
+        n_readers = self.n_busy + (len(self.idle) if self._may_submit() else 0)  # in a moment
+        rate = min(cluster.reader, cluster.storage / n_readers)
         reading = self.work.read_bytes / rate
         slow = cluster.slowdown if self.rng.random() < cluster.slow_share else 1.0
         evaluation = self.work.evaluation * slow / self.speeds[worker]
