@@ -156,7 +156,9 @@ class GroupedMH(SubsamplingStep):
     - all levels of a factor move at once. Given the rest they are independent, so that each has a
       proposal from its normal approximation, the exact prior, and an exact decision by itself;
     - the entries that all rows read move given the levels, and then jointly with the levels of all
-      factors but the largest, whose levels move along.
+      factors but the largest, whose levels move along;
+    - an intercept and the mean of the levels of a factor, or whatever no row notices, are
+      exchanged by their priors alone.
 
     Decisions are exact. They read a few rows of each level, drawn at rates that bound
     what they can change; all rows of a level where there is no such bound, or some of them, by a
