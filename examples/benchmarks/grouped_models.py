@@ -108,6 +108,22 @@ def item_response(n_persons: int = 2_000, n_items: int = 50) -> pm.Model:
     return model
 
 
+def crossed(n_users: int = 3_000, n_items: int = 800, n_rows: int = 100_000) -> pm.Model:
+    """Two large crossed factors, an intercept and three covariates."""
+    rng = np.random.default_rng(12)
+    user, item = rng.integers(n_users, size=n_rows), rng.integers(n_items, size=n_rows)
+    x = rng.standard_normal((n_rows, 3))
+    logit = 0.3 + x @ [0.3, -0.2, 0.1] + rng.normal(0.0, 0.8, size=n_users)[user]
+    y = coin(rng, logit + rng.normal(0.0, 0.6, size=n_items)[item])
+    with pm.Model() as model:
+        of_users, of_items = pm.HalfNormal("of_users", 1.0), pm.HalfNormal("of_items", 1.0)
+        intercept, slope = pm.Normal("intercept", 0.0, 2.0), pm.Normal("slope", 0.0, 1.0, shape=3)
+        users = pm.Normal("users", 0.0, of_users, shape=n_users)
+        items = pm.Normal("items", 0.0, of_items, shape=n_items)
+        pm.Bernoulli("y", logit_p=intercept + x @ slope + users[user] + items[item], observed=y)
+    return model
+
+
 def poststratification(n_rows: int = 100_000) -> pm.Model:
     """A survey with six crossed factors, the states within regions."""
     rng = np.random.default_rng(10)
@@ -164,6 +180,7 @@ GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     "radon": radon,
     "correlated": correlated,
     "item response": item_response,
+    "crossed": crossed,
     "poststratification": poststratification,
     "2 rows": lambda: few_rows(2),
     "5 rows": lambda: few_rows(5),
