@@ -21,7 +21,7 @@ RESULTS = ROOT / "results" / "families"
 QUICK_RESULTS = ROOT / "examples" / "output" / "families"
 SITE = ROOT / "docs" / "_generated" / "families.md"
 
-_SECONDS = 600
+_SECONDS = 900
 """Of processor time, for one run."""
 
 

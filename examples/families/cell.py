@@ -127,9 +127,10 @@ def _by_nutpie(family: Family, model: pm.Model, lengths: Lengths) -> tuple[dict[
     import nutpie
 
     compiled = nutpie.compile_pymc_model(model, var_names=_names(family, model))
+    draws = max(lengths.nuts, family.nuts_draws) if lengths == FULL else lengths.nuts
     ready = time.process_time()
     idata = nutpie.sample(
-        compiled, draws=lengths.nuts, tune=lengths.nuts, chains=lengths.chains, cores=1, seed=1,
+        compiled, draws=draws, tune=draws, chains=lengths.chains, cores=1, seed=1,
         progress_bar=False,
     )  # fmt: skip
     # its chains do not tell when tuning ended

@@ -30,6 +30,8 @@ class Family:
         PyMC beside that step method, because nutpie takes no other beside it.
     needs : str
         Optional package.
+    nuts_draws : int
+        Draws of a chain of NUTS, where chains of the usual length do not agree.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Family:
     is_row_wise: bool = True
     beside: str = ""
     needs: str = ""
+    nuts_draws: int = 0
 
 
 FAMILIES: dict[str, Family] = {}

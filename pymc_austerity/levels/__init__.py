@@ -10,6 +10,7 @@ from pymc_austerity.levels.kept import KeptAtAnchor
 from pymc_austerity.levels.means import FreeMean
 from pymc_austerity.levels.moves import move_levels
 from pymc_austerity.levels.normals import LevelNormals, normals_of
+from pymc_austerity.levels.pilot import expected_rows
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
 from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
@@ -42,6 +43,7 @@ __all__ = [
     "Sweep",
     "SweepState",
     "UntouchedEntries",
+    "expected_rows",
     "move_levels",
     "normals_of",
     "shares_of_sweeps",

@@ -21,8 +21,9 @@ from pymc_austerity.arguments import (
     refuse_positional,
 )
 from pymc_austerity.deciding.stored_rows import rows_named
+from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import BlockUse, SequentialSettings, SweepState
+from pymc_austerity.levels import BlockUse, SequentialSettings, SweepState, expected_rows
 from pymc_austerity.setup.levels import (
     FEWEST_PRODUCTS,
     MOST_AT_ONCE,
@@ -277,6 +278,7 @@ class GroupedMH(SubsamplingStep):
             self.stats_dtypes_shapes[f"accepted_{block}"] = (np.float64, [])
             self.stats_dtypes_shapes[f"n_rows_{block}"] = (np.int64, [])
         self._begin(_built.posed, blocked=True, rng=rng)
+        self._cost = self._cost_of_sweep()
         self._finish(
             _built.started,
             _built.posed,
@@ -354,22 +356,31 @@ class GroupedMH(SubsamplingStep):
     def _words(self) -> Words:
         factors = self.target.sweep.posterior.factors
         levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
-        cost = f"some of the {self.n_rows:,} rows per sweep"
         epsilon, reason = self.target.sequential.epsilon, self.target.reads_all
         if epsilon:
             return Words(
                 "Metropolis-Hastings in which every level has a decision of its own "
                 f"({levels}), by sequential tests with epsilon={epsilon:g} because {reason}; "
                 "decisions can be wrong.",
-                cost,
+                self._cost,
             )
-        if reason:
-            cost = f"all {self.n_rows:,} rows per sweep, because {reason}"
         return Words(
             "exact Metropolis-Hastings in which every level has a decision of its own "
             f"({levels}); no decision can be wrong.",
-            cost,
+            self._cost,
         )
+
+    def _cost_of_sweep(self) -> str:
+        n_rows, reads_all = self.n_rows, self.target.reads_all
+        if reads_all and not self.target.sequential.epsilon:
+            return f"all {n_rows:,} rows per sweep, because {reads_all}"
+        with rows_named(self.target.numbers):
+            expected = expected_rows(self.target.sweep)
+        if expected < 1.0:
+            return f"on average less than one of {n_rows:,} rows per sweep"
+        if expected > n_rows:
+            return f"all {n_rows:,} rows, about {expected / n_rows:.1f} times per sweep"
+        return f"about {in_round_numbers(expected)} of {n_rows:,} rows per sweep"
 
 
 def _of_sweep(

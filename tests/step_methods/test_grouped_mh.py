@@ -1,5 +1,7 @@
 """Levels with decisions of their own, in both forms that users write."""
 
+import re
+
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -67,7 +69,7 @@ def test_means_and_scales_are_those_of_quadrature(name, run):
 
 @pytest.mark.slow
 def test_output_has_the_variables_of_the_user(run):
-    _, _, step, idata = run
+    _, y, step, idata = run
     posterior = idata.posterior
     if "z" not in posterior:
         assert "Moved as products" not in step.explain()
@@ -75,7 +77,7 @@ def test_output_has_the_variables_of_the_user(run):
     assert "Moved as products with their scales (centered): z." in step.explain()
     what, cost = step.summary.splitlines()
     assert "every level has a decision of its own" in what and "levels of z" in what
-    assert cost.startswith("Cost: ") and " rows per sweep" in cost
+    assert cost.startswith(f"Cost: on average less than one of {len(y):,} rows per sweep; ")
     expected = posterior["mu"] + posterior["tau"] * posterior["z"].rename(z_dim_0="a_dim_0")
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
 
@@ -93,3 +95,23 @@ def test_is_what_groups_of_one_row_get():
     group, y = data(1, 8)
     with model_of("centered", group, y):
         assert isinstance(AusterityMH(), GroupedMH)
+
+
+@pytest.mark.parametrize("rows_per_group", [3, 12])
+def test_the_log_says_how_many_rows_a_sweep_reads(rows_per_group):
+    group, effect = data(rows_per_group)
+    y = np.random.default_rng(6).poisson(np.exp(effect))
+    with pm.Model():
+        mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
+        a = pm.Normal("a", mu, tau, shape=N_GROUPS)
+        pm.Poisson("y", pm.math.exp(a[group]), observed=y)
+        step = GroupedMH()
+        settings = {"draws": 300, "tune": 500, "chains": 1, "random_seed": 3}
+        idata = pm.sample(step=step, **settings, **QUIET)
+    cost = step.summary.splitlines()[1]
+    if said := re.search(r"all \d+ rows, about ([\d.]+) times per sweep;", cost):
+        expected = len(y) * float(said[1])
+    else:
+        expected = float(re.search(r"about ([\d,]+) of [\d,]+ rows per sweep;", cost)[1])
+    read = float(idata.sample_stats["n_rows_used"].mean())
+    assert 0.6 * read < expected < 1.6 * read

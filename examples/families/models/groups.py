@@ -21,6 +21,7 @@ add(
     "poststratification",
     "Regression for post-stratification (MRP): six crossed factors",
     lambda: poststratification(N_ROWS),
+    nuts_draws=2_000,
 )
 
 
