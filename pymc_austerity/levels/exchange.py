@@ -32,6 +32,10 @@ class Exchange:
 
     directions: NDArray[np.float64]
 
+    def moves(self, entries: NDArray[np.int64]) -> bool:
+        """Whether each of these entries changes along some direction."""
+        return bool(self.directions[:, entries].any(axis=0).all())
+
     def move(
         self,
         posterior: GroupedPosterior,

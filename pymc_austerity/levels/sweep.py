@@ -48,7 +48,8 @@ class SweepState(NamedTuple):
     lengths : tuple of ScaleSearch
         Steps of such a walk for which there is one decision.
     shifts : tuple of RandomWalkState
-        Of the mean level of each large factor but the first, with the levels of the first along.
+        Of the mean level of each large factor but the first that `exchange` does not move, with the
+        levels of the first along.
     joint : ScaleSearch
         Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
@@ -173,8 +174,11 @@ class Sweep:
         return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps)
 
     def _shifted_factors(self) -> list[int]:
-        """Numbers of the factors, but the first, that are too large to be moved at once."""
+        """Numbers of the factors, but the first, whose mean level no other move takes far."""
         moved = [] if self.joint is None else [number for number, _ in self.joint.factors]
+        if self.exchange is not None:
+            factors = enumerate(self.posterior.factors)
+            moved += [k for k, its in factors if self.exchange.moves(its.entries)]
         return [k for k in range(1, len(self.posterior.factors)) if k not in moved]
 
     def _with_hyperparameters(self) -> list[int]:
