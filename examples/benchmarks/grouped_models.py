@@ -172,23 +172,6 @@ def few_rows(rows_per_group: int, n_groups: int = 250) -> pm.Model:
     return model
 
 
-def ratings(n_rows: int = 100_000, n_users: int = 3_000, n_items: int = 800) -> pm.Model:
-    """Users who like items or not: two large crossed factors beside an intercept."""
-    rng = np.random.default_rng(12)
-    user, item = rng.integers(n_users, size=n_rows), rng.integers(n_items, size=n_rows)
-    x = rng.standard_normal((n_rows, 3))
-    eta = 0.3 + x @ [0.3, -0.2, 0.1]
-    eta += rng.normal(0.0, 0.8, size=n_users)[user] + rng.normal(0.0, 0.6, size=n_items)[item]
-    with pm.Model() as model:
-        intercept, slopes = pm.Normal("intercept", 0.0, 2.0), pm.Normal("slopes", shape=3)
-        spread_users, spread_items = pm.HalfNormal("spread_users"), pm.HalfNormal("spread_items")
-        users = pm.Normal("users", 0.0, spread_users, shape=n_users)
-        items = pm.Normal("items", 0.0, spread_items, shape=n_items)
-        logit = intercept + x @ slopes + users[user] + items[item]
-        pm.Bernoulli("y", logit_p=logit, observed=coin(rng, eta))
-    return model
-
-
 GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     **{f"{n_groups:,} groups": partial(intercepts, n_rows, n_groups) for n_groups, n_rows in SIZES},
     "unknown scale": unknown_scale,
@@ -199,7 +182,6 @@ GROUPED_MODELS: dict[str, Callable[[], pm.Model]] = {
     "item response": item_response,
     "crossed": crossed,
     "poststratification": poststratification,
-    "crossed": ratings,
     "2 rows": lambda: few_rows(2),
     "5 rows": lambda: few_rows(5),
     "20 rows": lambda: few_rows(20),
