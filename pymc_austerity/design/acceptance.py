@@ -92,7 +92,7 @@ def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
 
 
 class AcceptanceQuadrature(NamedTuple):
-    r"""Weights that make errors of acceptance probabilities of errors of decisions.
+    r"""Weights that turn errors of decisions into errors of acceptance probabilities.
 
     :math:`E` is taken to be linear between the nodes, where :math:`du` is an exponential measure in
     :math:`\mu_{std}`: its integrals are known. No error is assumed beyond the last node.

@@ -1,4 +1,4 @@
-"""How far the sampled distribution is off at most."""
+"""A bound on the distance of the sampled distribution from the posterior."""
 
 from pymc_austerity.errors import SettingError
 

@@ -210,7 +210,7 @@ def _wrong_side(distances: Floats, grid: _Grid | None, now: float, bound: float)
 
 
 def _density(distances: Floats, grid: _Grid) -> Floats:
-    """Density of the statistic at the nodes, were there no stopping; shape (n, n_nodes)."""
+    """Density of the statistic at the nodes if no test stopped; shape (n, n_nodes)."""
     centered = grid.nodes - (distances * math.sqrt(grid.information))[:, None]
     centered *= centered
     centered *= -0.5

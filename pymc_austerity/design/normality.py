@@ -1,4 +1,4 @@
-"""Whether sums of rows are normal enough for a t-test, found out on real differences."""
+"""Whether sums of rows are normal enough for a t-test, measured on real differences."""
 
 from dataclasses import dataclass
 
@@ -52,7 +52,7 @@ class NormalityCheck:
     epsilon : float
         Tail probability at which the test stops.
     n_independent : int, optional
-        How many samples that do not overlap these are worth; by default all of them.
+        Number of samples without overlap that would tell as much; by default all of them.
 
     References
     ----------
@@ -94,21 +94,21 @@ class NormalityCheck:
 
     @property
     def wrong_decisions(self) -> float:
-        """Expected share of decisions that the first look takes wrongly."""
+        """Expected share of wrong decisions at the first look."""
         quantile = np.abs(stdtrit(self.degrees_of_freedom, self.epsilon))
         beyond = self.standard_errors * np.maximum(np.abs(self.statistics) - quantile, 0.0)
         return float(-0.5 * np.mean(np.expm1(-beyond)))
 
     @property
     def is_light_tailed(self) -> bool:
-        """Whether no tail is heavier than can be put up with."""
+        """Whether no tail is heavier than is acceptable."""
         n_samples = self.n_independent or self.statistics.size
         most = binom.isf(_CHANCE, n_samples, min(1.0, _TOLERATED * self.tail))
         return bool(max(self.tail_shares) * n_samples <= most)
 
     @property
     def passes(self) -> bool:
-        """Whether the tails are light, or do no harm."""
+        """Whether the tails are light or harmless."""
         return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * self.epsilon
 
     @property

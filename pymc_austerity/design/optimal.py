@@ -125,7 +125,7 @@ def worst_case_design(
     batch_sizes: Iterable[int] | None = None,
     alphas: Sequence[float] = ALPHAS,
 ) -> TestDesign:
-    r"""The cheapest test of which no decision errs more often than is allowed.
+    r"""The cheapest test none of whose decisions errs more often than is allowed.
 
     Minimizes the mean of :math:`\bar\pi` subject to :math:`E(0+) \le` `max_error`. Holds for any
     posterior; decisions close to the threshold make it read more than `average_design` does.

@@ -77,12 +77,12 @@ def default_batch_sizes(n_rows: int, looks: Callable[[int, int], Looks]) -> list
     n_rows : int
         Rows there are.
     looks : callable
-        Looks of a test from its batch size and the number of rows.
+        From the batch size and the number of rows to the looks of a test.
 
     Returns
     -------
     list of int
-        Increasing, none below 100 rows, of which means are rarely normal, and none that would look
+        Increasing, none below 100 rows, whose means are rarely normal, and none that would look
         more than 100 times. All rows if there are fewer than 200.
 
     Examples
@@ -156,7 +156,7 @@ def cheapest(
 
 
 def _largest_epsilon(risk: Callable[[Boundary], float], max_error: float, alpha: float) -> float:
-    """Largest epsilon, to three digits, of which the risk is not above `max_error`."""
+    """Largest epsilon, to three digits, whose risk is not above `max_error`."""
 
     def excess(bound: float) -> float:
         """Above 0 where the risk is too large; on a log scale, which is nearly straight."""

@@ -1,4 +1,4 @@
-"""Where to go next: new points and their log-ratios, knowing no likelihood."""
+"""Proposals: new points and their log-ratios, whatever the likelihood."""
 
 from pymc_austerity.proposals.center import Center
 from pymc_austerity.proposals.conditional import (

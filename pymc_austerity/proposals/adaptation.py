@@ -34,8 +34,8 @@ def optimal_scaling(n_entries: int) -> float:
 def learning_rate(n_steps: int) -> float:
     """Gain of the Robbins-Monro recursion on the log-scale at its ``n_steps``-th step.
 
-    Decreases as ``n**-0.6``: slowly enough to get anywhere, fast enough to settle (Andrieu and
-    Thoms 2008, section 5.1).
+    Decreases as ``n**-0.6``: slowly enough to reach any scale, and fast enough to converge
+    (Andrieu and Thoms 2008, section 5.1).
     """
     return 2.0 / n_steps**0.6
 

@@ -1,4 +1,4 @@
-"""Where the posterior has its mean, as far as a chain can tell."""
+"""An estimate of the posterior mean from a chain."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _MARGIN = 2.0
 
 
 class Center(NamedTuple):
-    """The average of a chain, with as much trust as its number of independent draws deserves.
+    """The average of a chain, weighted by its number of independent draws.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Center(NamedTuple):
         return Center(self.approximation, efficiency, self.total + outcome.following)
 
     def discounted(self) -> "Center":
-        """With half the weight on what is known so far, which is from the way to the posterior."""
+        """With half the weight on what is known so far, from before the chain converged."""
         return Center(self.approximation, self.efficiency.discounted(), 0.5 * self.total)
 
     @property
@@ -67,7 +67,7 @@ class Center(NamedTuple):
         return self.total.size / n_independent if n_independent else np.inf
 
     def estimate(self) -> GaussianApproximation:
-        """The approximation, about the mean if that can be told from where it was.
+        """The approximation, about the mean of the chain if that differs from its own.
 
         The way to the average is shortened by the factor of James and Stein (1961), Estimation with
         quadratic loss. It is not gone at all unless it is longer than chance explains, with a

@@ -61,7 +61,7 @@ class Efficiency(NamedTuple):
         )
 
     def discounted(self) -> "Efficiency":
-        """With half the weight on what is known so far, which is from the way to the posterior."""
+        """With half the weight on what is known so far, from before the chain converged."""
         return Efficiency(
             0.5 * self.n_moves,
             0.5 * self.n_tries,

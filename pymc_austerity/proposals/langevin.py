@@ -45,7 +45,7 @@ class LangevinState(NamedTuple):
     n_steps : int
         Proposals so far.
     n_pulled : int
-        How many of them, up to the last one, went much farther along the gradient than the noise.
+        How many in a row, up to the last one, moved much farther along the gradient than by noise.
     """
 
     preconditioner: Preconditioner
@@ -292,7 +292,7 @@ class LangevinProposal:
 
 
 def _watched(state: LangevinState, pull: float) -> LangevinState:
-    """Warn of a chain that no test holds back and whose steps are not those of a posterior.
+    """Warn of a chain without a test whose steps are too long for the posterior.
 
     `pull` is the squared length of the move along the gradient over that of the noise.
     """

@@ -61,8 +61,8 @@ class ProposalMixture:
 
     While the chain tunes, half of the steps go to the most efficient component and half to all of
     them alike. Efficiency is the squared distance of its moves, in units of the normal
-    approximation, over the wait for a move and over the rows read. The wait is the one that a
-    randomly chosen step finds itself in, the mean square of the waits over their mean, so that a
+    approximation, over the wait for a move and over the rows read. The wait is that of a
+    randomly chosen step, the mean square of the waits over their mean, so that a
     component that is stuck now and then for long is not mistaken for a fast one. When tuning ends
     the best one gets everything but `smallest_share`, which goes to the last component: the one
     that works where the others fail.

@@ -1,4 +1,4 @@
-"""The matrix by which gradients are turned and noise is shaped."""
+"""The matrix that multiplies gradients, and is the covariance of noise."""
 
 from dataclasses import dataclass
 from functools import cached_property

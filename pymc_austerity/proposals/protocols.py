@@ -15,7 +15,7 @@ State = TypeVar("State")
 
 
 class Outcome(NamedTuple):
-    """What became of a proposal.
+    """The result of a proposal.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ def try_proposal(
     approximation: GaussianApproximation | None,
     start: NDArray,
 ) -> None:
-    """Propose once at the start, to hear of a proposal that cannot before a chain does.
+    """Propose once at the start, so that an error is raised before the chains begin.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where rows live and how they are drawn, knowing no model."""
+"""How rows are stored and drawn, whatever the model."""
 
 from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
 from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of, sum_over_rows

@@ -38,7 +38,7 @@ class Windows:
     Run ``j`` of a sample begins at row ``s + r (a j mod p)``, where ``r`` is the length of a run
     and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. So
     all rows are equally likely at every look, and so are all pairs of runs. What is left after
-    ``p`` runs comes last. Until there are 1,000 runs in the data they are single rows.
+    ``p`` runs comes last. Data with fewer than 1,000 runs have runs of a single row.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class _RunStream:
             yield self.source.take(self._positions(first, self.n_read))
 
     def _positions(self, first: int, end: int) -> NDArray[np.int64]:
-        """Where in storage the rows lie that come so many after the first one."""
+        """Positions in storage of rows, by their places after the first one."""
         (n_runs, ranks), n_rows = self.runs, self.source.n_rows
         length = ranks.size
         before, after = first // length, (end - 1) // length + 1
@@ -163,8 +163,9 @@ class FreshRows:
     Notes
     -----
     Positions are drawn with replacement and those that came before are dropped, which gives each
-    ordered sample without replacement the same probability at a cost of the rows drawn, not of
-    the rows there are. Past half of the rows, the remaining ones are listed and shuffled.
+    ordered sample without replacement the same probability. The cost depends on the number of rows
+    drawn, not on the number of all rows. Past half of the rows, the remaining ones are listed and
+    shuffled.
     """
 
     source: RowSource

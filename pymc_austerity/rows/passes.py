@@ -13,7 +13,7 @@ __all__ = ["ArrayRows", "ReorderedRows", "blocks_of", "sum_over_rows"]
 
 
 class ArrayRows:
-    """Rows in arrays that somebody else owns, read in their own order.
+    """Rows in arrays that are not copied, read in their own order.
 
     Parameters
     ----------

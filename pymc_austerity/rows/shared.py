@@ -86,7 +86,7 @@ class SharedRows:
         ----------
         arrays : sequence of arrays, each of shape (n_rows, ...)
         order : int array, shape (n_rows,)
-            The one of the rows that are stored.
+            The order of the rows that are stored.
         """
         first, n_bytes = len(self._arrays), sum(array.nbytes for array in arrays)
         with in_words(str(self._folder.parent), n_bytes):
@@ -148,7 +148,7 @@ class SharedRows:
 
 
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
-    """Write the array in the given order; in pieces, so that no second copy is in between."""
+    """Write the array in the given order, in pieces, without a second copy."""
     with path.open("wb") as file:
         write_header(file, array.dtype, array.shape)
         for start in range(0, order.size, _ROWS_PER_WRITE):

@@ -27,7 +27,7 @@ def strata_by_score(
 
     The rows with the highest scores form the take-all stratum; the others are cut, in the order
     of their scores, into strata of the same total score and put in random order within each.
-    Strata of the same total score want the same number of rows (Neyman's allocation, as far as
+    Strata of the same total score need the same number of rows (Neyman's allocation, as far as
     the scores are the standard deviations).
 
     Parameters
@@ -35,11 +35,11 @@ def strata_by_score(
     scores : float array, shape (N,)
         Influence of each row, not negative. Any scores give a valid test; good ones a cheap one.
     n_take_all : int
-        Rows that every decision sees. 0 for none.
+        Rows that every decision reads; 0 for none.
     n_strata : int
         Strata besides the take-all one, at most.
     per_stratum : int
-        Rows of each of them that the first look sees.
+        Rows of each of them that the first look reads.
     rng : numpy.random.Generator
         Source of the order within strata.
 

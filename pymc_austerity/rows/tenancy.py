@@ -1,4 +1,4 @@
-"""Who still uses a temporary folder: the last one to leave removes it."""
+"""Whether a temporary folder is still in use; the last process that uses it removes it."""
 
 import os
 import shutil
@@ -24,8 +24,8 @@ _SECONDS_TO_MOVE_IN = 60.0
 class Tenancy:
     """A shared lock on a folder, held as long as this process uses it.
 
-    The operating system gives the lock back when a process ends, however it ends, so that the
-    next one to leave, or the next one to look, can tell that nobody is left. Processes forked
+    The operating system releases the lock when a process ends, for whatever reason, so that other
+    processes can tell whether the folder is still in use. Processes forked
     from this one have no tenancy: what they opened stays open for them when the folder is gone.
 
     Parameters
@@ -48,7 +48,7 @@ class Tenancy:
 
     @classmethod
     def of_new_folder(cls, place: str) -> "Tenancy":
-        """Create a folder, which gets its name when the lock is held, so that nobody removes it."""
+        """Create a folder, and name it once the lock is held: no other process removes it."""
         unfinished = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place))
         tenancy = cls(unfinished, created=True)
         tenancy.folder = unfinished.with_name(unfinished.name.replace(_UNFINISHED, _PREFIX, 1))
