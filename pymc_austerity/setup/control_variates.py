@@ -213,7 +213,10 @@ def _impossible(problem: Problem) -> NoPlan | None:
         names = ", ".join(map(repr, problem.moving_support))
         return NoPlan(f"the support of the rows depends on {names}", _OF_SUPPORT)
     if n_entries > _MOST_ENTRIES:
-        return NoPlan(f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}", _OF_MANY)
+        reason = f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
+        if no_groups := problem.prepared.no_groups:
+            reason += f", and levels are not moved by themselves because {no_groups}"
+        return NoPlan(reason, "use NUTS" if no_groups else _OF_MANY)
     return None
 
 

@@ -62,6 +62,8 @@ class PreparedModel:
     centered : dict
         Those with products in the place of factors, by the names of the variables and of those
         that may be factors.
+    no_groups : str
+        Why levels are not moved by themselves, as half a sentence; empty where that was not tried.
     seconds : float
         What preparing took.
     """
@@ -84,6 +86,7 @@ class PreparedModel:
         self.problems: dict[tuple[str, ...], Any] = {}
         self.centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
         self.from_sources = from_sources
+        self.no_groups = ""
         self._shuffled: SharedRows | None = None
 
     @property

@@ -28,6 +28,7 @@ from pymc_austerity.setup.levels import (
     FEWEST_PRODUCTS,
     MOST_AT_ONCE,
     GroupedTarget,
+    NoFactorError,
     NoGroupsError,
     build_grouped,
     grouped_problem,
@@ -443,6 +444,10 @@ def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> 
     where = (model, vars, kwargs, chosen(asked), keep)
     try:
         built = build_groups(*where, only_where_best=True, only_beyond=beyond)
-    except NoGroupsError:
+    except NoFactorError:
+        return None
+    except NoGroupsError as error:
+        if "_prepared" in settings:
+            settings["_prepared"].no_groups = str(error)
         return None
     return GroupedMH(vars, **asked, _built=built)

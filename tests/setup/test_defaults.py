@@ -19,6 +19,7 @@ from pymc_austerity import (
     RandomWalkProposal,
     SettingError,
 )
+from pymc_austerity.setup.levels import NoGroupsError
 from tests.running import QUIET
 from tests.step_methods.models import normal_regression, switch_point
 
@@ -205,10 +206,9 @@ def flat():
 
 def many():
     rng = np.random.default_rng(1)
-    group = rng.integers(0, 301, size=2_000)
     with pm.Model() as model:
-        effect = pm.Normal("effect", shape=301)
-        pm.Normal("y", effect[group], 1.0, observed=rng.normal(size=2_000))
+        slope = pm.Normal("slope", shape=301)
+        pm.Normal("y", rng.normal(size=(2_000, 301)) @ slope, 1.0, observed=rng.normal(size=2_000))
     return model
 
 
@@ -326,4 +326,21 @@ def test_a_product_within_a_row_has_no_second_derivative():
         step = AusterityMH()
     assert (
         "no control variates because an operation of the likelihood has no second" in step.summary
+    )
+
+
+def test_it_says_why_levels_do_not_move_by_themselves(monkeypatch):
+    def refused(*args, **kwargs):
+        raise NoGroupsError("the search for a mode given the priors did not converge")
+
+    monkeypatch.setattr("pymc_austerity.step_methods.grouped_mh.build_grouped", refused)
+    rng = np.random.default_rng(1)
+    group = rng.integers(0, 301, size=2_000)
+    with pm.Model() as model:
+        effect = pm.Normal("effect", shape=301)
+        pm.Normal("y", effect[group], 1.0, observed=rng.normal(size=2_000))
+    (what, *_) = built(model).summary.splitlines()
+    assert what.endswith(
+        "more than 300, and levels are not moved by themselves because the search for a mode given "
+        "the priors did not converge: use NUTS."
     )

@@ -5,6 +5,7 @@ from pymc_austerity.setup.levels.build import (
     FEWEST_PRODUCTS,
     MOST_AT_ONCE,
     GroupedTarget,
+    NoFactorError,
     NoGroupsError,
     build_grouped,
 )
@@ -14,6 +15,7 @@ __all__ = [
     "MOST_AT_ONCE",
     "Coordinates",
     "GroupedTarget",
+    "NoFactorError",
     "NoGroupsError",
     "build_grouped",
     "centered_problem",

@@ -65,6 +65,7 @@ __all__ = [
     "FEWEST_PRODUCTS",
     "MOST_AT_ONCE",
     "GroupedTarget",
+    "NoFactorError",
     "NoGroupsError",
     "build_grouped",
 ]
@@ -83,6 +84,10 @@ MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 
 class NoGroupsError(ValueError):
     """There are no groups, or no moves for them; the message is half a sentence."""
+
+
+class NoFactorError(NoGroupsError):
+    """There are no groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +216,7 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
         raise NoGroupsError("its variables cannot move in every direction")
     blocks = problem.blocks
     if blocks is None or not blocks.factors:
-        raise NoGroupsError("no factor was found")
+        raise NoFactorError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
     few_suffice = coordinates.names or _has_one_row_each(problem)
     fewest = FEWEST_PRODUCTS if few_suffice else _FEWEST_LEVELS
