@@ -1,0 +1,12 @@
+"""The benchmark of bounds bounds all of its rows."""
+
+import pytest
+
+from examples.benchmarks.bounds import cases, seconds
+
+
+@pytest.mark.parametrize("case", list(cases(1_500)), ids=lambda case: case.name)
+def test_all_rows_have_bounds(case):
+    took, share = seconds(case)
+    assert took > 0.0
+    assert share == 1.0
