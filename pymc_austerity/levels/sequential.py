@@ -100,8 +100,9 @@ def decide_sequentially(
 
     Looks read 200 rows of each test, then as many again as were read so far, drawn uniformly
     without replacement. A test stops when the tail probability of its t statistic is below
-    `epsilon`. With n of N rows, whose residuals have the mean :math:`\bar r` and the standard
-    deviation :math:`s`, and the threshold :math:`\mu_0`, the statistic is
+    `epsilon`; it goes on as long as all rows that were read are alike. With n of N rows, whose
+    residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and the threshold
+    :math:`\mu_0`, the statistic is
 
     .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
 
@@ -129,15 +130,16 @@ def decide_sequentially(
         own = sizes[open_]
         count = np.minimum(upto, own)
         found = residuals(_rows_of_look(populations, open_, keys, n_seen[open_], count))
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore"):
             _merge(found, count - n_seen[open_], n_seen[open_], means, squares, open_)
             distance = abs(means[open_] - thresholds[open_])
             spread = np.sqrt(squares[open_] / (count - 1.0) / count)
             spread *= np.sqrt(1.0 - (count - 1.0) / np.maximum(own - 1.0, 1.0))
             is_certain = (count == own) | ~np.isfinite(means[open_])
             is_clear = distance > -stdtrit(upto - 1.0, settings.epsilon) * spread
-            tails = stdtr(count - 1.0, -distance / np.where(spread > 0.0, spread, np.nan))
-        errors[open_] = np.where(is_certain | np.isnan(tails), 0.0, tails)
+            is_clear &= spread > 0.0  # rows that are all alike say nothing about the others
+            tails = stdtr(count - 1.0, -distance / spread)
+        errors[open_] = np.where(is_certain, 0.0, tails)
         n_seen[open_] = count
         open_, upto = open_[~(is_certain | is_clear)], 2 * upto
     above, n_rows, chosen = means > thresholds, int(n_seen.sum()), np.empty(0, dtype=np.intp)

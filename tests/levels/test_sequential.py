@@ -80,6 +80,32 @@ def test_close_decisions_read_all_rows_and_are_right(aside):
     assert np.array_equal(np.sort(np.concatenate(read.looks)), np.arange(N))
 
 
+def test_rows_that_are_all_alike_do_not_stop_a_test():
+    """One row in 200 has a residual: a look at 200 rows often has none of them."""
+    values = np.zeros(N)
+    values[of_level(0)[::200]] = 10.0
+    threshold = np.array([0.5 * values[of_level(0)].mean()])
+    n_alike = 0
+    for seed in range(60):
+        looks = []
+
+        def read(rows, looks=looks):
+            looks.append(values[rows])
+            return values[rows]
+
+        verdicts = decide_sequentially(
+            Populations.each(np.array([0]), ROWS),
+            read,
+            threshold,
+            SequentialSettings(0.05),
+            np.random.default_rng(seed),
+        )
+        assert np.concatenate(looks).std() > 0.0
+        assert (verdicts.errors[0] == 0.0) == (verdicts.n_rows == 3_000)
+        n_alike += looks[0].std() == 0.0
+    assert n_alike > 5
+
+
 def test_one_test_about_several_levels():
     levels = np.array([0, 3])
     rows = np.concatenate([of_level(0), of_level(3)])
