@@ -14,12 +14,13 @@ from pymc_austerity.levels.pilot import expected_rows
 from pymc_austerity.levels.posterior import CommonNormal, GroupedPosterior
 from pymc_austerity.levels.reach import Reach, Span
 from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
-from pymc_austerity.levels.sequential import SequentialSettings
+from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 from pymc_austerity.levels.shares import Shares, shares_of_sweeps
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState
 from pymc_austerity.levels.untouched import UntouchedEntries
 
 __all__ = [
+    "FEWEST_ROWS",
     "AlongWithLevels",
     "BlockUse",
     "CommonNormal",

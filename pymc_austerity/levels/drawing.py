@@ -4,7 +4,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["first_of_permutation"]
+__all__ = ["chances", "first_of_permutation"]
 
 _ODD, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
@@ -18,11 +18,20 @@ _DENSE = 4
 @numba.njit(cache=True)
 def _uniform(key: int, k: int) -> float:
     """The k-th number in [0, 1) of the generator SplitMix64 that begins with a key."""
-    x = np.uint64(key) + _ODD * np.uint64(k + 1)
+    x = np.uint64(key) + _ODD * np.uint64(k + 2)
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND
     x = x ^ (x >> np.uint64(31))
     return float(x >> np.uint64(11)) * 2.0**-53
+
+
+@numba.njit(cache=True)
+def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A number in [0, 1) for each key, which its permutation does not depend on."""
+    numbers = np.empty(keys.size)
+    for i in range(keys.size):
+        numbers[i] = _uniform(keys[i], -1)
+    return numbers
 
 
 @numba.njit(cache=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-from pymc_austerity.levels.drawing import first_of_permutation
+from pymc_austerity.levels.drawing import chances, first_of_permutation
 from pymc_austerity.levels.rows import LevelRows
 
 __all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "decide_sequentially"]
@@ -144,7 +144,7 @@ def decide_sequentially(
         open_, upto = open_[~(is_certain | is_clear)], 2 * upto
     above, n_rows, chosen = means > thresholds, int(n_seen.sum()), np.empty(0, dtype=np.intp)
     if settings.audit:
-        chosen = np.flatnonzero(rng.random(sizes.size) < settings.audit)
+        chosen = np.flatnonzero(chances(keys) < settings.audit)
     left = chosen[n_seen[chosen] < sizes[chosen]]
     if left.size:
         found = residuals(_rows_of_look(populations, left, keys, n_seen[left], sizes[left]))

@@ -23,7 +23,13 @@ from pymc_austerity.arguments import (
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import BlockUse, SequentialSettings, SweepState, expected_rows
+from pymc_austerity.levels import (
+    FEWEST_ROWS,
+    BlockUse,
+    SequentialSettings,
+    SweepState,
+    expected_rows,
+)
 from pymc_austerity.setup.levels import (
     FEWEST_PRODUCTS,
     MOST_AT_ONCE,
@@ -359,10 +365,11 @@ class GroupedMH(SubsamplingStep):
         levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
         epsilon, reason = self.target.sequential.epsilon, self.target.reads_all
         if epsilon:
+            n_tested = sum(int((np.diff(f.rows.starts) >= FEWEST_ROWS).sum()) for f in factors)
             return Words(
                 "Metropolis-Hastings in which every level has a decision of its own "
-                f"({levels}), by sequential tests with epsilon={epsilon:g} because {reason}; "
-                "decisions can be wrong.",
+                f"({levels}), for {n_tested:,} of them by sequential tests with "
+                f"epsilon={epsilon:g} because {reason}; decisions can be wrong.",
                 self._cost,
             )
         return Words(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.levels.drawing import first_of_permutation
+from pymc_austerity.levels.drawing import chances, first_of_permutation
 
 
 def keys(seed, n):
@@ -33,6 +33,14 @@ def test_the_first_two_are_as_likely_as_any_other_two(n):
     for key in keys(n, 60_000):
         pairs[tuple(first_of_permutation(n, 2, key).tolist())] += 1
     assert stats.chisquare(list(pairs.values())).pvalue > 1e-4
+
+
+def test_chances_are_uniform_and_independent_of_the_permutation():
+    own = keys(3, 20_000)
+    found = chances(own)
+    assert stats.kstest(found, "uniform").pvalue > 1e-4
+    first = [first_of_permutation(1_000, 1, key)[0] for key in own]
+    assert stats.pearsonr(found, first).pvalue > 1e-4
 
 
 def test_means_have_the_variance_of_sampling_without_replacement():

@@ -56,24 +56,24 @@ def test_a_look_is_the_t_test_of_scipy():
 
 
 def test_later_looks_have_all_rows_so_far():
-    threshold = np.array([VALUES[of_level(4)].mean() + 0.02])
-    verdicts, read = decided(Populations.each(np.array([4]), ROWS), threshold, 0.2)
+    threshold = np.array([VALUES[of_level(4)].mean() + 0.12])
+    verdicts, read = decided(Populations.each(np.array([4]), ROWS), threshold, 1e-4)
     assert [look.size for look in read.looks] == [200, 200, 400, 800, 1_600, 1_800][
         : len(read.looks)
     ]
     assert len(read.looks) > 2
     rows = np.concatenate(read.looks)
     assert np.unique(rows).size == rows.size == verdicts.n_rows
-    if rows.size < 5_000:
-        t = stats.ttest_1samp(VALUES[rows], threshold[0]).statistic
-        t /= np.sqrt(1.0 - (rows.size - 1) / 4_999)
-        np.testing.assert_allclose(verdicts.errors[0], stats.t.sf(abs(t), rows.size - 1), rtol=1e-8)
+    assert rows.size < 5_000
+    t = stats.ttest_1samp(VALUES[rows], threshold[0]).statistic
+    t /= np.sqrt(1.0 - (rows.size - 1) / 4_999)
+    np.testing.assert_allclose(verdicts.errors[0], stats.t.sf(abs(t), rows.size - 1), rtol=1e-8)
 
 
 @pytest.mark.parametrize("aside", [-1e-9, 1e-9])
 def test_close_decisions_read_all_rows_and_are_right(aside):
     exact = np.array([VALUES[of_level(level)].mean() for level in LEVELS])
-    verdicts, read = decided(Populations.each(LEVELS, ROWS), exact + aside, 0.01)
+    verdicts, read = decided(Populations.each(LEVELS, ROWS), exact + aside, 1e-9)
     assert (verdicts.above == (aside < 0.0)).all()
     assert (verdicts.errors == 0.0).all()
     assert verdicts.n_rows == SIZES.sum()
@@ -111,7 +111,7 @@ def test_one_test_about_several_levels():
     rows = np.concatenate([of_level(0), of_level(3)])
     populations = Populations.together(levels, ROWS)
     assert populations.sizes.tolist() == [4_700]
-    verdicts, read = decided(populations, np.array([VALUES[rows].mean() + 1e-9]), 0.01)
+    verdicts, read = decided(populations, np.array([VALUES[rows].mean() + 1e-9]), 1e-9)
     assert not verdicts.above[0]
     assert np.array_equal(np.sort(np.concatenate(read.looks)), np.sort(rows))
     _, read = decided(populations, np.array([10.0]), 0.01)
@@ -129,6 +129,19 @@ def test_an_audit_reads_the_rest():
         n_audited += verdicts.n_audited
     assert n_audited == 160
     assert n_wrong > 0
+
+
+def test_an_audit_changes_nothing_else():
+    thresholds = np.array([VALUES[of_level(level)].mean() + 0.02 for level in LEVELS])
+    states = []
+    for audit in (0.0, 0.5):
+        rng = np.random.default_rng(3)
+        settings = SequentialSettings(0.05, audit)
+        found = decide_sequentially(
+            Populations.each(LEVELS, ROWS), Recorded(), thresholds, settings, rng
+        )
+        states.append((found.means.tolist(), found.n_rows, rng.random()))
+    assert states[0] == states[1]
 
 
 def test_wrong_decisions_are_as_rare_as_their_looks_allow():

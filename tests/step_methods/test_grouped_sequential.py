@@ -69,7 +69,7 @@ def test_posterior_is_that_of_exact_decisions(model, steps):
 def test_the_log_says_so(steps):
     exact, tested = (step.summary for step in steps)
     assert "no decision can be wrong" in exact
-    assert "sequential tests with epsilon=0.05 because their rows have no bound" in tested
+    assert "for 30 of them by sequential tests with epsilon=0.05 because their rows have" in tested
     assert "decisions can be wrong" in tested
 
 
