@@ -229,7 +229,7 @@ def _audited(facts: Facts, prob: float) -> str:
     checked = f"{row['n_decisions']:,.0f} {info.decision}s"
     if not n_audited:
         return f"Audit: none of the {checked} was checked on all {info.rows}."
-    if n_audited > row["n_decisions"]:  # a sweep takes many
+    if info.has_sweeps:
         checked = f"the decisions in {row['n_decisions']:,.0f} sweeps"
     return (
         f"Audit: {n_audited:,.0f} of {checked} checked on all {info.rows}, "

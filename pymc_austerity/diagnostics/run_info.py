@@ -54,6 +54,11 @@ class RunInfo:
         return self.sampler == "AusterityGibbs"
 
     @property
+    def has_sweeps(self) -> bool:
+        """Whether a draw took a decision about each of several blocks, and many about levels."""
+        return self.sampler == "GroupedMH"
+
+    @property
     def rows(self) -> str:
         """What decisions read."""
         return "factors" if self.is_gibbs else "rows"

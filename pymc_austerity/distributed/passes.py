@@ -92,11 +92,8 @@ class _PassesOnWorkers:
         """What a function makes of each range of rows, in order."""
         sent = self._objects.sent((function, dict(sources)), sources.values())
         self._warn_if_large()
-        waiting, open_tasks, start = (
-            Waiting(self._client, "passes over the rows"),
-            deque[_Task](),
-            0,
-        )
+        waiting, open_tasks = Waiting(self._client, "passes over the rows"), deque[_Task]()
+        start = 0
         try:
             while start < len(ranges):
                 threads = self._client.nthreads()

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import Any, TypeVar
 
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import threadpool_limits
 
 from pymc_austerity.sources.blocks import Piece, read_ahead
 from pymc_austerity.sources.protocols import Source
@@ -89,14 +88,8 @@ def _on_threads(
     ranges: Sequence[tuple[int, int]],
 ) -> Iterator[Result]:
     """One thread reads, others evaluate."""
-    with _libraries().limit(limits=1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"):
         yield from mapped_in_order(function, read_ahead(sources, ranges), usual_threads())
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """Libraries of linear algebra, which take milliseconds to find."""
-    return ThreadpoolController()
 
 
 def usual_threads() -> int:

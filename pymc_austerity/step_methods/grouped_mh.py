@@ -83,8 +83,6 @@ _TESTS = {
 }
 """Constants of runs without and with sequential tests."""
 
-_CHECKED = ("n_audited", "n_wrong")
-
 
 class Built(NamedTuple):
     """What a step method is made of.
@@ -399,7 +397,8 @@ def _of_sweep(
     shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
     verdicts = [its for use in uses.values() for its in use.verdicts]
     errors = np.concatenate([its.errors for its in verdicts]) if verdicts else np.zeros(1)
-    n_audited, n_wrong = (sum(getattr(v, name) for v in verdicts) for name in _CHECKED)
+    n_audited = sum(its.n_audited for its in verdicts)
+    n_wrong = sum(its.n_wrong for its in verdicts)
     return {
         "accepted": sum(shares) / len(shares),
         "n_rows_used": used,

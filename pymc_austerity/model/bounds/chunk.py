@@ -75,6 +75,8 @@ class Chunk:
     def like_rows(self, size: int) -> list[NDArray[np.intp]]:
         """Groups of rows with like predictors and data, and with the same indices."""
         n_rows = len(self.center)
+        if size == 1:
+            return list(np.arange(n_rows)[:, None])
         columns, indices = list(self.center.T) + list(self.lengths.T), []
         for v, values in self.data.items():
             if np.ndim(values) and len(values) == n_rows:

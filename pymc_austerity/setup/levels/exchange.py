@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular, svd
 
 from pymc_austerity.levels import Exchange
-from pymc_austerity.model import DesignFunction, design_function
+from pymc_austerity.model import Design, design_function
 from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup.levels.anchor import LevelAnchor
 from pymc_austerity.setup.levels.parts import Parts
@@ -32,8 +32,8 @@ def exchange(parts: Parts, anchor: LevelAnchor) -> Exchange | None:
     if n_columns > _MOST_COLUMNS:
         return None
     some = np.arange(0, parts.rows.n_rows, max(parts.rows.n_rows // _SOME_ROWS, 1))
-    block = parts.rows.take(some)
-    changes = np.stack([_change(designs, block, own) for own in _columns(parts)], axis=1)
+    on_rows = designs(parts.rows.take(some))
+    changes = np.stack([_change(on_rows, own) for own in _columns(parts)], axis=1)
     lengths = np.linalg.norm(changes, axis=0)
     lengths[lengths == 0.0] = 1.0
     _, singular, rows = svd(changes / lengths, full_matrices=False)
@@ -44,7 +44,8 @@ def exchange(parts: Parts, anchor: LevelAnchor) -> Exchange | None:
     for own, weights in zip(_columns(parts), null.T, strict=True):
         directions += np.outer(weights, own)
     for block in blocks_of(parts.rows):
-        if any(abs(_change(designs, block, v)).max() > _NOTHING for v in directions):
+        on_rows = designs(block)
+        if any(abs(_change(on_rows, v)).max() > _NOTHING for v in directions):
             return None
     precision = -(directions @ (anchor.exact_hessian @ directions.T))
     try:
@@ -65,9 +66,7 @@ def _columns(parts: Parts) -> Iterator[NDArray[np.float64]]:
         yield own
 
 
-def _change(
-    designs: DesignFunction, block: Sequence[NDArray], direction: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _change(on_rows: Sequence[Design], direction: NDArray[np.float64]) -> NDArray[np.float64]:
     """By how much all predictors of some rows change, one after the other."""
     nowhere = np.zeros_like(direction)
-    return np.concatenate([d.eta(direction) - d.eta(nowhere) for d in designs(block)])
+    return np.concatenate([design.eta(direction) - design.eta(nowhere) for design in on_rows])
