@@ -5,12 +5,13 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+
+from pymc_austerity._pymc import PYMC_GENERATION
 
 __all__ = ["MIN_DRAWS", "Convergence", "convergence_of"]
 
@@ -171,8 +172,11 @@ def _split_r_hat(draws: NDArray) -> NDArray:
 
 
 def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
-    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself."""
-    arviz = importlib.import_module("arviz_stats" if find_spec("arviz_stats") else "arviz")
+    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself.
+
+    Other packages install parts of the other generation of ArviZ beside it.
+    """
+    arviz = importlib.import_module("arviz_stats" if PYMC_GENERATION >= 6 else "arviz")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of chains that did not move
         table = getattr(arviz, name)(draws)

@@ -12,6 +12,7 @@ __all__ = [
     "TooLargeError",
     "added",
     "as_affine",
+    "cumulated",
     "joined",
     "parameter",
     "product",
@@ -100,6 +101,22 @@ def summed(array: Affine, axes: tuple[int, ...]) -> Affine:
     kept = tuple(1 if axis in axes else n for axis, n in enumerate(array.shape))
     into = np.broadcast_to(np.arange(int(np.prod(shape, dtype=int))).reshape(kept), array.shape)
     return _combined(array, shape, into, array.numbers, np.ones(array.shape))
+
+
+def cumulated(array: Affine, axis: int) -> Affine:
+    """Cumulative sum along an axis.
+
+    Raises
+    ------
+    TooLargeError
+        There would be millions of numbers to add up.
+    """
+    along = np.moveaxis(array.numbers, axis, 0)
+    later, earlier = np.tril_indices(along.shape[0])
+    if later.size * along[0].size > _MOST_PRODUCTS:
+        raise TooLargeError
+    into, numbers = along[later], along[earlier]
+    return _combined(array, array.shape, into, numbers, np.ones(into.shape))
 
 
 def product(constants: NDArray, array: Affine, *, left: bool) -> Affine:

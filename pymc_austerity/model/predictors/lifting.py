@@ -8,10 +8,12 @@ import pytensor.tensor as pt
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
     Alloc,
+    AllocEmpty,
     Blockwise,
     Dot,
     Elemwise,
     Variable,
+    clone_replace,
     indices_of,
     toposort,
     vectorize_graph,
@@ -88,9 +90,27 @@ def _widened(
         if any(facts.reads_rows(i) and facts.axis(i) is not None for i in node.inputs):
             raise CannotLiftError(f"{in_words(node.op)} runs over all rows")
     try:
-        return dict(zip(needed, vectorize_graph(needed, dict(batched)), strict=True))
+        wide = vectorize_graph(needed, {**batched, **_empty_arrays(needed, batched)})
+        return dict(zip(needed, wide, strict=True))
     except NotImplementedError as error:
         raise CannotLiftError("an operation on its parameters has no vectorized form") from error
+
+
+def _empty_arrays(
+    needed: Sequence[Variable], batched: Mapping[Variable, Variable]
+) -> dict[Variable, Variable]:
+    """Arrays that are filled later, with the rows as a first axis.
+
+    PyTensor would make one for each row, in a loop over the rows.
+    """
+    of_one_row = {variable: rows[0] for variable, rows in batched.items()}
+    n_rows = next(iter(batched.values())).shape[0]
+    found = {}
+    for node in toposort(needed, blockers=list(batched)):
+        if isinstance(node.op, AllocEmpty):
+            shape = clone_replace(node.inputs, of_one_row, rebuild_strict=False)
+            found[node.outputs[0]] = pt.empty((n_rows, *shape), dtype=node.op.dtype)
+    return found
 
 
 def _rebuilt(

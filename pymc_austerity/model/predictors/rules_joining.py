@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_austerity._pymc import Add, CAReduce, Join, MakeVector, join_arguments
+from pymc_austerity._pymc import Add, CAReduce, CumOp, Join, MakeVector, join_arguments
 from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
 from pymc_austerity.model.predictors.columns import Columns, plus
@@ -31,6 +31,14 @@ def _make_vector(op: Any, node: Any, walk: Walk) -> Linear:
         for p in parts
     ]
     return affine.joined(vectors, 0, walk.size)
+
+
+@rule.register(CumOp)
+def _cumulative_sum(op: Any, node: Any, walk: Walk) -> Linear:
+    found = walk.linear[node.inputs[0]]
+    if op.mode != "add" or op.axis is None or not isinstance(found, Affine):
+        raise BeyondError
+    return affine.cumulated(found, op.axis)
 
 
 @rule.register(CAReduce)

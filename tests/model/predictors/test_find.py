@@ -8,6 +8,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pymc_austerity._pymc import AllocEmpty, toposort
 from pymc_austerity.model import (
     Dense,
     Gathered,
@@ -120,6 +121,43 @@ def test_many_groups_need_no_dense_map(rng):
     point, block = found.point(), found.block(7)
     rows = found.of_etas(found.etas(found.raveled(point), block), block)
     np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
+def check_first_rows(found):
+    point, block = found.point(), found.block(7)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
+@pytest.mark.parametrize("axis", [0, 1, None])
+def test_cumulative_sums_are_linear(axis, rng):
+    X = rng.standard_normal((40, 8 if axis is None else 5))
+
+    def write():
+        steps = pm.Normal("steps", shape=(4, 2))
+        walk = pt.cumsum(steps, axis=axis)
+        walk = walk if axis is None else walk[:, 1]
+        weights = pt.concatenate([[0.5], walk])[: X.shape[1]]
+        pm.Normal("y", X @ weights, 1.0, observed=X[:, 0])
+
+    found = structured(write, rng)
+    assert len(found.structure.predictors) == 1
+    check_first_rows(found)
+
+
+def test_an_array_that_is_filled_by_entries_is_made_once_for_all_rows(rng):
+    x = rng.standard_normal(40)
+
+    def write():
+        cuts = pm.Normal(
+            "cuts", shape=2, transform=pm.distributions.transforms.ordered, initval=[-1.0, 1.0]
+        )
+        pm.OrderedLogistic("y", pm.Normal("b") * x, cuts, observed=rng.integers(0, 3, 40))
+
+    found = structured(write, rng)
+    nodes = toposort([found.structure.function])
+    assert any(isinstance(node.op, AllocEmpty) for node in nodes)
+    check_first_rows(found)
 
 
 def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
