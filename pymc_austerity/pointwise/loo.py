@@ -56,7 +56,7 @@ def loo_subsample(
     Raises
     ------
     SettingError
-        ArviZ is too old, or there are several observed variables.
+        arviz-stats is missing or too old, or there are several observed variables.
 
     References
     ----------
@@ -67,9 +67,9 @@ def loo_subsample(
         from arviz_stats import loo_subsample as subsampled
     except ImportError as error:
         raise SettingError(
-            "loo_subsample needs ArviZ 1, which comes with PyMC 6 on Python 3.12 or later: "
-            "upgrade, or use compute_log_likelihood(idata, rows=...) and az.loo(idata) on some of "
-            "the rows."
+            "loo_subsample needs arviz-stats, which comes with PyMC 6: install it beside PyMC 5 by "
+            "pip install 'arviz-stats[xarray]', or use compute_log_likelihood(idata, rows=...) and "
+            "az.loo(idata) on some of the rows."
         ) from error
     model = pm.modelcontext(model)
     names = observed_names(model, None if var_name is None else [var_name])

@@ -1,9 +1,13 @@
 """The worst entries of a posterior are found, and nothing is said where nothing is known."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 import xarray as xr
 
+from pymc_austerity._pymc import PYMC_GENERATION
 from pymc_austerity.diagnostics import convergence
 from pymc_austerity.diagnostics.convergence import convergence_of
 from tests.diagnostics.runs import forms_of, synthetic
@@ -31,6 +35,13 @@ def test_independent_draws_are_fine(rng):
     found = of(a=rng.normal(size=(2, 100, 50)), k=rng.integers(0, 3, size=(2, 100)))
     assert not found.chains_disagree
     assert not found.is_too_short
+
+
+def test_parts_of_the_other_arviz_are_left_alone(rng, monkeypatch):
+    """pymc-extras brings a part of ArviZ 1, which lacks most functions, also beside ArviZ 0."""
+    other = "arviz" if PYMC_GENERATION >= 6 else "arviz_stats"
+    monkeypatch.setitem(sys.modules, other, ModuleType(other))
+    assert of(a=rng.normal(size=(2, 200))).r_hat < 1.05
 
 
 def test_a_slow_chain_is_not_one_of_several_modes(rng):
