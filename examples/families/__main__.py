@@ -41,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     lengths = cell.QUICK if options.quick else cell.FULL
     for name in options.families or FAMILIES:
         _sample(FAMILIES[name], folder, lengths, again=options.again)
-    ours, nuts = _kept(folder / "austerity"), _kept(folder / "nuts")
+    records = [_kept(folder / kind) for kind in ("austerity", "nuts", "known")]
     if not options.quick:
-        SITE.write_text(tables.table(ours, nuts))
-    print(tables.count(ours, nuts))
+        SITE.write_text(tables.table(*records))
+    print(tables.count(*records))
 
 
 def _sample(family: Family, folder: Path, lengths: cell.Lengths, *, again: bool) -> None:
@@ -52,10 +52,12 @@ def _sample(family: Family, folder: Path, lengths: cell.Lengths, *, again: bool)
         print(f"{family.name}: left out, {family.needs} is not installed")
         return
     ours = _kept_or_run(cell.run_austerity, family, folder / "austerity", lengths, again)
-    nuts = None
+    nuts = known = None
     if not ours.error:
         nuts = _kept_or_run(cell.run_nuts, family, folder / "nuts", lengths, again)
-    print(tables.line(family, ours, nuts), flush=True)
+        if family.reference is not None:
+            known = _kept_or_run(cell.run_reference, family, folder / "known", lengths, again)
+    print(tables.line(family, ours, nuts, known), flush=True)
 
 
 def _kept_or_run(

@@ -6,6 +6,8 @@ from typing import Any
 
 import pymc as pm
 
+from examples.hostile_models.moments import Moments
+
 __all__ = ["FAMILIES", "Family", "add", "family"]
 
 
@@ -32,6 +34,11 @@ class Family:
         Optional package.
     nuts_draws : int
         Draws of a chain of NUTS, where chains of the usual length do not agree.
+    compared : tuple of str
+        Names of the variables whose means and standard deviations are compared; all free ones if
+        empty. Others may have no variance.
+    reference : callable, optional
+        Moments by other means, where chains of NUTS do not agree.
     """
 
     name: str
@@ -42,6 +49,8 @@ class Family:
     beside: str = ""
     needs: str = ""
     nuts_draws: int = 0
+    compared: tuple[str, ...] = ()
+    reference: Callable[[], dict[str, Moments]] | None = None
 
 
 FAMILIES: dict[str, Family] = {}

@@ -18,7 +18,7 @@ HEADER = (
 )
 
 
-def verdict(family: Family, ours: Record, nuts: Record | None) -> str:
+def verdict(family: Family, ours: Record, nuts: Record | None, known: Record | None = None) -> str:
     """How a family ended: one of the words that ``docs/families.md`` explains.
 
     Parameters
@@ -27,6 +27,8 @@ def verdict(family: Family, ours: Record, nuts: Record | None) -> str:
         What was sampled.
     ours, nuts : Record
         By AusterityMH, and by NUTS; the latter is needed where draws are compared.
+    known : Record, optional
+        By other means, to compare with instead of NUTS.
     """
     if ours.refused:
         return "refused, although it splits" if family.is_row_wise else "refused"
@@ -36,16 +38,17 @@ def verdict(family: Family, ours: Record, nuts: Record | None) -> str:
         return "not finished"
     if nuts.error:
         return "error of NUTS"
-    if _r_hat(nuts) > _LARGEST_R_HAT:
+    right = known or nuts
+    if _r_hat(right) > _LARGEST_R_HAT:
         return "warned" if _r_hat(ours) > _LARGEST_R_HAT and ours.said else "NUTS did not converge"
-    agrees = all(each.excess <= 1.0 for each in _errors(ours, nuts).values())
+    agrees = all(each.excess <= 1.0 for each in _errors(ours, right).values())
     if agrees and _r_hat(ours) <= _LARGEST_R_HAT:
         return "yes"
     return "warned" if ours.said else "WRONG"
 
 
-def _errors(ours: Record, nuts: Record) -> dict:
-    return errors_of(ours.found, {name: each.moments for name, each in nuts.found.items()})
+def _errors(ours: Record, right: Record) -> dict:
+    return errors_of(ours.found, {name: each.moments for name, each in right.found.items()})
 
 
 def _r_hat(record: Record) -> float:
@@ -53,19 +56,25 @@ def _r_hat(record: Record) -> float:
     return max((value for value in values if not math.isnan(value)), default=math.nan)
 
 
-def table(ours: Mapping[str, Record], nuts: Mapping[str, Record]) -> str:
+def table(
+    ours: Mapping[str, Record], nuts: Mapping[str, Record], known: Mapping[str, Record]
+) -> str:
     """Markdown: a sentence that counts, and a row for each family."""
     rows = []
     for name in FAMILIES:
         if name in ours:
-            cells = _cells(FAMILIES[name], ours[name], nuts.get(name))
+            cells = _cells(FAMILIES[name], ours[name], nuts.get(name), known.get(name))
             rows.append(f"| {' | '.join([FAMILIES[name].title, *cells])} |")
-    return f"{count(ours, nuts)}\n\n{HEADER}\n" + "\n".join(rows) + "\n"
+    return f"{count(ours, nuts, known)}\n\n{HEADER}\n" + "\n".join(rows) + "\n"
 
 
-def count(ours: Mapping[str, Record], nuts: Mapping[str, Record]) -> str:
+def count(
+    ours: Mapping[str, Record], nuts: Mapping[str, Record], known: Mapping[str, Record]
+) -> str:
     """How many families end how, and how many are slower than NUTS."""
-    verdicts = [verdict(FAMILIES[name], ours[name], nuts.get(name)) for name in ours]
+    verdicts = [
+        verdict(FAMILIES[name], ours[name], nuts.get(name), known.get(name)) for name in ours
+    ]
     kinds = sorted(set(verdicts), key=lambda kind: (kind != "yes", kind))
     words = ", ".join(f"{verdicts.count(kind)} {kind}" for kind in kinds)
     ratios = [_ratio(ours[name], nuts.get(name)) for name in ours]
@@ -73,14 +82,14 @@ def count(ours: Mapping[str, Record], nuts: Mapping[str, Record]) -> str:
     return f"Of {len(ours)} models: {words}. {slower} of them are slower than NUTS."
 
 
-def line(family: Family, ours: Record, nuts: Record | None) -> str:
+def line(family: Family, ours: Record, nuts: Record | None, known: Record | None = None) -> str:
     """One family, as a line of text."""
-    works, path, setup, ratio, differ, said = _cells(family, ours, nuts)
+    works, path, setup, ratio, differ, said = _cells(family, ours, nuts, known)
     return f"{family.name}: {works}; {path}; {setup} s; {ratio}; {differ}; {said}"
 
 
-def _cells(family: Family, ours: Record, nuts: Record | None) -> list[str]:
-    works = verdict(family, ours, nuts)
+def _cells(family: Family, ours: Record, nuts: Record | None, known: Record | None) -> list[str]:
+    works = verdict(family, ours, nuts, known)
     words = " ".join((ours.error or " ".join(ours.said)).split()).replace("|", "\\|")
     words = words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
     if ours.error:
@@ -88,7 +97,7 @@ def _cells(family: Family, ours: Record, nuts: Record | None) -> list[str]:
     facts = [works, ours.facts["path"], f"{ours.facts['setup']:.1f}"]
     if nuts is None or nuts.error:
         return [*facts, "", "", words or (nuts.error if nuts else "")]
-    largest = max((each.mean for each in _errors(ours, nuts).values()), key=abs)
+    largest = max((each.mean for each in _errors(ours, known or nuts).values()), key=abs)
     return [*facts, _short(_ratio(ours, nuts)), f"{abs(largest):.2f} sd", words]
 
 

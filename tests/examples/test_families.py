@@ -46,6 +46,10 @@ class TestVerdicts:
     def test_each(self, ours, nuts, expected):
         assert tables.verdict(ROW_WISE, ours, nuts) == expected
 
+    def test_what_is_known_is_compared_with_instead_of_nuts(self):
+        assert tables.verdict(ROW_WISE, record(), record(r_hat=1.3), record()) == "yes"
+        assert tables.verdict(ROW_WISE, record(mean=3.0), record(mean=3.0), record()) == "WRONG"
+
     def test_a_series_is_rightly_refused(self):
         assert tables.verdict(SERIES, REFUSED, None) == "refused"
 
@@ -80,7 +84,9 @@ class TestModels:
 class TestTable:
     def test_the_one_of_the_site_has_all_that_were_sampled(self):
         text = (RESULTS.parents[1] / "docs" / "_generated" / "families.md").read_text()
-        ours = {file.stem: read(file) for file in (RESULTS / "austerity").glob("*.json")}
-        nuts = {file.stem: read(file) for file in (RESULTS / "nuts").glob("*.json")}
+        ours, nuts, known = (
+            {file.stem: read(file) for file in (RESULTS / kind).glob("*.json")}
+            for kind in ("austerity", "nuts", "known")
+        )
         ordered = {name: ours[name] for name in FAMILIES if name in ours}
-        assert text == tables.table(ordered, nuts)
+        assert text == tables.table(ordered, nuts, known)

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy.interpolate import BSpline
 
 from examples.families.models.data import N_ROWS
+from examples.families.models.hilbert_space import process_moments
 from examples.families.registry import family
 
 
@@ -27,7 +28,7 @@ def spline() -> None:
     pm.Normal("y", basis @ weights, pm.HalfNormal("sigma", 1.0), observed=y)
 
 
-@family()
+@family(reference=lambda: process_moments(*_curve(52)))
 def hilbert_space_process() -> None:
     """Gaussian process in 25 basis functions (pm.gp.HSGP)."""
     x, y = _curve(52)

@@ -127,14 +127,14 @@ def constraint_as_potential() -> None:
     pm.Bernoulli("y", logit_p=pm.Normal("a", 0.0, 2.0) + x @ b, observed=coin(rng, eta))
 
 
-@family()
+@family(compared=("slopes",))
 def horseshoe() -> None:
     """Logistic regression, 20 coefficients with a horseshoe prior."""
     rng, x, _ = columns(72, 20)
     b = np.zeros(20)
     b[:3] = [1.0, -0.5, 0.3]
     spread, local = pm.HalfCauchy("spread", 0.1), pm.HalfCauchy("local", 1.0, shape=20)
-    slopes = pm.Normal("z", shape=20) * local * spread
+    slopes = pm.Deterministic("slopes", pm.Normal("z", shape=20) * local * spread)
     pm.Bernoulli("y", logit_p=x @ slopes, observed=coin(rng, x @ b))
 
 
