@@ -5,13 +5,12 @@ import math
 import os
 import warnings
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-
-from pymc_austerity._pymc import PYMC_GENERATION
 
 __all__ = ["MIN_DRAWS", "Convergence", "convergence_of"]
 
@@ -172,14 +171,19 @@ def _split_r_hat(draws: NDArray) -> NDArray:
 
 
 def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
-    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself.
-
-    Other packages install parts of the other generation of ArviZ beside it.
-    """
-    arviz = importlib.import_module("arviz_stats" if PYMC_GENERATION >= 6 else "arviz")
+    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself."""
+    arviz = importlib.import_module("arviz" if _is_arviz_0() else "arviz_stats")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of chains that did not move
         table = getattr(arviz, name)(draws)
     values = {str(key): float(value) for key, value in table.items()}
     unknown = math.inf if name == "rhat" else 1.0  # chains of one value each
     return {key: unknown if math.isnan(value) else value for key, value in values.items()}
+
+
+def _is_arviz_0() -> bool:
+    """Whether ArviZ is one package; other packages install parts of ArviZ 1 beside it."""
+    try:
+        return version("arviz").startswith("0.")
+    except PackageNotFoundError:
+        return False

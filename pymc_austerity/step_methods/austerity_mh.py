@@ -30,7 +30,7 @@ from pymc_austerity.setup.support import (
     refuse_unsuitable,
 )
 from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
-from pymc_austerity.step_methods.grouped_mh import grouped_if_possible
+from pymc_austerity.step_methods.grouped_by_default import grouped_if_possible
 from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.metropolis import MetropolisStep

@@ -1,12 +1,9 @@
 """Exact Metropolis within Gibbs for models with groups."""
 
-import inspect
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
-from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -21,40 +18,29 @@ from pymc_austerity.arguments import (
     refuse_positional,
 )
 from pymc_austerity.deciding.stored_rows import rows_named
-from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import (
-    FEWEST_ROWS,
-    BlockUse,
-    SequentialSettings,
-    SweepState,
-    expected_rows,
-)
+from pymc_austerity.levels import SequentialSettings, SweepState
 from pymc_austerity.setup.levels import (
-    FEWEST_PRODUCTS,
-    MOST_AT_ONCE,
+    BuiltGroups,
     GroupedTarget,
-    NoFactorError,
     NoGroupsError,
-    build_grouped,
-    grouped_problem,
+    build_groups,
 )
 from pymc_austerity.setup.model_inputs import (
     checked_compile_kwargs,
     checked_model,
     checked_variables,
 )
-from pymc_austerity.setup.prepared import PreparedModel, chosen, prepare
-from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.phase import Phase
-from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
+from pymc_austerity.step_methods.statistics import of_draw
 from pymc_austerity.step_methods.summary import Words
+from pymc_austerity.step_methods.sweep_statistics import of_sweep, statistics_of_blocks
+from pymc_austerity.step_methods.sweep_words import cost_in_words, in_words
 
-__all__ = ["GroupedMH", "grouped_if_possible"]
+__all__ = ["GroupedMH"]
 
 
 @dataclass_state
@@ -82,69 +68,6 @@ _TESTS = {
     },
 }
 """Constants of runs without and with sequential tests."""
-
-
-class Built(NamedTuple):
-    """What a step method is made of.
-
-    Attributes
-    ----------
-    posed : Problem
-        In terms of the user's variables.
-    problem : Problem
-        In terms of what is moved.
-    target : GroupedTarget
-    started : float
-        When set-up began, by the performance counter.
-    """
-
-    posed: Problem
-    problem: Problem
-    target: GroupedTarget
-    started: float
-
-
-def build_groups(
-    model: pm.Model,
-    variables: Sequence,
-    compile_kwargs: dict[str, Any],
-    where: dict[str, Any],
-    keep: Callable[[PreparedModel], object] = bool,
-    *,
-    only_where_best: bool = False,
-    only_beyond: int = 0,
-) -> Built:
-    """Prepare the model and build the moves of its levels.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    variables : sequence of variables
-        Value variables.
-    compile_kwargs, where : dict
-        Arguments of ``pymc.compile``, and of `prepare`.
-    keep : callable
-        Takes what was prepared, for use where there are no groups.
-    only_where_best : bool
-        As in `build_grouped`.
-    only_beyond : int
-        Whether to refuse models with so many entries, or fewer.
-
-    Raises
-    ------
-    NoGroupsError
-        The message says why there are none.
-    """
-    started = time.perf_counter()
-    with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
-        prepared = prepare(model, **where, say=say)
-        keep(prepared)
-        posed = pose(prepared, variables, compile_kwargs)
-        if posed.start.size <= only_beyond:
-            raise NoGroupsError("everything can be moved at once")
-        problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
-        target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-        return Built(posed, problem, target, started)
 
 
 class GroupedMH(SubsamplingStep):
@@ -258,7 +181,7 @@ class GroupedMH(SubsamplingStep):
         rng: Any = None,
         initial_point: dict[str, NDArray] | None = None,
         compile_kwargs: dict[str, Any] | None = None,
-        _built: "Built | None" = None,
+        _built: BuiltGroups | None = None,
     ) -> None:
         audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
         tests = SequentialSettings(checked_tail("epsilon", epsilon), audit)
@@ -278,12 +201,9 @@ class GroupedMH(SubsamplingStep):
                     f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
                 ) from None
         self.target, problem = _built.target.with_tests(tests), _built.problem
-        self.stats_dtypes_shapes = dict(STATISTICS)
-        for block in self.target.sweep.blocks:
-            self.stats_dtypes_shapes[f"accepted_{block}"] = (np.float64, [])
-            self.stats_dtypes_shapes[f"n_rows_{block}"] = (np.int64, [])
+        self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(_built.posed, blocked=True, rng=rng)
-        self._cost = self._cost_of_sweep()
+        self._cost = cost_in_words(self.target, self.n_rows)
         self._finish(
             _built.started,
             _built.posed,
@@ -319,9 +239,8 @@ class GroupedMH(SubsamplingStep):
             following, self.sweep_state, uses = self.target.sweep.step(
                 current, self.sweep_state, self.rng, tuning=tuning
             )
-        return following, _of_sweep(
-            uses, self.n_rows, self.sweep_state, self.target.sequential.epsilon
-        )
+        epsilon = self.target.sequential.epsilon
+        return following, of_sweep(uses, self.n_rows, self.sweep_state, epsilon)
 
     # ------------------------------------------------------------------ a chain
 
@@ -359,101 +278,4 @@ class GroupedMH(SubsamplingStep):
 
     @property
     def _words(self) -> Words:
-        factors = self.target.sweep.posterior.factors
-        levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
-        epsilon, reason = self.target.sequential.epsilon, self.target.reads_all
-        if epsilon:
-            n_tested = sum(int((np.diff(f.rows.starts) >= FEWEST_ROWS).sum()) for f in factors)
-            return Words(
-                "Metropolis-Hastings in which every level has a decision of its own "
-                f"({levels}), for {n_tested:,} of them by sequential tests with "
-                f"epsilon={epsilon:g} because {reason}; decisions can be wrong.",
-                self._cost,
-            )
-        return Words(
-            "exact Metropolis-Hastings in which every level has a decision of its own "
-            f"({levels}); no decision can be wrong.",
-            self._cost,
-        )
-
-    def _cost_of_sweep(self) -> str:
-        n_rows, reads_all = self.n_rows, self.target.reads_all
-        if reads_all and not self.target.sequential.epsilon:
-            return f"all {n_rows:,} rows per sweep, because {reads_all}"
-        with rows_named(self.target.numbers):
-            expected = expected_rows(self.target.sweep)
-        if expected < 1.0:
-            return f"on average less than one of {n_rows:,} rows per sweep"
-        if expected > n_rows:
-            return f"all {n_rows:,} rows, about {expected / n_rows:.1f} times per sweep"
-        return f"about {in_round_numbers(expected)} of {n_rows:,} rows per sweep"
-
-
-def _of_sweep(
-    uses: dict[str, BlockUse], n_rows: int, state: SweepState, epsilon: float
-) -> dict[str, Any]:
-    """Statistics of a sweep."""
-    used = sum(use.n_rows for use in uses.values())
-    shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
-    verdicts = [its for use in uses.values() for its in use.verdicts]
-    errors = np.concatenate([its.errors for its in verdicts]) if verdicts else np.zeros(1)
-    n_audited = sum(its.n_audited for its in verdicts)
-    n_wrong = sum(its.n_wrong for its in verdicts)
-    return {
-        "accepted": sum(shares) / len(shares),
-        "n_rows_used": used,
-        "data_fraction": used / n_rows,
-        "n_looks": 1,
-        "decision_error": float(errors.mean()),
-        "standardized_mean": math.nan,
-        "used_all_rows": used == n_rows,
-        "audited": n_audited > 0,
-        "audit_agrees": n_wrong == 0,
-        "n_audited": n_audited,
-        "n_wrong": n_wrong,
-        "scaling": state.along[0].search.scale if state.along else math.nan,
-        "test_epsilon": epsilon or math.nan,
-        **{f"accepted_{block}": use.accepted for block, use in uses.items()},
-        **{f"n_rows_{block}": use.n_rows for block, use in uses.items()},
-    }
-
-
-def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> GroupedMH | None:
-    """The step method for settings of `AusterityMH`, where these and the model allow for it.
-
-    Parameters
-    ----------
-    cls : type
-        Whose settings these are.
-    vars : sequence of variables
-        Value variables.
-    settings : dict
-        Keyword arguments; what was prepared without success is left in ``settings["_prepared"]``.
-    """
-    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    if not set(settings) <= set(known):
-        return None
-    asked = {name: value for name, value in settings.items() if value is not known[name].default}
-    if asked.get("test") == "exact":
-        del asked["test"]
-    tests = {"epsilon", "audit"} & set(asked)
-    if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
-        return None
-    if not all(isinstance(asked[name], Real) for name in tests):
-        return None
-
-    def keep(prepared: PreparedModel) -> None:
-        settings["_prepared"] = prepared
-
-    model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
-    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if tests else 0
-    where = (model, vars, kwargs, chosen(asked), keep)
-    try:
-        built = build_groups(*where, only_where_best=True, only_beyond=beyond)
-    except NoFactorError:
-        return None
-    except NoGroupsError as error:
-        if "_prepared" in settings:
-            settings["_prepared"].no_groups = str(error)
-        return None
-    return GroupedMH(vars, **asked, _built=built)
+        return Words(in_words(self.target), self._cost)

@@ -2,22 +2,23 @@
 
 from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
-    FEWEST_PRODUCTS,
     MOST_AT_ONCE,
     GroupedTarget,
     NoFactorError,
     NoGroupsError,
     build_grouped,
 )
+from pymc_austerity.setup.levels.from_model import BuiltGroups, build_groups
 
 __all__ = [
-    "FEWEST_PRODUCTS",
     "MOST_AT_ONCE",
+    "BuiltGroups",
     "Coordinates",
     "GroupedTarget",
     "NoFactorError",
     "NoGroupsError",
     "build_grouped",
+    "build_groups",
     "centered_problem",
     "grouped_problem",
 ]
