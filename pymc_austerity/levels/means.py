@@ -43,6 +43,10 @@ class FreeMean:
         """The one whose levels have the mean that they have at the anchor."""
         return self.raised(theta, float((anchor[self.entries] - theta[self.entries]).mean()))
 
+    def held(self, theta: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The one whose absorber is that of the anchor: each level depends on itself alone."""
+        return self.raised(theta, float(theta[self.absorber] - anchor[self.absorber]))
+
     def drawn(
         self,
         factors: tuple[LevelsOfFactor, ...],

@@ -87,6 +87,32 @@ class GroupedPosterior:
         """Where rows are expanded, shape (d,)."""
         return self.expansion.point
 
+    def bounds(
+        self,
+        factor: int,
+        proposed: NDArray[np.float64],
+        current: NDArray[np.float64],
+        inflation: float = 1.0,
+    ) -> NDArray[np.float64]:
+        """By how much the residual of a row of each level of a factor can change, nats.
+
+        That of a level depends on no other level of the factor: each has a decision of its own, and
+        some may be accepted where others are not.
+        """
+        old, new = self._equivalent(factor, current), self._equivalent(factor, proposed)
+        before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
+        return self.factors[factor].rows.bounds(before, after, moved, inflation)
+
+    def _equivalent(self, factor: int, theta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A point near the anchor with the same likelihood."""
+        for mean in self.means:
+            if mean.factor != factor:
+                theta = mean.nearest(theta, self.anchor)
+        for mean in self.means:
+            if mean.factor == factor:
+                theta = mean.held(theta, self.anchor)
+        return theta
+
     def row_weights(
         self,
         factor: int,
@@ -102,11 +128,7 @@ class GroupedPosterior:
         Bounds are multiplied by `inflation`. Also which levels are left to a sequential test, none
         of whose rows are read; there may be one for all `together`.
         """
-        rows, old, new = self.factors[factor].rows, current, proposed
-        for mean in self.means:
-            old, new = mean.nearest(old, self.anchor), mean.nearest(new, self.anchor)
-        before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
-        bounds = rows.bounds(before, after, moved, inflation)
+        rows, bounds = self.factors[factor].rows, self.bounds(factor, proposed, current, inflation)
         tested = _NONE
         if self.sequential.epsilon:
             tested = rows.without_bound(bounds, FEWEST_ROWS, together=together)

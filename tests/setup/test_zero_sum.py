@@ -172,6 +172,26 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(case, scale, monkeyp
     np.testing.assert_array_equal(seen[::2], seen[1::2])
 
 
+def test_the_bound_of_a_level_does_not_depend_on_other_levels(case):
+    """Some of the levels are accepted and others are not, which both ways of a move must allow."""
+    _, _, target = case
+    its = target.sweep.posterior
+    for factor, levels in enumerate(its.factors):
+        old = near(target, 0.02)
+        new, other = old.copy(), old.copy()
+        new[levels.entries] += 0.02 * RNG.normal(size=levels.entries.shape)
+        other[levels.entries] += 0.02 * RNG.normal(size=levels.entries.shape)
+        other[levels.entries[0]] = new[levels.entries[0]]
+        bounds, others = its.bounds(factor, new, old), its.bounds(factor, other, old)
+        assert np.isfinite(bounds[0])
+        assert others[0] == pytest.approx(bounds[0], rel=1e-12)
+        # some of the moves were accepted, and are undone beside others that were rejected
+        there, back = old.copy(), other.copy()
+        there[levels.entries[0]] = new[levels.entries[0]]
+        back[levels.entries[0]] = old[levels.entries[0]]
+        assert its.bounds(factor, back, there)[0] == pytest.approx(bounds[0], rel=1e-12)
+
+
 def test_means_are_drawn_given_everything_else(case):
     model, _, target = case
     its, at = target.sweep.posterior, log_density(model, target)
