@@ -6,6 +6,7 @@ import os
 import warnings
 from dataclasses import dataclass
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -172,10 +173,16 @@ def _split_r_hat(draws: NDArray) -> NDArray:
 
 def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
     """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself."""
-    arviz = importlib.import_module("arviz_stats" if find_spec("arviz_stats") else "arviz")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of chains that did not move
-        table = getattr(arviz, name)(draws)
+        table = getattr(_arviz(), name)(draws)
     values = {str(key): float(value) for key, value in table.items()}
     unknown = math.inf if name == "rhat" else 1.0  # chains of one value each
     return {key: unknown if math.isnan(value) else value for key, value in values.items()}
+
+
+def _arviz() -> ModuleType:
+    """``arviz_stats`` where it takes Datasets: without ``arviz_base`` it takes arrays alone."""
+    if find_spec("arviz_stats") and find_spec("arviz_base"):
+        return importlib.import_module("arviz_stats")
+    return importlib.import_module("arviz")

@@ -1,5 +1,6 @@
 """The worst entries of a posterior are found, and nothing is said where nothing is known."""
 
+import arviz as az
 import numpy as np
 import pytest
 import xarray as xr
@@ -49,6 +50,17 @@ def test_many_draws_worth_few(rng):
     found = of(a=draws)
     assert 50 < found.ess < 200
     assert not of(a=draws[:, :400]).is_too_short
+
+
+def test_arviz_stats_without_arviz_base_is_not_used(rng, monkeypatch):
+    """PreliZ, which comes with pymc-extras, installs it alone beside ArviZ 0.x."""
+    seen = []
+    monkeypatch.setattr(convergence, "find_spec", lambda name: name == "arviz_stats")
+    monkeypatch.setattr(
+        convergence.importlib, "import_module", lambda name: seen.append(name) or az
+    )
+    assert of(a=rng.normal(size=(2, 200))).r_hat < 1.05
+    assert set(seen) == {"arviz"}
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e300])
