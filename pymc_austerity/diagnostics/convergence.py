@@ -1,10 +1,10 @@
 """Whether chains agree, and how many draws they are worth: the worst entry of the posterior."""
 
-import importlib
 import math
 import os
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -184,5 +184,5 @@ def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
 def _arviz() -> ModuleType:
     """``arviz_stats`` where it takes Datasets: without ``arviz_base`` it takes arrays alone."""
     if find_spec("arviz_stats") and find_spec("arviz_base"):
-        return importlib.import_module("arviz_stats")
-    return importlib.import_module("arviz")
+        return import_module("arviz_stats")
+    return import_module("arviz")

@@ -56,9 +56,7 @@ def test_arviz_stats_without_arviz_base_is_not_used(rng, monkeypatch):
     """PreliZ, which comes with pymc-extras, installs it alone beside ArviZ 0.x."""
     seen = []
     monkeypatch.setattr(convergence, "find_spec", lambda name: name == "arviz_stats")
-    monkeypatch.setattr(
-        convergence.importlib, "import_module", lambda name: seen.append(name) or az
-    )
+    monkeypatch.setattr(convergence, "import_module", lambda name: seen.append(name) or az)
     assert of(a=rng.normal(size=(2, 200))).r_hat < 1.05
     assert set(seen) == {"arviz"}
 
