@@ -1,6 +1,5 @@
 """Whether chains agree, and how many draws they are worth: the worst entry of the posterior."""
 
-import importlib
 import math
 import os
 import warnings
@@ -82,8 +81,9 @@ class Convergence:
 def convergence_of(idata: Any) -> Convergence | None:
     """Look at the draws of a run.
 
-    Of a large posterior, r_hat and effective draws are computed for the 20 entries whose chains
-    differ most by a cheaper measure, the split r_hat of the values as they are.
+    Of a large posterior, r_hat and effective draws are computed for the entry of each variable
+    and 20 more entries whose chains differ most by a cheaper measure, the split r_hat of the values
+    as they are.
 
     Parameters
     ----------
@@ -136,8 +136,12 @@ def _posterior(idata: Any) -> xr.Dataset | None:
 
 
 def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
-    """Draws of the entries whose chains differ most, each of shape (chain, draw)."""
+    """Draws of the entries whose chains differ most, of each variable and of all.
+
+    Each has the shape (chain, draw).
+    """
     ranked: list[tuple[float, str, NDArray]] = []
+    first: list[tuple[float, str, NDArray]] = []
     for name, variable in posterior.data_vars.items():
         if variable.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(variable.dims):
             continue
@@ -145,13 +149,15 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
         flat = values.reshape(*values.shape[:2], -1)
         scores = _split_r_hat(flat)
         worst = np.argsort(-scores, kind="stable")[:_N_CANDIDATES]  # NaN comes last
-        ranked += [
+        its = [
             (scores[i], f"{name}{_index(i, values.shape[2:])}", flat[..., i].astype(float))
             for i in worst
             if not math.isnan(scores[i])
         ]
+        first += its[:1]
+        ranked += its[1:]
     ranked.sort(key=lambda each: -each[0])
-    return {name: draws for _, name, draws in ranked[:_N_CANDIDATES]}
+    return {name: draws for _, name, draws in first + ranked[:_N_CANDIDATES]}
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> str:

@@ -1,10 +1,11 @@
 """Blocks of parameters: of single levels of a factor, of all rows, of none."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
@@ -110,8 +111,9 @@ def find_blocks(
     """
     layout = Layout.of(variables, point)
     start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
-    indices = _Indices(structure, model)
-    owner, level, sizes = _owners(structure, indices)
+    terms = [_with_entries_once(term) for term in _terms(structure)]
+    indices = _Indices(terms, structure, model)
+    owner, level, sizes = _owners(terms, indices, structure.size)
     factors = []
     for number, (index, levels) in enumerate(indices.distinct):
         entries = _by_level(owner == number, level, sizes[number])
@@ -135,8 +137,8 @@ class _Indices:
         Graphs of data, and their values; without values where the rows are not in memory.
     """
 
-    def __init__(self, structure: RowStructure, model: pm.Model) -> None:
-        graphs = list(dict.fromkeys(term.index for term in _gathered(structure)))
+    def __init__(self, terms: Sequence[Term], structure: RowStructure, model: pm.Model) -> None:
+        graphs = list(dict.fromkeys(term.index for term in terms if isinstance(term, Gathered)))
         read = data_reader(graphs, structure, model)
         values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
         is_known = all(leaf.recipe is None for leaf in structure.leaves)
@@ -163,21 +165,28 @@ def _terms(structure: RowStructure) -> Iterator[Term]:
         yield from predictor.terms
 
 
-def _gathered(structure: RowStructure) -> Iterator[Gathered]:
-    return (term for term in _terms(structure) if isinstance(term, Gathered))
+def _with_entries_once(term: Term) -> Term:
+    """A term with each entry once: rows that pick the school of their class pick the school."""
+    if not isinstance(term, Gathered):
+        return term
+    entries, numbers = np.unique(term.entries, return_inverse=True)
+    if entries.size == term.entries.size:
+        return term
+    index = pt.constant(numbers.astype(np.int32))[term.index]
+    return replace(term, entries=entries, index=index)
 
 
 def _owners(
-    structure: RowStructure, indices: _Indices
+    terms: Sequence[Term], indices: _Indices, size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """For every entry the number of its index, or what else reads it, and its level.
 
     And for every index the number of its levels.
     """
     sizes = np.zeros(len(indices.distinct), dtype=np.int64)
-    owner = np.full(structure.size, _NOBODY)
-    level = np.zeros(structure.size, dtype=np.int64)
-    for term in _terms(structure):
+    owner = np.full(size, _NOBODY)
+    level = np.zeros(size, dtype=np.int64)
+    for term in terms:
         if not isinstance(term, Gathered):
             owner[getattr(term, "entries", getattr(term, "entry", None))] = _SHARED
             continue
@@ -187,8 +196,6 @@ def _owners(
         fits |= owner[term.entries] == _NOBODY
         owner[term.entries] = np.where(fits, number, _SHARED)
         level[term.entries] = levels
-        several, counts = np.unique(term.entries, return_counts=True)
-        owner[several[counts > 1]] = _SHARED
     return owner, level, sizes
 
 

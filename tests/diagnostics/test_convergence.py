@@ -31,6 +31,15 @@ def test_the_worst_entry_of_all_is_named(form, rng, tmp_path):
     assert (found.n_chains, found.n_draws) == (4, 2_000)
 
 
+def test_a_slow_scale_beside_many_levels_is_found(rng):
+    """Its chains agree better than those of some levels."""
+    halves = np.repeat(rng.normal(size=(4, 125)), 4, axis=1)
+    tau = (halves - halves.mean(axis=1, keepdims=True)).reshape(2, 1_000)
+    found = of(level=rng.normal(size=(2, 1_000, 500)), tau=tau)
+    assert found.ess_name == "tau"
+    assert found.ess < 700
+
+
 def test_independent_draws_are_fine(rng):
     found = of(a=rng.normal(size=(2, 100, 50)), k=rng.integers(0, 3, size=(2, 100)))
     assert not found.chains_disagree

@@ -82,6 +82,20 @@ def test_levels_without_rows_and_nested_factors(rng):
     assert str(schools).startswith("9 levels of a, 0 to ")
 
 
+@pytest.mark.parametrize("data", [pm.Data, lambda name, values: values], ids=["data", "array"])
+def test_schools_that_rows_read_by_their_class(data, rng):
+    """Some schools have a single class."""
+    school, in_class = np.array([0, 0, 0, 1, 2, 2, 3]), np.arange(N_ROWS) % 7
+    with pm.Model() as model:
+        a, b = pm.Normal("a", shape=7), pm.Normal("b", shape=4)
+        of_class = a + b[data("school", school)]
+        y = rng.normal(size=N_ROWS)
+        pm.Normal("y", of_class[data("class", in_class)], 1.0, observed=y)
+    classes, schools = blocks_of(Structured(model, rng)).factors
+    np.testing.assert_array_equal(classes.n_rows, np.bincount(in_class))
+    np.testing.assert_array_equal(schools.n_rows, np.bincount(school[in_class]))
+
+
 def test_explain_shows_the_groups(rng):
     group = np.repeat(np.arange(4), 50)
     with pm.Model():

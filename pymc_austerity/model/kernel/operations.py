@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pymc_austerity.model.kernel import functions
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Kind, Scalar, constant, operation
+from pymc_austerity.model.kernel.tables import definitions
 
 __all__ = ["OPERATIONS", "Operation", "apply", "imports"]
 
@@ -81,6 +82,7 @@ OPERATIONS: dict[str, Operation] = (
         IsInf="math.isinf({0})",
         Maximum="({0} if {0} >= {1} or {0} != {0} else {1})",
         Minimum="({0} if {0} <= {1} or {0} != {0} else {1})",
+        Lookup="{0}[min(max({1}, -{0}.size), {0}.size - 1)]",
         Clip="({1} if {0} < {1} else ({2} if {0} > {2} else {0}))",
         to_float="float({0})",
         to_int="int({0})",
@@ -123,11 +125,13 @@ _REAL = {name for name, operation in OPERATIONS.items() if operation.is_costly} 
 
 
 def imports(scalars: Iterable[Scalar]) -> str:
-    """Lines that import what operations are written with."""
+    """Lines that import what operations are written with, and define the tables they read."""
+    scalars = list(scalars)
     names = {scalar.name for scalar in scalars}
     codes = [OPERATIONS[name].code for name in names if name in OPERATIONS]
     used = [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]
-    return "".join(f"from pymc_austerity.model.kernel.functions import {f}\n" for f in used)
+    lines = "".join(f"from pymc_austerity.model.kernel.functions import {f}\n" for f in used)
+    return lines + definitions(scalars)
 
 
 def apply(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:

@@ -104,7 +104,7 @@ def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> s
 
     Notes
     -----
-    There are no data in it, so models that differ in their data alone have one source.
+    There are no data of rows in it, so models that differ in these alone have one source.
     """
     formula = _split(stripped(layout.root))
     names = Names("t", formula.parameters)

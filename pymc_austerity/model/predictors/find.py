@@ -7,7 +7,14 @@ import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable, clone_replace, rewrite_graph, toposort
+from pymc_austerity._pymc import (
+    SharedVariable,
+    Variable,
+    ancestors,
+    clone_replace,
+    rewrite_graph,
+    toposort,
+)
 from pymc_austerity.model.inline import inlined
 from pymc_austerity.model.predictors.affine import Affine, parameter
 from pymc_austerity.model.predictors.checks import checked_by_row
@@ -101,7 +108,8 @@ def _walked(
     size: int,
 ) -> tuple[Variable, Walk]:
     """The graph with all indices pushed down, and what is linear in it."""
-    (rows,) = inlined(clone_replace([split.rows], _copies(split), rebuild_strict=False))
+    replaced = _copies(split) | _constants(split.rows)
+    (rows,) = inlined(clone_replace([split.rows], replaced, rebuild_strict=False))
     rows = rewrite_graph(rows, include=("merge",))
     facts = Facts(values, split.leaves)
     facts.learn(rows)
@@ -147,6 +155,15 @@ def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: Layout
     return RowStructure(
         tuple(predictors), tuple(etas.values()), function, split.leaves, layout.size, dtype
     )
+
+
+def _constants(rows: Variable) -> dict[Variable, Variable]:
+    """The values of data that all rows share, such as the school of each class."""
+    return {
+        variable: pt.constant(variable.get_value(borrow=True), name=variable.name)
+        for variable in ancestors([rows])
+        if isinstance(variable, SharedVariable)
+    }
 
 
 def _copies(split: RowLikelihood) -> dict[Variable, Variable]:

@@ -116,7 +116,7 @@ def test_logarithm_of_one_less_a_tiny_exponential():
 def test_what_is_not_in_the_lists_is_tested_elsewhere():
     elsewhere = {
         "AND", "OR", "XOR", "Invert", "IntDiv", "Mod", "Switch", "Clip", "Log1mexp",
-        "to_float", "to_int", "to_bool",
+        "Lookup", "to_float", "to_int", "to_bool",
     }  # fmt: skip
     assert set(OPERATIONS) - set(UNARY) - set(BINARY) == elsewhere - {"Log1mexp"}
 

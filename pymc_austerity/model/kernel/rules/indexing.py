@@ -18,6 +18,7 @@ from pymc_austerity.model.kernel.cells import Cells, common_row_axis, elementwis
 from pymc_austerity.model.kernel.operations import apply, cast
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, constant
+from pymc_austerity.model.kernel.tables import is_table, looked_up
 from pymc_austerity.model.kernel.unrolled import cells_of
 
 
@@ -210,13 +211,15 @@ def _of_ndim(cells: Cells, ndim: int) -> Cells:
 
 
 def _picked(table: Any, positions: list[Scalar], kind: Any) -> Scalar:
-    """Entry of a small table at computed positions: a chain of comparisons."""
+    """Entry at computed positions: of an array of known numbers, or by a chain of comparisons."""
     if not positions:
         return table if isinstance(table, Scalar) else table[()]
     position, *others = positions
     if position is ROW:
         return _picked(table[0], others, kind)
     options = [_picked(table[k], others, kind) for k in range(len(table))]
+    if is_table(options, position):
+        return looked_up(options, position, kind)
     result = options[-1]
     for k in range(len(options) - 2, -1, -1):
         hits = [apply("EQ", [position, constant(n)], "b") for n in (k, k - len(options))]
