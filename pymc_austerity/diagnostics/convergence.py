@@ -1,5 +1,6 @@
 """Whether chains agree, and how many draws they are worth: the worst entry of the posterior."""
 
+import importlib
 import math
 import os
 import warnings
