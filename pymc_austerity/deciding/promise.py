@@ -50,7 +50,7 @@ def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> 
         return "plain Metropolis-Hastings on all rows, which is exact; no decision can be wrong"
     what = f"Metropolis-Hastings by a sequential test on some of the rows ({_name(decider)})"
     if not test.has_verdicts:
-        return f"{what}; decisions are random, so that none is right or wrong"
+        return f"{what}; decisions are random, so none is right or wrong"
     errors = _errors(decider, normality)
     return f"{what}; {errors}" if errors else what
 
@@ -86,9 +86,9 @@ def details_of(decider: AnyDecider) -> tuple[str, ...]:
     if decider.plan is not None and decider.worst_case is not None:
         tuning = test_of(decider.worst_case).description.summary
         return (
-            f"{tuning} while tuning, chosen so that no decision errs more often than "
-            f"{decider.plan.max_error:g} in the worst case; then a cheaper test, whose decisions "
-            "err so often on average.",
+            f"{tuning} while tuning, whose decisions are wrong with a probability of at most "
+            f"{decider.plan.max_error:g} in the worst case; then a cheaper test, with this share "
+            "of wrong decisions on average.",
         )
     test = decider.test.description
     if not test.has_verdicts or test.needs_bound or math.isnan(test.epsilon):

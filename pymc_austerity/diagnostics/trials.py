@@ -71,14 +71,14 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
         )
     if "stratum_sizes" in statistics.attrs:
         raise SettingError(
-            "The run sampled rows by influence, where distances have another unit at every "
-            "decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
+            "The run sampled rows by influence, where the unit of distances changes from decision "
+            "to decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
         )
     exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
     if exact < _MOSTLY:
         raise SettingError(
-            f"Only {exact:.0%} of the run's decisions saw all rows: where a test stopped early its "
-            "distance is an estimate that lies too far; make the trial run with epsilon=0."
+            f"Only {exact:.0%} of the run's decisions read all rows, and distances are "
+            "overestimated where a test stopped early: make the trial run with epsilon=0."
         )
     values = statistics["standardized_mean"].values
     distances = values[np.isfinite(values)]

@@ -87,8 +87,8 @@ def pack(step: Any) -> tuple[Parcel, list[SharedRows]]:
         pickler.dump(step)
     except (pickle.PickleError, TypeError, AttributeError) as error:
         raise SettingError(
-            f"{type(step).__name__} cannot be sent to workers ({error}): define what it is made of "
-            "in a module that they can import."
+            f"{type(step).__name__} cannot be sent to workers ({error}): define its parts in a "
+            "module that workers can import."
         ) from error
     stored = tuple(rows.__getstate__() for rows in pickler.rows)
     return Parcel(file.getvalue(), stored), pickler.rows

@@ -71,10 +71,10 @@ class _Trial(NamedTuple):
         """What is wrong, as half a sentence."""
         if self.errs:
             return (
-                f"where the chain is when tuning ends, {self.n_wrong} of {self.n_decisions} "
-                f"decisions made for a trial were wrong, more than {self.promised:.2%}"
+                f"at the end of tuning, {self.n_wrong} of {self.n_decisions} trial decisions were "
+                f"wrong, more than {self.promised:.2%}"
             )
-        return "where the chain is when tuning ends, means of first looks are not normal"
+        return "at the end of tuning, means of first looks are not normal"
 
 
 def look_again(
@@ -159,7 +159,7 @@ def _known(
 
 def _of_single_rows(decider: Decider) -> str:
     """Read all rows, or say that it would be right to."""
-    where = "where the chain is when tuning ends"
+    where = "at the end of tuning"
     if not _is_the_users(decider):
         decider.state.test = StudentTTest(0.0)
         return f"Single rows make a proposal impossible {where}: all rows are read from now on."

@@ -114,7 +114,7 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     n_chains, n_draws = next(iter(draws.values())).shape[:2]
     if n_chains * n_draws < _FEWEST_DRAWS:
         raise SettingError(
-            f"tuned has {n_chains * n_draws} draws, which tell too little: give a run of at least "
+            f"tuned has {n_chains * n_draws} draws, which are too few: give a run of at least "
             f"{_FEWEST_DRAWS}."
         )
     spaced = np.unique(np.linspace(0, n_chains * n_draws - 1, _MOST_DRAWS).astype(int))

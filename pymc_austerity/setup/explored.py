@@ -69,6 +69,6 @@ def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Gener
     if covariance is None or not enough or not np.isfinite(covariance).all():
         raise NoAnchorError("trajectories on the surrogate are not accepted")
     if np.linalg.norm(np.linalg.solve(before, root), ord=2) > _GROWING:
-        raise NoAnchorError("the surrogate has no end in some direction")
+        raise NoAnchorError("the surrogate has no finite width in some direction")
     tuned = replace(surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size)
     return Explored(tuned, points.mean(axis=0), root_of(covariance), points[-1])

@@ -196,7 +196,7 @@ def _anchor(name: str, proposal: GradientProposal[Any], ratio: PosteriorRatio) -
     if proposal.control_variates is True and ratio.anchor is None:
         raise SettingError(
             f"{name}(control_variates=True) needs the control variates of the step method, which "
-            "has none: let AusterityMH have them, or use control_variates='auto'."
+            "has none: use AusterityMH with control variates, or control_variates='auto' here."
         )
     return ratio.anchor if proposal.control_variates else None
 

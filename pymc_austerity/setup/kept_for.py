@@ -93,8 +93,8 @@ def _identities(rows: SourceRows) -> dict[str, str]:
         identity = identity_of(source)
         if identity is None:
             raise _NotToldError(
-                f"nothing tells another process whether data[{name!r}] has changed, as the times "
-                "of files do"
+                f"another process cannot see whether data[{name!r}] has changed, as it can for "
+                "files"
             )
         found[name] = f"{source.n_rows} {source.dtype} {identity}"
     return found

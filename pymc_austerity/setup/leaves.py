@@ -90,8 +90,8 @@ def _as_dtype(
             row = int(np.argmax(changed))
             number = numbers + row if isinstance(numbers, int) else int(numbers[row])
             raise DataError(
-                f"{name!r} is {array[row]} in row {number:,} of its source, which is not of "
-                f"the type that the model has it in ({dtype}): change the source, or build the "
-                f"model on {name!r} of another type."
+                f"{name!r} is {array[row]} in row {number:,} of its source, which its type in the "
+                f"model ({dtype}) cannot hold: change the source, or build the model on {name!r} "
+                "of another type."
             )
     return cast

@@ -98,7 +98,7 @@ def not_possible(settings: Settings, reason: NotExactError) -> SettingError:
     """The error where the user asks for exact decisions."""
     return SettingError(
         f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
-        "which takes a sequential test there."
+        "which uses a sequential test there."
     )
 
 

@@ -78,7 +78,7 @@ def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
     """Refuse what reads all rows or has no control variates, and earlier runs, beside sources."""
     if tuned is not None:
         raise SettingError(
-            "tuned= is not possible with data=, where a run that goes on would use the rows that "
+            "tuned= is not possible with data=, because a continued run would use the rows that "
             "were drawn for it again: leave it out, and let the chains tune again."
         )
     if settings.order > 0 and settings.test is not None and not settings.is_exact:

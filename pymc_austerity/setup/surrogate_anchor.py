@@ -178,7 +178,7 @@ def with_surrogate(
     if anchor is None:
         raise SettingError(
             f"{name} needs the expansion of the rows that comes with control variates, and there "
-            "are none here: use RandomWalkProposal(), or let AusterityMH have control variates."
+            "are none here: use RandomWalkProposal(), or AusterityMH with control variates."
         )
     if surrogate is None:
         expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)

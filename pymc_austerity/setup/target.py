@@ -206,15 +206,15 @@ def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
     if settings.decides_exactly:
         raise SettingError(
             f"{settings.who_decides_exactly} is not possible without control variates, and there "
-            f"are none because {reason}: use AusterityMH(), which does without."
+            f"are none because {reason}: use AusterityMH(), which does not need them."
         )
     if settings.control_variates != "auto":
         raise SettingError(
             f"control_variates={settings.control_variates!r} is not possible because {reason}: use "
-            "control_variates='auto', which goes without where necessary."
+            "control_variates='auto', which omits them where necessary."
         )
     if settings.sampling == "strata":
         raise SettingError(
             f"sampling='strata' is not possible without control variates, and there are none "
-            f"because {reason}: use sampling='auto', which goes without where necessary."
+            f"because {reason}: use sampling='auto', which samples uniformly where necessary."
         )

@@ -75,8 +75,8 @@ class DaskSource(ChunkedSource):
             return dask.compute(*self._chunks[first:stop], **settings)
         except OSError as error:
             raise StorageError(
-                f"{self._what} cannot be computed by dask ({type(error).__name__}: {error}): look "
-                "at what the collection reads from."
+                f"{self._what} cannot be computed by dask ({type(error).__name__}: {error}): check "
+                "the files that the collection reads."
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class FileSource:
             yield
         except OSError as error:
             raise StorageError(
-                f"{self._what} cannot be read from {array.path} ({error}): look at the disk."
+                f"{self._what} cannot be read from {array.path} ({error}): check the disk."
             ) from error
 
     def _forget_pages(self) -> None:

@@ -63,7 +63,7 @@ def test_more_draws_where_chains_agree_and_are_short(rng):
     [
         (audited(50, 25), "More decisions are wrong than the 5.00% allowed by epsilon"),
         (synthetic(), "No decision was checked on all rows"),
-        (audited(50, 0), "50 of the decisions audited is too few to confirm a rate of 5.00%"),
+        (audited(50, 0), "50 audited decisions are too few to confirm a rate of 5.00%"),
         (audited(600, 25, n_draws=600), "The audit neither confirms nor contradicts"),
     ],
 )
@@ -230,7 +230,7 @@ def test_few_audits_say_little():
     run = audited(3, 0, n_draws=2_000)
     text = " ".join(report(run).split())
     assert "3 of 4,000 decisions checked on all rows" in text
-    assert "So few say little about the 5.00% allowed by epsilon." in text
+    assert "These are too few to confirm the 5.00% allowed by epsilon." in text
     assert "Pass audit=0.1 to AusterityMH" in text
     assert "Pass audit=0.8 to" in " ".join(advice(audited(3, 0)))  # 72 of 100 decisions
     assert "audit=1 to AusterityMH, and take more draws" in " ".join(advice(run, promised=1e-4))

@@ -226,8 +226,8 @@ REFUSED = [
     ),
     (constant_without_source, {}, "an array of shape 40 without a name has one entry for each row"),
     (mask, {"likelihood": ["p"]}, "a mask that depends on parameters or on rows in sources"),
-    (lag, {"likelihood": ["p"]}, "by their numbers among the example's"),
-    (joined, {"likelihood": ["p"]}, "by their numbers among the example's"),
+    (lag, {"likelihood": ["p"]}, "by their numbers in the example"),
+    (joined, {"likelihood": ["p"]}, "by their numbers in the example"),
     (parameter_of_each_row, {}, "'level' has one entry for each row of the example"),
     (row_numbers, {}, "the numbers of the rows"),
 ]

@@ -139,7 +139,7 @@ class Cut:
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
         """Placeholder of a truth value per row, broadcastable to what is wanted."""
         if self.known.examples:
-            raise CannotCut("it changes rows by their numbers among the example's")
+            raise CannotCut("it changes rows by their numbers in the example")
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
@@ -203,13 +203,13 @@ class Cut:
             roots = (self.known.examples.name_of(v) for v in ancestors([variable]) if not v.owner)
             names = ", ".join(sorted({repr(name) for name in roots if name}))
             raise CannotCut(
-                f"something is computed from all rows of {names}, such as their mean, and the "
-                "model has an example of these only",
+                f"a quantity such as a mean is computed from all rows of {names}, and the model "
+                "has only an example of these",
                 "give its value as a number",
             )
 
 
-_NUMBERS = "it reads the numbers of the rows, which the example has its own of"
+_NUMBERS = "it reads the numbers of the rows, which are others in the example"
 
 
 def _not_named(variable: Variable) -> CannotCut:
