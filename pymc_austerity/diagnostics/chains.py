@@ -1,4 +1,4 @@
-"""What the chains of a run say about each other, in words."""
+"""Comparison of the chains of a run, in words."""
 
 import math
 from collections.abc import Iterator

@@ -76,8 +76,8 @@ def report(
     <BLANKLINE>
     How exact
       - The test stopped at a tail probability of 0.01 on average and 0.01 at most (epsilon
-        0.05); it expects 2 wrong decisions (1%), as if it had looked only once.
-      - 0.0% of the decisions are exact: they saw all rows, or needed none.
+        0.05). With a single look for each decision, this would mean 2 wrong decisions (1%).
+      - 0.0% of the decisions are exact: they read all rows, or needed none.
       - Audit: 200 of 200 decisions checked on all rows, 0 of these wrong: 0.00%, with 95%
         interval 0.00% to 1.83%. This is at most the 5.00% allowed by epsilon.
     <BLANKLINE>
@@ -138,7 +138,7 @@ def _size_of_data(facts: Facts) -> str:
 
 
 def _mixed(facts: Facts) -> list[str]:
-    """Nothing where draws are few, of one chain, or not there."""
+    """Empty where there are no draws, few, or those of a single chain."""
     found = facts.convergence
     if found is None:
         return []

@@ -1,4 +1,4 @@
-"""Decisions of a run, as the design of a test wants them."""
+"""Decisions of a run, for the design of a test."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _MOSTLY = 0.9
 
 
 def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
-    r"""Distances of a run's decisions from the threshold, to design the test of the next run on.
+    r"""Distances of a run's decisions from the threshold, to design the test of the next run.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
 
     Notes
     -----
-    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision saw all rows,
-    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so that runs in
-    which more than a tenth of the decisions stopped early are refused: designs on them would break
-    their promise.
+    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision read all rows,
+    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so designs from
+    runs that stopped early would be wrong more often than promised: runs in which more than a tenth
+    of the decisions stopped early are refused.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The numerical guard of touching rows: whatever else changes, the other rows stay."""
+"""Numerical check of touching rows: all other rows must not change."""
 
 from collections.abc import Callable, Iterator, Sequence
 
