@@ -15,7 +15,7 @@ from pymc_austerity.rows import Block, SharedRows
 __all__ = ["Parcel", "RowsElsewhereError", "pack", "rows_of", "unpack"]
 
 _stored_here: "weakref.WeakValueDictionary[str, SharedRows]" = weakref.WeakValueDictionary()
-"""Rows that were sent to this process, by the folder that they have where they come from."""
+"""Rows that were sent to this process, by their folder on the machine that they come from."""
 
 
 class RowsElsewhereError(StorageError):
@@ -74,7 +74,7 @@ def pack(step: Any) -> tuple[Parcel, list[SharedRows]]:
     -------
     parcel : Parcel
     rows : list of SharedRows
-        What the parcel names, to be kept for as long as it is in use.
+        The rows that the parcel names, to be kept for as long as it is in use.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Functions on their way to workers: what takes long to compile is sent to each of them once."""
+"""Functions on their way to workers: compiled parts are sent to each worker once."""
 
 import hashlib
 import io
