@@ -1,4 +1,4 @@
-"""What a test promises, in words, before anything was decided."""
+"""What a test promises, in words, before any decision."""
 
 import math
 
@@ -28,12 +28,12 @@ _FEW_ACCEPTED = 0.2
 
 
 def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> str:
-    """What decides, and how often it errs, as a sentence without its full stop.
+    """How decisions are made, and how often they are wrong: a sentence without its full stop.
 
     Parameters
     ----------
     decider : Decider or ExactDecider
-        Whatever it has learnt since, the words are those for the first chain.
+        The words are those for the first chain, whatever it has learned since.
     normality : NormalityCheck, optional
         Whether the error of the test can be computed.
     """
@@ -80,7 +80,7 @@ def _errors(decider: Decider, normality: NormalityCheck | None) -> str:
 
 
 def details_of(decider: AnyDecider) -> tuple[str, ...]:
-    """What else there is to say of the test, in sentences."""
+    """Further details of the test, in sentences."""
     if isinstance(decider, ExactDecider) or decider.target.sampling.is_exact:
         return ()
     if decider.plan is not None and decider.worst_case is not None:
@@ -128,7 +128,7 @@ def expected_errors(decider: Decider) -> float:
     Parameters
     ----------
     decider : Decider
-        Before it has learnt anything.
+        Before it has learned anything.
     """
     return _characteristic(decider, decider.target.sampling.usual_spread[1])[0]
 
@@ -156,7 +156,7 @@ def name_of_test(decider: AnyDecider) -> str:
 
 
 def verdict_of(check: NormalityCheck | None) -> str:
-    """What the check of the t-test's assumption found."""
+    """Result of the check of the t-test's assumption."""
     if check is None:
         return "not checked"
     return "passed" if check.passes else "failed"
