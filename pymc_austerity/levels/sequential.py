@@ -101,8 +101,8 @@ def decide_sequentially(
     Looks read 200 rows of each test, then as many again as were read so far, drawn uniformly
     without replacement. A test stops when the tail probability of its t statistic is below
     `epsilon`; it continues as long as all rows that were read have equal residuals. With n of N
-    rows, whose residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and the threshold
-    :math:`\mu_0`, the statistic is
+    rows, whose residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and
+    the threshold :math:`\mu_0`, the statistic is
 
     .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
 

@@ -20,11 +20,11 @@ _WINDOWS = (50, 50, 100, 200, 400)
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
 _GROWING = 8.0
-"""By how much a standard deviation grows from one window to the next where a density has no end."""
+"""Growth of a standard deviation from one window to the next where a density is not proper."""
 
 
 class Explored(NamedTuple):
-    """What a chain on the surrogate found.
+    """Results of a chain on the surrogate.
 
     Attributes
     ----------
