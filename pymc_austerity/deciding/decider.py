@@ -116,7 +116,7 @@ class Decider:
         self.audits.begin(rng.spawn(1)[0])
 
     def reset(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         self.state = DecisionState(self.test)
         if self.worst_case is not None:
             self._take(self.worst_case)

@@ -91,7 +91,7 @@ class ExactDecider:
         """Begin a chain."""
 
     def reset(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         self.state = ExactState(Inflation.begin(self.sampling.inflation))
 
     def begin_draw(self, *, tuning: bool) -> None:

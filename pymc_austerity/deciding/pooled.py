@@ -64,7 +64,7 @@ class PoolDecider(ExactDecider):
             self.sampling.draw_ahead(self.state.draws)
 
     def reset(self) -> None:
-        """Forget what was learnt; what was used of the pool stays so."""
+        """Forget what was learned; what was used of the pool stays so."""
         draws = self.state.draws if hasattr(self, "state") else None
         self.state = PoolState(Inflation.begin(self.sampling.inflation), draws)
 

@@ -170,7 +170,7 @@ def _gathered(structure: RowStructure) -> Iterator[Gathered]:
 def _owners(
     structure: RowStructure, indices: _Indices
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For every entry the number of its index, or what else reads it, and its level.
+    """For every entry the number of its index, or its other reader, and its level.
 
     And for every index the number of its levels.
     """

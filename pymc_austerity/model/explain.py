@@ -1,4 +1,4 @@
-"""In plain words: what is evaluated on mini-batches, what in full, and why."""
+"""The description of a split: what is evaluated on mini-batches, what in full, and why."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def explain(
     blocks : Blocks, optional
         Result of `find_blocks`; then the description names the factors.
     centered : sequence of str
-        Names of the variables that stand for their products with their scales.
+        Names of the variables that are moved as products with their scales.
     free : sequence of str
         Names of the variables whose entries sum to zero and are moved as if they need not.
 

@@ -246,7 +246,7 @@ class AusterityMH(MetropolisStep):
         )
         own_proposal = None if proposal is None else as_proposal(proposal)
         checked_choice("tune", tune, (True, False))
-        self.adapts = tune and settings.test is not None  # else nothing is learnt
+        self.adapts = tune and settings.test is not None  # else nothing is learned
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_variables(vars, model)

@@ -163,7 +163,7 @@ class SubsamplingStep(ArrayStepShared):
         self.phase = self.phase.with_tuning(tuning)
 
     def reset_tuning(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         raise NotImplementedError
 
     def _refuse_stale_data(self) -> None:

@@ -83,7 +83,7 @@ def with_model(step: Any, model: pm.Model) -> Any:
     Parameters
     ----------
     step : step method, or list of them
-        Those that were written inside of a model are returned as they are.
+        Those that were written inside a model are returned as they are.
     model : pymc.Model
         What is sampled.
     """

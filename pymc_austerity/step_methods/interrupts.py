@@ -1,4 +1,4 @@
-"""Ctrl-C takes effect between two steps: inside of compiled code it would cost all the draws.
+"""Ctrl-C takes effect between two steps: inside compiled code it would cost all the draws.
 
 An exception that a signal handler raises there surfaces as ``SystemError``, for which PyMC's loops
 are not prepared. So the first interrupt of a chain is noted, the draw at hand is recorded, and the

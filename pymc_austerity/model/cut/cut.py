@@ -96,7 +96,7 @@ class Cut:
         return self._taken[key]
 
     def take_or_none(self, variable: Variable, axis: int, selection: Selection) -> Variable | None:
-        """Cut a variable, or None where that is impossible; nothing is noted then."""
+        """Cut a variable; None, and no leaf, where that is impossible."""
         kept, local = list(self.kept), set(self.local)
         try:
             return self.take(variable, axis, selection)
@@ -107,7 +107,7 @@ class Cut:
     def take_or_keep(self, variable: Variable, axis: int, selection: Selection) -> Variable:
         """Cut an operand to rows, or keep it where it is broadcast along the rows.
 
-        Negative axes stand for axes that the operand does not have.
+        Negative axes are axes that the operand does not have.
         """
         if axis < 0 or variable.type.shape[axis] == 1:
             return self.keep(variable)
@@ -179,7 +179,7 @@ class Cut:
     # ------------------------------------------------------------------ examples
 
     def _rows_of_examples(self, variable: Variable, axis: int, selection: Selection) -> Variable:
-        """Down to the data that are named: nothing is known of their other rows but these."""
+        """Rows of named data, of which only the example is known."""
         if self.known.parameter(variable) is not None:
             raise CannotCut(f"{variable.name!r} has one entry for each row of the example")
         if variable.owner is not None:
@@ -198,7 +198,7 @@ class Cut:
         return self._placeholders[name]
 
     def _refuse_example(self, variable: Variable) -> None:
-        """Refuse what one row reads of others."""
+        """Refuse a row that depends on others."""
         if self.known.reads_examples(variable):
             roots = (self.known.examples.name_of(v) for v in ancestors([variable]) if not v.owner)
             names = ", ".join(sorted({repr(name) for name in roots if name}))

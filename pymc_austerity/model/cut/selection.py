@@ -20,7 +20,7 @@ class Selection:
     Parameters
     ----------
     rows : int array, shape (n_rows,), or None
-        None stands for ``rows[i] == i``.
+        None means ``rows[i] == i``.
     """
 
     rows: NDArray[np.int64] | None

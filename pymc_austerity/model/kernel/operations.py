@@ -123,7 +123,7 @@ _REAL = {name for name, operation in OPERATIONS.items() if operation.is_costly} 
 
 
 def imports(scalars: Iterable[Scalar]) -> str:
-    """Lines that import what operations are written with."""
+    """Lines that import the functions that operations use."""
     names = {scalar.name for scalar in scalars}
     codes = [OPERATIONS[name].code for name in names if name in OPERATIONS]
     used = [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]

@@ -48,7 +48,7 @@ def find_predictors(
     variables : sequence of variables
         Value variables of the step, raveled and joined in this order.
     shared : mapping of variable to shared variable
-        What stands for the other value variables.
+        Replacements of the other value variables.
     point : mapping of str to array
         Values of the value variables, for their shapes.
 
@@ -100,7 +100,7 @@ def _walked(
     parameters: Mapping[Variable, Affine],
     size: int,
 ) -> tuple[Variable, Walk]:
-    """The graph with all indices pushed down, and what is linear in it."""
+    """The graph with all indices pushed down, and its linear variables."""
     (rows,) = inlined(clone_replace([split.rows], _copies(split), rebuild_strict=False))
     rows = rewrite_graph(rows, include=("merge",))
     facts = Facts(values, split.leaves)

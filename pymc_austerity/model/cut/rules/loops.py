@@ -1,4 +1,4 @@
-"""Loops over the rows in which no row sees another."""
+"""Loops over the rows in which no row depends on another."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from pymc_austerity.model.cut.refusal import CannotCut
 from pymc_austerity.model.cut.registry import rows_of
 
 _RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
-"""What a loop has if one step sees the result of another."""
+"""Attributes of a loop in which a step depends on another."""
 
 
 @rows_of.register(Scan)
