@@ -104,7 +104,7 @@ def test_chains_that_read_a_row_or_two_are_not_called_uneven():
 
 def test_promise_of_the_user():
     run = synthetic(n_draws=500, **QUIET)
-    assert "audited is too few" in advice(run, promised=1e-4)[0]
+    assert "audited decisions are too few" in advice(run, promised=1e-4)[0]
     with pytest.raises(SettingError, match="promised"):
         report(run, promised=2)
 

@@ -215,7 +215,7 @@ def joined():
 
 
 REFUSED = [
-    (all_rows, {}, "all rows of 'x', such as their mean"),
+    (all_rows, {}, "a mean is computed from all rows of 'x'"),
     (number_of_rows, {}, "the number of rows of 'x'"),
     (total_size, {}, "leave total_size= out"),
     (array_without_source, {"names": ["y"]}, "hold it in a pm.Data and name a source for it"),
