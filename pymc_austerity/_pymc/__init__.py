@@ -314,7 +314,7 @@ def sorted_axis(node: Any) -> int | None:
 
 
 def lower_xtensor(outputs: Sequence[Variable]) -> list[Variable]:
-    """Express labelled operations by those of PyTensor's tensors.
+    """Express labeled operations by those of PyTensor's tensors.
 
     Whoever has not imported the experimental module cannot have used it; it warns when imported.
     """

@@ -1,4 +1,4 @@
-"""Where the Taylor expansion of the likelihood stands, and which rows it fits badly."""
+"""The point of the Taylor expansion of the likelihood, and the rows that it fits badly."""
 
 from pymc_austerity.control_variates.allocation import (
     FirstLook,

@@ -1,4 +1,4 @@
-"""How many rows to look at first, chosen from the influence of the rows."""
+"""The number of rows of the first look, chosen from the influence of the rows."""
 
 from typing import NamedTuple, TypedDict, Unpack
 
@@ -9,8 +9,8 @@ from scipy.stats import norm
 __all__ = ["FirstLook", "expected_rows", "first_look_sizes", "sizes_of_largest"]
 
 _OPEN_AFTER_FIRST_LOOK = 0.5
-"""Share of the decisions that may need a second look. Those that need many cost the same wherever
-they start, so that a small first look is cheap; a tiny one would not estimate spreads."""
+"""Share of the decisions that may need a second look. Decisions that need many looks cost the same
+wherever they start, so a small first look is cheap; a tiny one could not estimate spreads."""
 
 _RESOLVING = 0.2
 """Twice the density of the sum at the threshold, per nat, times the overshoot of doubling looks.
@@ -18,18 +18,18 @@ Measured on real data, where it lies between 0.1 and 0.3."""
 
 
 class FirstLook(TypedDict):
-    """What is known of first looks before their sizes are chosen.
+    """Limits of first looks, from which their sizes are chosen.
 
     Attributes
     ----------
     epsilon : float
         Of the test.
     n_strata : int
-        Strata besides the rows taken always.
+        Strata besides the rows that are always read.
     fewest_per_stratum : int
         Rows that an estimate of the spread within a stratum needs.
     most : int
-        Rows to look at first at most, unless `n_strata` with `fewest_per_stratum` are more.
+        Largest first look in rows, unless `n_strata` with `fewest_per_stratum` are more.
     """
 
     epsilon: float
@@ -39,19 +39,19 @@ class FirstLook(TypedDict):
 
 
 def first_look_sizes(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> tuple[int, int]:
-    r"""Rows to take always, and rows of each stratum, for the cheapest decisions.
+    r"""Numbers of rows always read and of rows of each stratum, for the cheapest decisions.
 
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
     within :math:`q s` of the threshold, :math:`q` the normal quantile of epsilon. The threshold
     is spread by :math:`\log u` with a density of at most 1 per nat, on average over the sum's own
     spread of about half of that, so this happens to a share of about :math:`q s`. With the rows in
-    :math:`A` taken always and the others in strata of the same total score, Neyman's allocation of
+    :math:`A` always read and the others in strata of the same total score, Neyman's allocation of
     :math:`n` rows has :math:`s = \sum_{i \notin A} r_i / \sqrt n`. That gives :math:`n(A)`.
 
-    Decisions closer to the threshold go on until their standard error resolves the distance, or
-    all rows are seen; on average that takes a multiple of :math:`q \sqrt N \sum_{i \notin A} r_i`
-    rows. The :math:`A` for which all this together is least is chosen; where even the first look is
-    too large for all of them, the :math:`A` with the smallest :math:`s`.
+    Decisions closer to the threshold continue until their standard error resolves the distance, or
+    all rows are read; on average that takes a multiple of :math:`q \sqrt N \sum_{i \notin A} r_i`
+    rows. The :math:`A` with the smallest total is chosen; if the first look is too large for every
+    :math:`A`, that with the smallest :math:`s`.
 
     Parameters
     ----------

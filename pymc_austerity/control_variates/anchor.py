@@ -23,7 +23,7 @@ from pymc_austerity.rows import ArrayRows, RowSource, SampledRows
 __all__ = ["Anchor", "NoAnchorError", "find_anchor", "inverse_root", "some_rows"]
 
 _SOME_ROWS = 10_000
-"""Rows on which the mode is looked for before all of them are."""
+"""Rows on which the search for the mode begins."""
 
 _PILOT_PAIRS = 2
 _MOST_ROUNDS = 5
@@ -33,7 +33,7 @@ _WITHIN_CHANCE = 2.0
 of the posterior times the number of rows that each sampled one stands for, once for either."""
 
 _FLAT = 1e-10
-"""Curvature, next to that of each parameter by itself, which rounding error may have made."""
+"""Curvature, relative to that of each parameter by itself, that may be rounding error."""
 
 
 class NoAnchorError(ValueError):
@@ -129,7 +129,7 @@ def find_anchor(
     order : {1, 2}
         Order of the expansion.
     at : float array, shape (d,), optional
-        Where the anchor should be instead of at the mode.
+        The anchor, if it is not the mode.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def _mode(
     source: RowSource,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Search on some rows first, unless there are few or these leave open what all of them tell."""
+    """Search on some rows first, unless there are few rows or these do not determine the mode."""
     point = start.astype(np.float64)
     if isinstance(source, SampledRows) or source.n_rows > 4 * _SOME_ROWS:
         try:
@@ -200,7 +200,7 @@ def _mode_on_some_rows(
     source: RowSource,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], RowDensity]:
-    """Any rows first, then those that matter where that search ended."""
+    """Search on random rows first, then on those that matter at its end."""
     some = some_rows(density, source, _SOME_ROWS, rng)
     point = trust_region(point, some)
     for _ in range(_MOST_ROUNDS):
@@ -216,9 +216,9 @@ def _mode_on_some_rows(
 def some_rows(
     density: RowDensity, source: RowSource, n_rows: int, rng: np.random.Generator
 ) -> RowDensity:
-    """A log-posterior with some rows, drawn at random, that stand for all; with all if so few.
+    """A log-posterior with some random rows that represent all; with all rows if there are few.
 
-    Where rows are read slowly at random places, they are some of those that were drawn before.
+    If rows are slow to read at random positions, they are some of those that were drawn before.
     """
     if isinstance(source, SampledRows):
         drawn_before = source.some(n_rows, rng)
@@ -236,7 +236,7 @@ def _rows_that_matter(
     source: RowSource,
     rng: np.random.Generator,
 ) -> list[tuple[RowSource, float]]:
-    """The rows with the most influence near a point, and a sample that stands for the others."""
+    """The rows with the most influence near a point, and a sample that represents the others."""
     dtype = point.dtype
     pairs = [
         ((point + root.dot(rng.standard_normal(point.size))).astype(dtype), point.astype(dtype))

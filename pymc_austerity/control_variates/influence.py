@@ -25,14 +25,14 @@ def influence_scores(
     """Root mean square of the differences of each row over pilot pairs of points.
 
     The differences of a pair are divided by their own root mean square over the rows, so that
-    every pair counts alike, and multiplied by that of the median pair.
+    every pair has the same weight, and multiplied by that of the median pair.
 
     Parameters
     ----------
     function : callable
         Row differences, or their residuals.
     pairs : sequence of (proposed, current)
-        Pairs as the sampler would meet them.
+        Pairs like those of a run.
     source : RowSource
         All rows.
 
@@ -49,7 +49,7 @@ def influence_of_all(
     pairs: Sequence[tuple[NDArray, NDArray]],
     source: RowSource,
 ) -> tuple[NDArray[np.float64], "Influence"]:
-    """The same scores, and what scores other residuals of these rows on the same scale."""
+    """The same scores, and a function that scores other residuals of these rows on that scale."""
     squares, sizes = np.zeros(source.n_rows), []
     for proposed, current in pairs:
         own = differences_of_all(function, proposed, current, source)
@@ -98,7 +98,7 @@ class Influence:
     function : callable
         Row differences, or their residuals.
     pairs : sequence of (proposed, current)
-        Pairs as the sampler would meet them.
+        Pairs like those of a run.
     weights : float array, shape (number of pairs,)
         Of the squared differences of each pair.
     """
@@ -142,7 +142,7 @@ class LargestScores:
     Attributes
     ----------
     most : int
-        How many scores are kept.
+        Number of scores that are kept.
     n_rows : int
         Rows added so far.
     n_unknown : int

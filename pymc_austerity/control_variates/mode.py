@@ -1,4 +1,4 @@
-"""The mode of a log-density: on cheap versions of it first, then on the full one."""
+"""The mode of a log-density: first of cheap versions of it, then of the full one."""
 
 from typing import Protocol
 
@@ -25,7 +25,7 @@ class NoModeError(ValueError):
 
 
 class KinkError(NoModeError):
-    """The log-density has a kink near its mode, which it has with any of the rows."""
+    """The log-density has a kink near its mode, with any subset of the rows."""
 
 
 class LogDensity(Protocol):
@@ -77,9 +77,9 @@ def approach_mode(
 ) -> NDArray[np.float64]:
     """Mode of a log-density from nearby, with few passes over all rows.
 
-    Steps of the full gradient, preconditioned with the Hessian of a cheap version, close in on the
-    mode; each reduces the distance by about the relative error of that Hessian. Where it does
-    not, the full Hessian takes its place.
+    Steps of the full gradient, preconditioned with the Hessian of a cheap version, approach the
+    mode; each reduces the distance by about the relative error of that Hessian. If a step does
+    not, the full Hessian is used instead.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def approach_mode(
     cheap : LogDensity
         On some of the rows.
     full : LogDensity
-        The one whose mode is wanted.
+        The log-density whose mode is returned.
 
     Returns
     -------

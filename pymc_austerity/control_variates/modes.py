@@ -33,7 +33,7 @@ _SOME_ROWS = 2_000
 _MOST_STEPS = 100
 
 _IMPOSSIBLE = 1e100
-"""Minus the log-density where there is none: finite, so that a line search goes on."""
+"""Minus the log-density where it is not finite: a number, so that a line search goes on."""
 
 _APART = 1.0
 """Distance in standard deviations of either mode beyond which two ends are different modes."""
@@ -44,7 +44,7 @@ _FAR_BELOW = 20.0
 _NEGLIGIBLE = 7.0
 """Nats below the best mode, widths included, at which a mode has a thousandth of its mass."""
 _MOST_COMPARED = 3
-"""Modes that are looked at on all the rows."""
+"""Modes that are evaluated on all the rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class Mode:
 
 @dataclass(frozen=True, eq=False)
 class Modes:
-    """Where the posterior has its mass, as far as searches from dispersed points tell.
+    """Where the posterior has its mass, judged by searches from dispersed points.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Modes:
     n_at_best : int
         Searches that ended at the best one.
     rise : float
-        Log-density of the anchor above that of the mode nearest to the start, nats.
+        Log-density of the anchor minus that of the mode nearest to the start, nats.
     """
 
     anchor: Anchor
@@ -113,8 +113,8 @@ def find_modes(
 ) -> Modes:
     """The best mode that searches from the start and from points dispersed about it find.
 
-    The searches see 2,000 rows that stand for all; what they find is compared on all the rows.
-    Where there is one mode, they cost less than a gradient of a million rows.
+    The searches use 2,000 rows that represent all; the modes that they find are compared on all the
+    rows. Where there is one mode, they cost less than a gradient of a million rows.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ class _Comparison:
         return [end for height, end in heights if height > -_FAR_BELOW][:_MOST_COMPARED]
 
     def _least_height(self, end: _End, own: _End) -> tuple[float, _End]:
-        """Largest height above the anchor that what was seen on some rows allows for."""
+        """Largest height above the anchor that is compatible with the search on some rows."""
         (sample, weight), *_ = self.some.parts
         here, there = own.point.astype(self.dtype), end.point.astype(self.dtype)
         seen = differences_of_all(self.row_function, there, here, sample)

@@ -1,4 +1,4 @@
-"""Row differences less their Taylor expansion, in the shape of plain row differences."""
+"""Row differences minus their Taylor expansion, called like plain row differences."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

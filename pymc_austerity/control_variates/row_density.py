@@ -1,4 +1,4 @@
-"""A log-posterior and its derivatives as sums over rows, or over some rows that stand for all."""
+"""A log-posterior and its derivatives as sums over rows, or over some that represent all."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -33,7 +33,7 @@ class RowDensity:
     rows, exact : Derivatives
         Of the two parts; see `pymc_austerity.model.Derivatives`.
     parts : sequence of (RowSource, float)
-        Rows, and how many each of them stands for.
+        Rows, and how many rows each of them represents.
     dtype : numpy.dtype
         Type of the points that the functions take.
     """

@@ -1,1 +1,1 @@
-"""Every step: whether to accept a proposal, and how sure that is."""
+"""Every step: whether to accept a proposal, and with which error."""

@@ -1,4 +1,4 @@
-"""Which decisions are checked on all rows: a fixed share of them, picked at random."""
+"""The decisions that are checked on all rows: a fixed share, picked at random."""
 
 import numpy as np
 
@@ -18,10 +18,10 @@ def affordable_share(sampling: Sampling) -> float:
 
     .. math:: \min\left(1,\ 0.05\,\frac{m + 1000}{N}\right)
 
-    with :math:`m` rows at the first look, which is what a decision reads at least, and :math:`N`
-    rows altogether, which is what an audit reads; the rest of a step takes about as long as 1,000
+    with :math:`m` rows at the first look, the fewest that a decision reads, and :math:`N`
+    rows altogether, which an audit reads; the rest of a step takes about as long as 1,000
     rows. So the cost of a draw does not grow with the data, and few decisions are checked where
-    these are large.
+    there are many rows.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def affordable_share(sampling: Sampling) -> float:
 
 
 class RandomAudits:
-    """Every decision with the same probability, from random numbers of their own.
+    """Audits of every decision with the same probability, from random numbers of their own.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ def bound_between(
     Raises
     ------
     SettingError, SettingTypeError
-        The user's function fails, or returns something else than a number of nats.
+        The user's function fails, or does not return a number of nats.
     """
     if largest_difference is None:
         return math.inf

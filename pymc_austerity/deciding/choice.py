@@ -1,4 +1,4 @@
-"""The decider that goes with how rows are sampled."""
+"""The decider for each way of sampling rows."""
 
 from typing import TypeAlias
 

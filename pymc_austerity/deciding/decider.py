@@ -24,7 +24,7 @@ from pymc_austerity.sequential import (
 __all__ = ["IMPOSSIBLE", "Decider", "DecisionState", "LogRatio", "test_of"]
 
 IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
-"""The exact part alone rules the proposal out."""
+"""The exact part alone excludes the proposal."""
 
 
 class LogRatio(Protocol):
@@ -40,7 +40,7 @@ class LogRatio(Protocol):
         ...
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
-        """What the control variates sum up to over all rows, nats; 0 without any."""
+        """Sum of the control variates of all rows, nats; 0 without any."""
         ...
 
 
@@ -55,7 +55,7 @@ class DecisionState:
     n_draws, n_decisions : int
         Draws begun and decisions taken so far.
     batch_size : int or None
-        Rows of the first look, where a design chose them.
+        Rows of the first look, where a design chose their number.
     trial : list of TrialDecision
         Decisions of the tuning phase, for the design.
     """
@@ -87,9 +87,9 @@ class Decider:
     Attributes
     ----------
     test : SequentialTest
-        The test in the end, or before a better one is designed.
+        The test after tuning, or before a better one is designed.
     plan : TrialPlan or None
-        Designs the test, where the user wants an error and names no test.
+        Designs the test, where the user gives an error and no test.
     worst_case : TestDesign or None
         The test of the tuning phase, where there is such a plan.
     audits : RandomAudits
@@ -112,17 +112,17 @@ class Decider:
     # ------------------------------------------------------------------ a chain
 
     def begin_chain(self, rng: np.random.Generator) -> None:
-        """Begin a chain; what is checked must not change its random numbers."""
+        """Begin a chain; audits must not change its random numbers."""
         self.audits.begin(rng.spawn(1)[0])
 
     def reset(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         self.state = DecisionState(self.test)
         if self.worst_case is not None:
             self._take(self.worst_case)
 
     def begin_draw(self, *, tuning: bool) -> None:
-        """Make the test as strict as it is to be at the next draw."""
+        """Make the test as strict as the next draw requires."""
         state, schedule = self.state, self.schedule
         if schedule is not None and (tuning or not self.settings.tightens):
             epsilon = schedule(state.n_draws)
@@ -173,7 +173,7 @@ class Decider:
         rng : numpy.random.Generator
             Of the chain.
         tuning : bool
-            Whether the tuning phase lasts, whose decisions a test may be designed on.
+            Whether the chain is tuning; a test may be designed on decisions of that phase.
         """
         target, state, test = self.target, self.state, self.state.test
         log_known = log_ratio + target.exact_part(proposed, current)

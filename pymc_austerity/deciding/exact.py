@@ -36,7 +36,7 @@ class AnyLogRatio(Protocol):
 
 @dataclass(frozen=True)
 class ExactTest:
-    """Stands for decisions that are exact where a sequential test has its name and settings."""
+    """Represents exact decisions where sequential tests have their name and settings."""
 
     description: TestDescription = EXACT
 
@@ -48,7 +48,7 @@ class ExactState:
     Attributes
     ----------
     inflation : Inflation
-        Factor of the bounds, and what it was chosen by.
+        Factor of the bounds, and the estimates that it was chosen by.
     """
 
     inflation: Inflation
@@ -91,7 +91,7 @@ class ExactDecider:
         """Begin a chain."""
 
     def reset(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         self.state = ExactState(Inflation.begin(self.sampling.inflation))
 
     def begin_draw(self, *, tuning: bool) -> None:

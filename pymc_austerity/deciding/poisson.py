@@ -1,4 +1,4 @@
-"""What exact decisions need to know of the rows, in arrays that never change."""
+"""What exact decisions use of the rows, in arrays that never change."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class PoissonSampling:
         proposed, current : arrays, shape (d,)
             The two points.
         log_ratio : float
-            All of the log acceptance ratio but the residuals, nats.
+            The log acceptance ratio without the residuals, nats.
         inflation : float
             Factor of the bounds.
         rng : numpy.random.Generator

@@ -27,10 +27,10 @@ one may make, unless a decision needs more."""
 
 
 class RowsInGroups(Protocol):
-    """All rows, of which passes know the groups."""
+    """All rows, whose groups are known during passes."""
 
     def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
-        """So many uniform draws with replacement from each group, one group after the other.
+        """Given numbers of uniform draws with replacement from each group, group by group.
 
         The draws of a group are independent, and in an order that is independent of them.
         """
@@ -76,7 +76,7 @@ class Pool:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PooledSampling(PoissonSampling):
-    r"""Poisson sampling of rows that stay where they are, from draws that were made before.
+    r"""Poisson sampling of rows that stay where they are, from draws that were made in advance.
 
     Parameters
     ----------
@@ -88,14 +88,13 @@ class PooledSampling(PoissonSampling):
     Notes
     -----
     Candidates of a decision are uniform draws from groups, independent of each other, of the chain
-    and of all decisions before. A draw that was made in advance is as good as one that is made when
-    it is needed, as long as nothing that the chain does depends on it before: every draw is used
-    for one candidate only, in an order that was fixed at random. How many draws there are, and when
-    further ones are taken, depends on the counts of candidates alone, which do not depend on draws
-    that were not used yet. So the candidates have the same distribution as those of
-    `PoissonSampling`, and the posterior is exactly invariant.
+    and of all earlier decisions. A draw may be made in advance as long as nothing in the chain
+    depends on it before it is used: every draw is used for one candidate only, in an order that was
+    fixed at random. The number of draws, and the time of further ones, depends only on the counts
+    of candidates, which do not depend on unused draws. So the candidates have the same distribution
+    as those of `PoissonSampling`, and the posterior is exactly invariant.
 
-    Groups that are at hand as a whole are drawn from directly, and are read as they are where
+    Groups that are stored as a whole are drawn from directly, and are read completely where
     their bound is above 1. For other groups that takes a pass over all rows, as it does beyond the
     largest radius.
     """
@@ -217,7 +216,7 @@ class PooledSampling(PoissonSampling):
         draws.ahead = DrawnAhead(self.everywhere.draw, draws.following, seed)
 
     def _refill(self, draws: PoolDraws, needed: NDArray[np.int64]) -> None:
-        """Draws of a chain that has used up those of some group; those that are left are not used.
+        """New draws for a chain that has used up those of a group; remaining ones are discarded.
 
         The numbers of those that follow these depend on what was used of the last ones.
         """

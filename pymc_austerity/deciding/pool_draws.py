@@ -1,4 +1,4 @@
-"""What a chain has used of a pool of rows, and the draws that follow when that runs out."""
+"""The draws that a chain has used of a pool of rows, and further ones when these run out."""
 
 import contextvars
 import threading
@@ -60,7 +60,7 @@ class DrawnAhead:
         self._thread.start()
 
     def result(self, lengths: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws | None:
-        """The draws; None if others are asked for. What goes wrong in the thread is raised."""
+        """The draws; None if others are asked for. Errors in the thread are raised."""
         if seed != self._asked[1] or not np.array_equal(lengths, self._asked[0]):
             return None
         self._thread.join()
@@ -77,7 +77,7 @@ class DrawnAhead:
 
 @dataclass
 class PoolDraws:
-    """What of its part of a pool a chain has used.
+    """The draws that a chain has used of its part of a pool.
 
     Attributes
     ----------
@@ -87,8 +87,8 @@ class PoolDraws:
     lengths : int array, shape (G,)
         Draws there are.
     following : int array, shape (G,)
-        Draws that there will be when these have run out, unless a decision needs more. This is
-        known from the beginning, so that they can be drawn before or then.
+        Number of draws after these have run out, unless a decision needs more. It is known from
+        the beginning, so that the draws can be made before or at that time.
     n_refills : int
         Passes for further draws.
     own : StoredDraws or None

@@ -51,20 +51,20 @@ class PoolDecider(ExactDecider):
 
     @property
     def draws(self) -> PoolDraws:
-        """What was used of the pool: of that of set-up before the first chain begins."""
+        """Used draws of the pool: of the part of set-up before the first chain begins."""
         assert isinstance(self.sampling, PooledSampling)
         if self.state.draws is None:
             self.state.draws = self.sampling.draws_of(SETUP)
         return self.state.draws
 
     def draw_ahead(self) -> None:
-        """To be called every now and then: rows that will be needed are drawn meanwhile."""
+        """Draw rows in the background if they will be needed; called regularly."""
         assert isinstance(self.sampling, PooledSampling)
         if self.state.draws is not None:
             self.sampling.draw_ahead(self.state.draws)
 
     def reset(self) -> None:
-        """Forget what was learnt; what was used of the pool stays so."""
+        """Forget what was learned; what was used of the pool stays so."""
         draws = self.state.draws if hasattr(self, "state") else None
         self.state = PoolState(Inflation.begin(self.sampling.inflation), draws)
 
@@ -89,9 +89,9 @@ class PoolDecider(ExactDecider):
 
 
 def chain_number(rng: np.random.Generator) -> int:
-    """Which chain of a run a generator belongs to: PyMC spawns one for each from that of the run.
+    """The chain of a run that a generator belongs to: PyMC spawns one for each chain of a run.
 
-    Where it was spawned more often than that, a large number that others will not have.
+    A generator that was spawned more often has a large number, which no other has.
 
     Examples
     --------

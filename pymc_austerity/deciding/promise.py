@@ -1,4 +1,4 @@
-"""What a test promises, in words, before anything was decided."""
+"""What a test promises, in words, before any decision."""
 
 import math
 
@@ -28,12 +28,12 @@ _FEW_ACCEPTED = 0.2
 
 
 def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> str:
-    """What decides, and how often it errs, as a sentence without its full stop.
+    """How decisions are made, and how often they are wrong: a sentence without its full stop.
 
     Parameters
     ----------
     decider : Decider or ExactDecider
-        Whatever it has learnt since, the words are those for the first chain.
+        The words are those for the first chain, whatever it has learned since.
     normality : NormalityCheck, optional
         Whether the error of the test can be computed.
     """
@@ -50,7 +50,7 @@ def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> 
         return "plain Metropolis-Hastings on all rows, which is exact; no decision can be wrong"
     what = f"Metropolis-Hastings by a sequential test on some of the rows ({_name(decider)})"
     if not test.has_verdicts:
-        return f"{what}; decisions are random, so that none is right or wrong"
+        return f"{what}; decisions are random, so none is right or wrong"
     errors = _errors(decider, normality)
     return f"{what}; {errors}" if errors else what
 
@@ -80,15 +80,15 @@ def _errors(decider: Decider, normality: NormalityCheck | None) -> str:
 
 
 def details_of(decider: AnyDecider) -> tuple[str, ...]:
-    """What else there is to say of the test, in sentences."""
+    """Further details of the test, in sentences."""
     if isinstance(decider, ExactDecider) or decider.target.sampling.is_exact:
         return ()
     if decider.plan is not None and decider.worst_case is not None:
         tuning = test_of(decider.worst_case).description.summary
         return (
-            f"{tuning} while tuning, chosen so that no decision errs more often than "
-            f"{decider.plan.max_error:g} in the worst case; then a cheaper test, whose decisions "
-            "err so often on average.",
+            f"{tuning} while tuning, whose decisions are wrong with a probability of at most "
+            f"{decider.plan.max_error:g} in the worst case; then a cheaper test, with this share "
+            "of wrong decisions on average.",
         )
     test = decider.test.description
     if not test.has_verdicts or test.needs_bound or math.isnan(test.epsilon):
@@ -128,7 +128,7 @@ def expected_errors(decider: Decider) -> float:
     Parameters
     ----------
     decider : Decider
-        Before it has learnt anything.
+        Before it has learned anything.
     """
     return _characteristic(decider, decider.target.sampling.usual_spread[1])[0]
 
@@ -156,7 +156,7 @@ def name_of_test(decider: AnyDecider) -> str:
 
 
 def verdict_of(check: NormalityCheck | None) -> str:
-    """What the check of the t-test's assumption found."""
+    """Result of the check of the t-test's assumption."""
     if check is None:
         return "not checked"
     return "passed" if check.passes else "failed"

@@ -32,7 +32,7 @@ RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
 
 
 class Sampling(Protocol):
-    """Where the sequential test gets its samples from."""
+    """The samples of a sequential test."""
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Sampling(Protocol):
 
     @property
     def usual_spread(self) -> tuple[float, float]:
-        """Unit of distances from the threshold, nats, and the acceptance rate it goes with.
+        """Unit of distances from the threshold, nats, and the acceptance rate that belongs to it.
 
         As far as they are known beforehand; NaN where not.
         """
@@ -73,7 +73,7 @@ class Sampling(Protocol):
         """A new sample of the differences between two points, drawn at its first look.
 
         `batch_size` overrides that of uniform samples; strata have a first look of their own.
-        `largest_difference` bounds the differences, where a test needs to know: for uniform samples
+        `largest_difference` bounds the differences, where a test needs this: for uniform samples
         only.
         """
         ...
@@ -81,7 +81,7 @@ class Sampling(Protocol):
 
 @dataclass(frozen=True)
 class UniformSampling:
-    """Every row is as likely as any other.
+    """Uniform samples of the rows.
 
     Parameters
     ----------
@@ -90,11 +90,11 @@ class UniformSampling:
     draw : RowDraw
         Way of drawing rows.
     n_rows : int
-        Rows there are.
+        Number of all rows.
     batch_size : int
         Rows of the first look.
     growth : float
-        By how much each further look multiplies the rows seen; 1 for looks of the same size.
+        Factor by which each further look multiplies the rows read; 1 for looks of the same size.
     of_residuals : bool
         Whether the function gives residuals.
     """
@@ -123,7 +123,7 @@ class UniformSampling:
 
     @property
     def looks(self) -> Looks:
-        """When a test looks; larger looks stand for a great many small ones."""
+        """When a test looks; few large looks replace a great many small ones."""
         if self.growth == 1.0:
             return constant_looks(max(self.batch_size, self.n_rows // _MOST_LOOKS), self.n_rows)
         return doubling_looks(self.batch_size, self.n_rows)

@@ -51,12 +51,12 @@ FIREFLY = TestDescription("firefly", "no decision can be wrong", acceptance="poi
 """Decisions given which rows are bright, which do so, too."""
 
 _SETTLED = 1_000
-"""Draw at which a schedule is taken for settled where one number has to stand for it."""
+"""Draw whose value represents a schedule where a single number is needed."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the user chose; see `AusterityMH` for the meaning of each.
+    """The user's settings; see `AusterityMH` for the meaning of each.
 
     Raises
     ------
@@ -140,10 +140,10 @@ class Settings:
     def without_control_variates(self, *, by_single_rows: bool = False) -> "Settings":
         """The settings where differences are not reduced by an expansion.
 
-        A test of so many looks that few decisions are wrong reads four fifths of the rows then.
-        So all of them are read, unless the user says how strict a test is to be, or wants some of
-        the rows by `batch_size` or `sampling`. Where single rows can rule a point out, no test on
-        some of them is right.
+        A test with few wrong decisions would then read four fifths of the rows. So all of them are
+        read, unless the user sets the strictness of a test, or asks for some of the rows by
+        `batch_size` or `sampling`. Where single rows can exclude a point, no test on some of the
+        rows is valid.
 
         Parameters
         ----------
@@ -166,12 +166,12 @@ class Settings:
         return replace(self, max_error=USUAL_MAX_ERROR)
 
     def try_bound(self, point: NDArray) -> None:
-        """Raise the error of an invalid bound now, before a chain begins."""
+        """Raise the error of an invalid bound before a chain begins."""
         bound_between(self.description.largest_difference, point, point)
 
     @cached_property
     def final_test(self) -> SequentialTest:
-        """The test in the end, or before a better one is designed."""
+        """The test after tuning, or before a better one is designed."""
         if self.test is None:
             return AcceptAll()
         return StudentTTest(self.tail) if self.test == "auto" else cast(SequentialTest, self.test)
@@ -195,7 +195,7 @@ class Settings:
 
     @property
     def may_decide_exactly(self) -> bool:
-        """Whether exact decisions are as good as a sequential test, wherever they are cheaper."""
+        """Whether exact decisions may replace a sequential test where they are cheaper."""
         by_default = self.batch_size is None and self.sampling == "auto" and self.order == 2
         return by_default and not self.is_strictness_given and self.audit in ("auto", 0.0)
 
@@ -211,12 +211,12 @@ class Settings:
 
     @property
     def tightens(self) -> bool:
-        """Whether the schedule is ours, and only for the tuning phase."""
+        """Whether the schedule is the default one, which ends with the tuning phase."""
         return isinstance(self.schedule, Tightening) and not callable(self.epsilon)
 
     @property
     def tail(self) -> float:
-        """One number for how strict the test is, to choose the sizes of looks by."""
+        """A single tail probability for the test, from which the sizes of looks are chosen."""
         if self.max_error is not None:
             return self.max_error
         if self.test != "auto":
@@ -226,23 +226,23 @@ class Settings:
 
     @property
     def final_epsilon(self) -> float:
-        """Tail probability at which the test stops in the end; NaN if there is not one for all."""
+        """Tail probability at which the test stops after tuning; NaN if it varies."""
         varies = self.max_error is not None or callable(self.epsilon)
         return self.tail if self.description.has_verdicts and not varies else math.nan
 
     @property
     def is_exact(self) -> bool:
-        """Whether all rows are wanted at every decision."""
+        """Whether every decision reads all rows."""
         return self.test == "auto" and self.max_error is None and self.epsilon == 0.0
 
     @property
     def growth(self) -> float:
-        """By how much each look multiplies a uniform sample; 1 for looks of the same size."""
+        """Factor by which each look multiplies a uniform sample; 1 for looks of the same size."""
         return self.description.growth
 
     @property
     def order(self) -> int:
-        """Order of the control variates that are wanted; 0 for none."""
+        """Requested order of the control variates; 0 for none."""
         if self.control_variates is None or (
             self.control_variates == "auto" and self.description.needs_bound
         ):
@@ -261,7 +261,7 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
     Parameters
     ----------
     given : dict
-        What the user wrote, without what was left to the defaults.
+        What the user wrote, without defaults.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Residuals of rows by their positions in storage, and what a row is called that breaks a bound."""
+"""Residuals of rows by their positions in storage, and errors that name a row above its bound."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The test for a wanted error, designed on decisions of the tuning phase."""
+"""The test for a given error, designed on decisions of the tuning phase."""
 
 import math
 from collections.abc import Sequence
@@ -23,24 +23,24 @@ from pymc_austerity.strata import Strata
 __all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
 
 _EVERY = 2
-"""Of so many decisions of the tuning phase one is seen to the end."""
+"""One in this many decisions of the tuning phase is also computed on all rows."""
 
 _LAST = 1.0 / 3.0
 """Part of the tuning phase whose decisions are most like those to come."""
 
 _ROOM = 0.75
-"""Share of the error that a design may use up: the decisions it is made for are a sample only."""
+"""Share of the error that a design may use: the decisions that it is made on are only a sample."""
 
 _LOOSEST = 0.05
-"""Tail probability that is not exceeded where larger errors are not asked for, lest a rare decision
-unlike those of the tuning phase be taken on next to nothing."""
+"""Largest tail probability, unless the user asks for larger errors: a rare decision unlike those of
+the tuning phase must not be made on next to no evidence."""
 
 _FEWEST = 30
 _POCOCK = (0.5,)
 
 
 class TrialDecision(NamedTuple):
-    """What all rows say about a decision.
+    """A decision on all rows.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class TrialPlan:
     max_error : float
         Largest share of wrong decisions.
     n_rows : int
-        Rows there are.
+        Number of all rows.
     strata : Strata, optional
         Strata and their first look, which stay; without them the batch size is chosen as well.
     deviations : float array, shape (H,), optional
@@ -87,7 +87,7 @@ class TrialPlan:
         self.batch_size = batch_size
 
     def worst_case(self) -> TestDesign:
-        """The cheapest test none of whose decisions errs too often."""
+        """The cheapest test whose error is small enough for every decision."""
         if self.strata is None:
             return worst_case_design(self.n_rows, self.max_error, batch_sizes=self._sizes)
         looks = stratified_looks(self.strata, self.deviations)
@@ -100,7 +100,7 @@ class TrialPlan:
         )
 
     def wants(self, n_decisions: int) -> bool:
-        """Whether a decision of the tuning phase should be seen to the end."""
+        """Whether to compute a decision of the tuning phase on all rows, too."""
         return n_decisions % _EVERY == 0
 
     def design(self, trial: Sequence[TrialDecision]) -> TestDesign | None:
@@ -151,7 +151,7 @@ class TrialPlan:
 
 
 def trial_plan(sampling: Sampling, settings: Settings) -> TrialPlan | None:
-    """How the test is chosen, where the user wants an error and decisions can be wrong."""
+    """How the test is chosen, where the user gives an error and decisions can be wrong."""
     if settings.max_error is None or sampling.is_exact:
         return None
     strata = sampling.strata

@@ -1,4 +1,4 @@
-"""Samples in which every row is as likely as any other."""
+"""Uniform samples of the rows."""
 
 from pymc_austerity.deciding.sampling import RowFunction, UniformSampling
 from pymc_austerity.deciding.settings import Settings
@@ -7,11 +7,11 @@ from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
 __all__ = ["always_exact", "row_draw", "uniform_sampling"]
 
 _USUAL_BATCH = 500
-"""Rows of a look where neither the user nor the influence of the rows says otherwise."""
+"""Rows of a look, unless the user or the influence of the rows determines their number."""
 
 
 def always_exact(settings: Settings, n_rows: int) -> bool:
-    """Whether every decision sees all rows, however they are sampled."""
+    """Whether every decision reads all rows, however they are sampled."""
     return settings.is_exact or (settings.batch_size or _USUAL_BATCH) >= n_rows
 
 
@@ -23,7 +23,7 @@ def row_draw(source: RowSource, settings: Settings) -> RowDraw:
 def uniform_sampling(
     function: RowFunction, source: RowSource, settings: Settings, *, of_residuals: bool = False
 ) -> tuple[UniformSampling, str]:
-    """Uniform samples as the user wants them, and what they are in words."""
+    """Uniform samples by the user's settings, and their description."""
     n_rows, batch = source.n_rows, settings.batch_size or _USUAL_BATCH
     if always_exact(settings, n_rows):
         why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"

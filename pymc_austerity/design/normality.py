@@ -126,10 +126,10 @@ class NormalityCheck:
         elif self.passes:
             verdict = "not Student's t, which does no harm"
         return (
-            f"The t statistic of the first look is {verdict}: where that has {self.tail:.1%} in "
-            f"each tail, {low:.1%} and {high:.1%} of {self.statistics.size:,} samples were found; "
-            f"at the first look about {percentage(self.wrong_decisions)} of the decisions would be "
-            "wrong."
+            f"The t statistic of the first look is {verdict}: {low:.1%} and {high:.1%} of "
+            f"{self.statistics.size:,} samples are in tails that have {self.tail:.1%} each under "
+            f"Student's t; at the first look about {percentage(self.wrong_decisions)} of the "
+            "decisions would be wrong."
         )
 
 

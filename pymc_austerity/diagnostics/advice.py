@@ -78,8 +78,8 @@ def _not_normal(facts: Facts) -> str | None:
     if facts.info.is_normal or facts.info.is_exact or contradicts(facts.audit.loc["all"]):
         return None
     return (
-        "Means of first looks were not normal before the run (step.normality), so that only an "
-        f"audit tells how many decisions are wrong: {facts.info.more_normal}."
+        "Means of first looks were not normal before the run (step.normality), so only an "
+        f"audit shows how many decisions are wrong: {facts.info.more_normal}."
     )
 
 
@@ -88,7 +88,7 @@ def _no_audit(facts: Facts) -> str | None:
         return None
     needed = needed_audits(facts.audit.loc["all", "promised"])
     return (
-        f"No {facts.info.decision} was checked on all {facts.info.rows}, so that the error is "
+        f"No {facts.info.decision} was checked on all {facts.info.rows}, so the error is "
         f"assumed, not measured: pass {_audit_of(needed, facts)}."
     )
 
@@ -101,7 +101,7 @@ def _undecided_audit(facts: Facts) -> str | None:
     needed = needed_audits(row["promised"])
     if row["n_audited"] < needed:
         return (
-            f"{row['n_audited']:.0f} of the {info.decision}s audited is too few to confirm a rate "
+            f"{row['n_audited']:.0f} audited {info.decision}s are too few to confirm a rate "
             f"of {row['promised']:.2%}: that takes at least {needed}, all of them right. Pass "
             f"{_audit_of(needed, facts)}."
         )
@@ -148,7 +148,7 @@ def _most_rows_read(facts: Facts) -> str | None:
         return None
     gain = (
         f"{info.decision.capitalize()}s read {row['data_fraction']:.0%} of the {info.rows} on "
-        "average, so that mini-batches gain little."
+        "average, so mini-batches gain little."
     )
     if row["data_fraction"] == 1.0 and row["looks_mean"] <= 1.0:
         return f"{gain} The first look is all of them: choose a smaller batch_size."
@@ -158,7 +158,7 @@ def _most_rows_read(facts: Facts) -> str | None:
         return f"{gain} A larger epsilon is cheaper and less exact."
     if info.is_bounded:
         return (
-            f"{gain} An inequality seldom settles anything early: find a smaller bound, or use "
+            f"{gain} An inequality seldom decides early: find a smaller bound, or use "
             "Student's t-test (epsilon=) where means of rows are normal."
         )
     if info.constant("control_variates") == 0:
@@ -180,8 +180,8 @@ def _many_looks(facts: Facts) -> str | None:
     if not looks > _MANY_LOOKS or not _is_sized_by_user(info):
         return None
     return (
-        f"{info.a_decision.capitalize()} takes {looks:.1f} looks on average, and each is an "
-        "occasion to be wrong: double the batch_size."
+        f"{info.a_decision.capitalize()} takes {looks:.1f} looks on average, and can be wrong at "
+        "each: double the batch_size."
     )
 
 
@@ -201,8 +201,8 @@ def _room_to_spare(facts: Facts) -> str | None:
     if not _is_sized_by_user(info):
         return None
     return (
-        f"The first look of {batch_size:,} {info.rows} settles nearly every {info.decision} with "
-        f"room to spare (mean tail probability {error:.1g}): a smaller batch_size would do."
+        f"The first look of {batch_size:,} {info.rows} is more than enough for nearly every "
+        f"{info.decision} (mean tail probability {error:.1g}): a smaller batch_size would suffice."
     )
 
 
@@ -215,7 +215,7 @@ def _length_of_random_walk(facts: Facts) -> str | None:
         return None
     length = "long" if acceptance < low else "short"
     return (
-        f"{acceptance:.0%} of the proposals are accepted, so that the random walk's steps are too "
+        f"{acceptance:.0%} of the proposals are accepted, so the random walk's steps are too "
         f"{length}: tune longer."
     )
 

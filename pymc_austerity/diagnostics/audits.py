@@ -1,4 +1,4 @@
-"""What all rows said about the decisions that were checked."""
+"""Decisions that were checked, compared with those of all rows."""
 
 import math
 import warnings
@@ -31,13 +31,13 @@ def audit(
         A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
-        of the run, or else its ``epsilon``, which bounds one look: whole decisions may err more
-        often.
+        of the run, or else its ``epsilon``, which bounds the error of one look: whole decisions
+        may be wrong more often.
     prob : float
         Coverage of the interval, in (0, 1).
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together, next to the
-        largest ``epsilon``.
+        Which AusterityMH of a compound run, counted from 0; by default all together, compared with
+        the largest ``epsilon``.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def audit(
         A row for each chain and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``, ``n_audited``, ``n_wrong``
-            Decisions taken, those that were audited, and those that all rows contradict.
+            Decisions, those that were audited, and those of the latter that were wrong.
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
             Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
             interval, in [0, 1]. Without audits NaN, 0 and 1.

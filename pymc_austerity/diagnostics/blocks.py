@@ -21,14 +21,14 @@ def block_usage(idata: Any) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each block, in the order of a sweep: ``"untouched"`` (what no row reads), one
-        for each factor, ``"common"`` (what all rows read), and ``"joint"`` (that, and the levels
-        of all factors but the largest, at once). The columns are
+        A row for each block, in the order of a sweep: ``"untouched"`` (entries that no row reads),
+        one for each factor, ``"common"`` (entries that all rows read), and ``"joint"`` (these
+        together with the levels of all factors but the largest). The columns are
 
         ``rows_mean``
             Rows that a sweep read for the block, on average.
         ``share``
-            Of all rows that were read, in [0, 1]; NaN where none were.
+            Share of the block in all rows that were read, in [0, 1]; NaN where none were.
         ``acceptance``
             Share of the block's proposals that were accepted, in [0, 1].
 

@@ -1,4 +1,4 @@
-"""What the chains of a run say about each other, in words."""
+"""Comparison of the chains of a run, in words."""
 
 import math
 from collections.abc import Iterator
@@ -85,7 +85,7 @@ def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:
     """
     if usage.loc["all", "acceptance"] != 0.0:
         return None
-    return f"no {info.decision} changed anything, so that all draws are where chains began", (
+    return f"no {info.decision} changed anything, so all draws are where chains began", (
         "look for values in the data that leave hardly any point possible, start elsewhere "
         "(initvals), or tune longer"
     )

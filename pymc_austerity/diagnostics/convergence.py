@@ -23,9 +23,9 @@ draws), so that 1.05 is 80 effective draws of 4 chains: a mean that is uncertain
 _MIN_ESS = 100.0
 """Effective draws of all chains: a mean that is uncertain by a tenth of a standard deviation."""
 _ENOUGH_FOR_ESS = 1_000
-"""Draws of all chains from which on few effective draws are the fault of the sampler."""
+"""Draws of all chains from which on the sampler is the reason for few effective draws."""
 _MIXES = 25.0
-"""Effective draws of each single chain that traverses the place where it is."""
+"""Effective draws of each single chain that explores the region where it is."""
 _N_CANDIDATES = 20
 
 
@@ -70,12 +70,12 @@ class Convergence:
 
     @property
     def is_too_short(self) -> bool:
-        """Whether many draws are worth few."""
+        """Whether many draws are few effective draws."""
         return self.ess < _MIN_ESS and self.n_draws >= _ENOUGH_FOR_ESS
 
     @property
     def has_several_places(self) -> bool:
-        """Whether every chain mixes where it is, and they are in different places."""
+        """Whether every chain mixes well, but in a region of its own."""
         return self.chains_disagree and self.ess_within >= _MIXES
 
 

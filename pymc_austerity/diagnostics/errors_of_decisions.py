@@ -1,4 +1,4 @@
-"""What the test believed about its own decisions."""
+"""The test's own estimates of the error of its decisions."""
 
 from typing import Any
 
@@ -14,9 +14,9 @@ __all__ = ["decision_errors"]
 def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     r"""Tail probabilities at the decisions, by chain and overall.
 
-    The tail probability :math:`\delta` at which a test stopped is its estimate at its last
-    look: the probability that all rows would have said otherwise, had it looked only once and known
-    nothing before. The whole sequential test errs more often. `audit` measures that.
+    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
+    look: the probability of another decision on all rows, if this had been the only look. The
+    whole sequential test is wrong more often. `audit` measures how often.
 
     Parameters
     ----------
@@ -31,12 +31,12 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
         A row for each chain and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``
-            Decisions taken.
+            Number of decisions.
         ``error_mean``, ``error_max``
             Mean and largest tail probability; 0 for exact decisions. With several steps per draw
-            the largest is that of draws' means.
+            the largest mean of a draw.
         ``expected_wrong``
-            Wrong decisions implied: the sum of the tail probabilities.
+            Expected number of wrong decisions: the sum of the tail probabilities.
 
     Raises
     ------

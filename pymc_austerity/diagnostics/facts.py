@@ -1,4 +1,4 @@
-"""The numbers that a report speaks about."""
+"""The numbers of a report."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -26,13 +26,13 @@ class Facts:
     statistics : xarray.Dataset
         Statistics and constants.
     info : RunInfo
-        What the run was made with.
+        Settings of the run.
     usage, errors, audit : pandas.DataFrame
         As `data_usage`, `decision_errors` and `audit` return them.
     promise : str
-        Whose the error is that was promised: "promised", by the user, or "allowed by epsilon".
+        Where the promised error comes from: "promised", by the user, or "allowed by epsilon".
     convergence : Convergence or None
-        Whether chains agree, where there are draws to tell.
+        Whether chains agree, where there are enough draws.
     """
 
     statistics: xr.Dataset

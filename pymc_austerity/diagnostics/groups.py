@@ -44,8 +44,8 @@ def statistics_of(
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
-        What ``pm.sample`` returned, its group ``sample_stats``, a netCDF file of either, or what
-        this function returned.
+        The result of ``pm.sample``, its group ``sample_stats``, a netCDF file of either, or a
+        result of this function.
     names : sequence of str
         Statistics and constants that must be there.
     step_method : int, optional
@@ -56,7 +56,7 @@ def statistics_of(
     xarray.Dataset
         The statistics, of shape (chain, draw, step_method), and the constants of the run (such as
         ``epsilon``) as coordinates of shape (step_method,). A statistic that step methods of other
-        kinds record as well, so that it is not known which is whose, is NaN.
+        kinds record as well is NaN, because its values cannot be told apart.
 
     Raises
     ------

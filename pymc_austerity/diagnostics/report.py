@@ -76,8 +76,8 @@ def report(
     <BLANKLINE>
     How exact
       - The test stopped at a tail probability of 0.01 on average and 0.01 at most (epsilon
-        0.05); it expects 2 wrong decisions (1%), as if it had looked only once.
-      - 0.0% of the decisions are exact: they saw all rows, or needed none.
+        0.05). With a single look for each decision, this would mean 2 wrong decisions (1%).
+      - 0.0% of the decisions are exact: they read all rows, or needed none.
       - Audit: 200 of 200 decisions checked on all rows, 0 of these wrong: 0.00%, with 95%
         interval 0.00% to 1.83%. This is at most the 5.00% allowed by epsilon.
     <BLANKLINE>
@@ -138,7 +138,7 @@ def _size_of_data(facts: Facts) -> str:
 
 
 def _mixed(facts: Facts) -> list[str]:
-    """Nothing where draws are few, of one chain, or not there."""
+    """Empty where there are no draws, few, or those of a single chain."""
     found = facts.convergence
     if found is None:
         return []
@@ -191,19 +191,20 @@ def _tail(facts: Facts) -> str:
         f" (epsilon {epsilon})" if epsilon else ""
     )
     wrong = f"{n_wrong:,.0f}" if n_wrong >= 10.0 else f"{n_wrong:.2g}"
-    wrong += f" wrong {info.decision}s ({percentage(row['error_mean'])})"
+    plural = "" if wrong == "1" else "s"
+    wrong += f" wrong {info.decision}{plural} ({percentage(row['error_mean'])})"
     if info.is_bounded:
         return f"The inequality bounded the error by {values}, which allows for {wrong} at most."
     return (
-        f"The test stopped at a tail probability of {values}; it expects {wrong}, as if it had "
-        "looked only once."
+        f"The test stopped at a tail probability of {values}. With a single look for each "
+        f"{info.decision}, this would mean {wrong}."
     )
 
 
 def _not_normal(facts: Facts) -> str:
     return (
         "Before the run, means of first looks were NOT normal enough for the test (epsilon "
-        f"{_epsilons(facts)}): its own estimate of the error is wrong, and only the audit counts."
+        f"{_epsilons(facts)}): its own estimate of the error is wrong, and only an audit is valid."
     )
 
 
@@ -220,7 +221,7 @@ def _exact(facts: Facts) -> str:
     share, info = facts.usage.loc["all", "exact_fraction"], facts.info
     if info.unit == "draws":
         return f"In {share:.1%} of the draws all {info.decision}s are exact."
-    return f"{share:.1%} of the decisions are exact: they saw all {info.rows}, or needed none."
+    return f"{share:.1%} of the decisions are exact: they read all {info.rows}, or needed none."
 
 
 def _audited(facts: Facts, prob: float) -> str:
@@ -245,7 +246,7 @@ def _verdict(row: pd.Series) -> str:
     if row["wrong_rate_high"] <= row["promised"]:
         return "This is at most"
     if row["n_audited"] < needed_audits(row["promised"]):
-        return "So few say little about"
+        return "These are too few to confirm"
     return "This is compatible with"
 
 

@@ -1,4 +1,4 @@
-"""What kind of run it is: another kind is told other things."""
+"""The kind of a run, on which the texts about it depend."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ __all__ = ["RunInfo"]
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Who decided about what, and by which test.
+    """Which step method made decisions about what, and by which test.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class RunInfo:
 
     @property
     def has_sweeps(self) -> bool:
-        """Whether a draw took a decision about each of several blocks, and many about levels."""
+        """Whether a draw has a decision about each of several blocks, and many about levels."""
         return self.sampler == "GroupedMH"
 
     @property
@@ -75,19 +75,19 @@ class RunInfo:
 
     @property
     def unit(self) -> str:
-        """What a record is about: single decisions, or the mean of those of a draw."""
+        """What a record describes: a single decision, or the mean of those of a draw."""
         return f"{self.decision}s" if set(self.constants("steps_per_draw")) == {1} else "draws"
 
     @property
     def strictness(self) -> str:
-        """The argument that says how often decisions may be wrong."""
+        """The argument that sets how often decisions may be wrong."""
         return "max_error" if self.is_designed else "epsilon"
 
     # ------------------------------------------------------------------ the test
 
     @property
     def acceptance_rules(self) -> set[str]:
-        """Rules whose decisions were taken: "metropolis", "barker", "poisson", "none"."""
+        """Acceptance rules of the run: "metropolis", "barker", "poisson", "none"."""
         return set(self.constants("acceptance_rule"))
 
     @property
@@ -102,7 +102,7 @@ class RunInfo:
 
     @property
     def is_designed(self) -> bool:
-        """Whether the user named an error and left the test to the design."""
+        """Whether the test was designed for an error that the user named."""
         return bool(np.isfinite(self.max_error))
 
     @property
@@ -148,7 +148,7 @@ class RunInfo:
 
     @property
     def fewer_errors(self) -> str:
-        """What makes fewer decisions wrong."""
+        """The remedy for too many wrong decisions."""
         if self.is_bounded:
             return "the bound of the differences is too small: choose a larger one"
         if not self.is_normal:
@@ -161,7 +161,7 @@ class RunInfo:
 
     @property
     def more_normal(self) -> str:
-        """What makes means of first looks more normal."""
+        """The remedy for means of first looks that are not normal."""
         remedy = "choose a larger batch_size"
         if self.is_stratified:
             return remedy

@@ -1,4 +1,4 @@
-"""Decisions of a run, as the design of a test wants them."""
+"""Decisions of a run, for the design of a test."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _MOSTLY = 0.9
 
 
 def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
-    r"""Distances of a run's decisions from the threshold, to design the test of the next run on.
+    r"""Distances of a run's decisions from the threshold, to design the test of the next run.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
 
     Notes
     -----
-    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision saw all rows,
-    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so that runs in
-    which more than a tenth of the decisions stopped early are refused: designs on them would break
-    their promise.
+    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision read all rows,
+    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so designs from
+    runs that stopped early would be wrong more often than promised: runs in which more than a tenth
+    of the decisions stopped early are refused.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
         )
     if "stratum_sizes" in statistics.attrs:
         raise SettingError(
-            "The run sampled rows by influence, where distances have another unit at every "
-            "decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
+            "The run sampled rows by influence, where the unit of distances changes from decision "
+            "to decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
         )
     exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
     if exact < _MOSTLY:
         raise SettingError(
-            f"Only {exact:.0%} of the run's decisions saw all rows: where a test stopped early its "
-            "distance is an estimate that lies too far; make the trial run with epsilon=0."
+            f"Only {exact:.0%} of the run's decisions read all rows, and distances are "
+            "overestimated where a test stopped early: make the trial run with epsilon=0."
         )
     values = statistics["standardized_mean"].values
     distances = values[np.isfinite(values)]

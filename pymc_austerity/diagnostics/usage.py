@@ -14,7 +14,7 @@ _NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted
 
 
 def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
-    r"""Rows and looks that a decision took, by chain and overall.
+    r"""Rows and looks of a decision, by chain and overall.
 
     Parameters
     ----------
@@ -29,12 +29,12 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
         A row for each chain and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``
-            Decisions taken.
+            Number of decisions.
         ``rows_mean``, ``rows_median``, ``rows_q95``
             Mean, median and 95 % quantile of the rows read for a decision. With several steps per
-            draw the last two are those of draws' means.
+            draw the last two refer to means of draws.
         ``proposal_rows``
-            Mean number of rows read for a proposal, by those that follow gradients.
+            Mean number of rows that a proposal read for its gradients.
         ``data_fraction``
             Mean share of all rows, :math:`\bar\pi` in section 5.1 of the paper, in [0, 1].
         ``looks_mean``

@@ -84,7 +84,7 @@ class Draws:
     said : list of pairs of type and str
         Warnings.
     ended_by : str
-        Why there are no more draws, if something went wrong for which no chain can go on.
+        Why there are no more draws, after an error that ends all chains.
     """
 
     points: dict[str, NDArray]
@@ -116,7 +116,7 @@ class Draws:
 
 
 class Beat:
-    """Every now and then a chain says how far it is, and asks whether to stop.
+    """Regular messages of a chain: how far it is, and whether it has to stop.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def run_chain(task: ChainTask, sent: Mapping[str, Block] | None = None) -> Draws
     task : ChainTask
         The same task gives the same draws, on any worker.
     sent : mapping from folders to blocks of rows, optional
-        Rows, for workers on machines that have not got them.
+        Rows, for workers on machines that do not have them.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Clients of a cluster: which one is meant, and waiting for what its workers do."""
+"""Clients of a cluster: which one to use, and waiting for its workers."""
 
 import contextlib
 import logging
@@ -18,7 +18,7 @@ _SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class Waiting:
-    """Says every now and then that there is no worker.
+    """Logs regularly that there is no worker.
 
     Parameters
     ----------

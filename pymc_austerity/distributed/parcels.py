@@ -15,7 +15,7 @@ from pymc_austerity.rows import Block, SharedRows
 __all__ = ["Parcel", "RowsElsewhereError", "pack", "rows_of", "unpack"]
 
 _stored_here: "weakref.WeakValueDictionary[str, SharedRows]" = weakref.WeakValueDictionary()
-"""Rows that were sent to this process, by the folder that they have where they come from."""
+"""Rows that were sent to this process, by their folder on the machine that they come from."""
 
 
 class RowsElsewhereError(StorageError):
@@ -74,7 +74,7 @@ def pack(step: Any) -> tuple[Parcel, list[SharedRows]]:
     -------
     parcel : Parcel
     rows : list of SharedRows
-        What the parcel names, to be kept for as long as it is in use.
+        The rows that the parcel names, to be kept for as long as it is in use.
 
     Raises
     ------
@@ -87,8 +87,8 @@ def pack(step: Any) -> tuple[Parcel, list[SharedRows]]:
         pickler.dump(step)
     except (pickle.PickleError, TypeError, AttributeError) as error:
         raise SettingError(
-            f"{type(step).__name__} cannot be sent to workers ({error}): define what it is made of "
-            "in a module that they can import."
+            f"{type(step).__name__} cannot be sent to workers ({error}): define its parts in a "
+            "module that workers can import."
         ) from error
     stored = tuple(rows.__getstate__() for rows in pickler.rows)
     return Parcel(file.getvalue(), stored), pickler.rows

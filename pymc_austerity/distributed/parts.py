@@ -1,4 +1,4 @@
-"""Functions on their way to workers: what takes long to compile is sent to each of them once."""
+"""Functions on their way to workers: compiled parts are sent to each worker once."""
 
 import hashlib
 import io
@@ -150,7 +150,7 @@ def _pickled(obj: Any, name_of: Callable[[Any], str | None]) -> bytes:
         _Pickler(file, name_of).dump(obj)
     except (pickle.PickleError, TypeError, AttributeError) as error:
         raise SettingError(
-            f"{type(obj).__name__} cannot be sent to workers ({error}): define what it is made of "
-            "in a module that they can import."
+            f"{type(obj).__name__} cannot be sent to workers ({error}): define its parts in a "
+            "module that workers can import."
         ) from error
     return file.getvalue()

@@ -34,8 +34,8 @@ _LARGE = 50_000_000
 def passes_on(client: Client | None = None) -> Iterator[None]:
     """Set up step methods with ``data=`` on a cluster: workers read and evaluate blocks of rows.
 
-    `pymc_austerity.distributed.sample` does so by itself with step methods that were constructed
-    outside of the model. The results are those of passes in this process, to the last digit, on any
+    `pymc_austerity.distributed.sample` does so without this for step methods that were constructed
+    outside the model. The results are those of passes in this process, to the last digit, on any
     number of workers.
 
     Parameters
@@ -52,8 +52,8 @@ def passes_on(client: Client | None = None) -> Iterator[None]:
 
     Notes
     -----
-    Workers read the sources themselves, so that paths should lead to the same files there. What is
-    compiled is sent to a worker once. Blocks of a worker that is lost are evaluated by others.
+    Workers read the sources themselves, so paths must lead to the same files there. Compiled
+    functions are sent to each worker once. Blocks of a lost worker are evaluated by others.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class _PassesOnWorkers:
     def __call__(
         self, function: Callable[[Piece], Result], sources: Mapping[str, Source], ranges: Ranges
     ) -> Iterator[Result]:
-        """What a function makes of each range of rows, in order."""
+        """Results of a function for each range of rows, in order."""
         sent = self._objects.sent((function, dict(sources)), sources.values())
         self._warn_if_large()
         waiting, open_tasks = Waiting(self._client, "passes over the rows"), deque[_Task]()
@@ -189,7 +189,7 @@ def _result(open_tasks: deque[_Task], waiting: Waiting) -> list[Any]:
 def _evaluated(
     pickled: Pickled, parts: Mapping[str, Pickled], ranges: Ranges, floating: dict[str, Any]
 ) -> list[Any]:
-    """What a function makes of some ranges of rows, which are read here."""
+    """Results of a function for some ranges of rows, which are read here."""
     function, sources = pickled.unpickled(parts)
     try:
         with np.errstate(**floating), for_blocks():

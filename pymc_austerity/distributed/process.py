@@ -26,9 +26,8 @@ _limits: Any = None
 def for_blocks() -> Iterator[None]:
     """Leave linear algebra one thread, and keep memory that was freed, while any task runs.
 
-    The nannies of Dask let workers return what they free to the system at once. Blocks then get
-    new pages for every array that is computed on the way, which takes several times as long as the
-    computations.
+    Dask makes workers return freed memory to the system at once. Blocks then get
+    new pages for every intermediate array, which takes several times as long as the computations.
     """
     global _users, _limits  # settings belong to the process, and tasks run in several threads
     with _change:

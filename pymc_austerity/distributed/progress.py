@@ -1,4 +1,4 @@
-"""The progress of chains that are heard of now and then, as PyMC shows it."""
+"""PyMC's progress bar for chains that report from time to time."""
 
 import logging
 import pickle

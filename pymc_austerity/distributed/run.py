@@ -55,7 +55,7 @@ class ChainsOnWorkers:
     def __call__(
         self, *, step: Any, traces: Sequence[Any], tune: int, draws: int, **of_run: Any
     ) -> None:
-        """Take the place of PyMC's own functions for that."""
+        """Replace PyMC's own functions that run chains."""
         _refuse_population(of_run)
         parcel, self._rows = pack(step)
         _warn_if_large(parcel)
@@ -147,7 +147,7 @@ class ChainsOnWorkers:
         del self._open[number]
 
     def _again(self, number: int) -> None:
-        """What a task needs is gone: the rows that were sent, or the cluster."""
+        """Run a task again whose rows are gone, unless the cluster is gone, too."""
         self._losses[number] += 1
         if self._client.status != "running" or self._losses[number] > _MOST_LOSSES:
             self._lost[number] = "its task was canceled, or the cluster is gone"

@@ -38,11 +38,11 @@ def sample(
     """Sample a model with chains that are tasks of a Dask cluster.
 
     Every chain is a task of its own, and gets the step method that was set up: compiled functions,
-    the expansion of the log-likelihood, and where the rows are. Seeds, starting points and what is
-    returned are those of ``pm.sample``, and so are the draws.
+    the expansion of the log-likelihood, and the location of the rows. Seeds, starting points, the
+    type of the result and the draws are those of ``pm.sample``.
 
     Set-up runs once, here; its passes over the rows of ``AusterityMH(data=...)`` run on the workers
-    if the step method was constructed outside of the model, or within `passes_on`.
+    if the step method was constructed outside the model, or within `passes_on`.
 
     Parameters
     ----------
@@ -60,13 +60,13 @@ def sample(
     blas_cores : int, optional
         Threads of linear algebra in each worker; None sets no limit.
     **settings
-        What else ``pm.sample`` takes, such as ``var_names``, ``initvals``, ``progressbar``,
+        Other arguments of ``pm.sample``, such as ``var_names``, ``initvals``, ``progressbar``,
         ``discard_tuned_samples`` and ``idata_kwargs``.
 
     Returns
     -------
     arviz.InferenceData or xarray.DataTree
-        What ``pm.sample`` returns, with PyMC 5 and PyMC 6.
+        As ``pm.sample`` returns it with PyMC 5 and PyMC 6, respectively.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def sample(
 
     Notes
     -----
-    Workers on this machine read the rows from the memory that they share with this process. To
-    others they are sent when the first of them asks, once to each worker; with
-    ``AusterityMH(data=...)`` these are the rows of the pool alone.
+    Workers on this machine read the rows from the memory that they share with this process. If
+    other workers cannot read them, the rows are sent once to each worker; with
+    ``AusterityMH(data=...)`` these are only the rows of the pool.
 
     A chain whose worker is lost begins again on another one, with the same draws. After Ctrl-C the
     chains return the draws that they have, as in ``pm.sample``.

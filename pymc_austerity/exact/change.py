@@ -17,8 +17,8 @@ _COARSENESS = 1.0 - 9.0 / 8.0 * (math.pi / _ANGLES) ** 2
 def largest_change(uu: float, uv: float, vv: float) -> float:
     r"""Largest change of a remainder of third order between two points.
 
-    A row's log-likelihood less its second-order expansion at the anchor, R, has third derivatives
-    of at most c. Its gradient at w is at most :math:`c |w|^2 / 2`, and R itself at most
+    Let R be a row's log-likelihood minus its second-order expansion at the anchor, with third
+    derivatives of at most c. Its gradient at w is at most :math:`c |w|^2 / 2`, and R itself at most
     :math:`c |w|^3 / 6`. Along the line from u to v,
 
     .. math:: |R(v) - R(u)| \leq \frac{c}{6} \min\{ |v - u| (|u|^2 + u \cdot v + |v|^2),
@@ -51,7 +51,7 @@ def largest_change_of_cubic(uu: float, uv: float, vv: float) -> float:
 
     The maximum lies in the plane of u and v, where the cubic is a trigonometric polynomial of
     degree 3 in the angle. By Bernstein's inequality its second derivative is at most 9 times its
-    maximum, so that the largest value on a grid, divided by 0.995, is a bound. The grid begins at
+    maximum, so the largest value on a grid, divided by 0.995, is a bound. The grid begins at
     the longer of the two points, whichever is given first.
 
     Examples

@@ -22,7 +22,7 @@ class BoundViolatedError(ArithmeticError):
     row : int
         Its position in storage.
     residual, bound : float
-        By how much it changed, and the bound, nats.
+        Its change, and its bound, nats.
     """
 
     def __init__(self, row: int, residual: float, bound: float) -> None:
@@ -47,7 +47,7 @@ class ExactDecision(NamedTuple):
     n_rows_used : int
         Rows whose log-likelihood was evaluated.
     log_ratio : float
-        What was compared with the log of a uniform number, nats.
+        The number that was compared with the log of a uniform number, nats.
     ratios : float array, shape (m,)
         Residuals of the candidates over their bounds, in [-1, 1].
     """
@@ -74,12 +74,12 @@ def decide(
     ----------
     residuals : callable
         From positions of rows in storage to their residuals between the two points, nats:
-        differences of log-likelihood less those of the second-order expansion at the anchor.
+        differences of log-likelihood minus those of the second-order expansion at the anchor.
     u, v : float array, shape (d,)
         Current and proposed point in whitened coordinates about the anchor.
     log_ratio : float
-        All the rest of the log acceptance ratio: exact part, sum of the expansion over all rows,
-        proposal densities. Nats.
+        The log acceptance ratio without the residuals: exact part, sum of the expansion over all
+        rows, proposal densities. Nats.
     groups : Groups
     rng : numpy.random.Generator
         Gives the rows, one uniform number for each candidate, and one for the comparison.

@@ -11,7 +11,7 @@ _ROUNDS = 8
 _SAMPLE = 20_000
 _CHUNK = 20_000
 _ROUNDING = 1e-7
-"""Of an arc cosine near one."""
+"""Rounding error of an arc cosine near one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Directions:
     nearest : int array, shape (N,)
         The direction nearest to each row, up to its sign.
     angles : float array, shape (N,)
-        Angle to it, or more, at most a right angle, radians.
+        Bound of the angle to it, at most a right angle, radians.
     """
 
     vectors: NDArray[np.float64]
@@ -34,7 +34,7 @@ class Directions:
 
 
 def any_direction(n_rows: int, size: int) -> Directions:
-    """One direction, at up to a right angle from which all rows are: nothing is known of them."""
+    """One direction for rows of unknown direction: all are within a right angle of it."""
     vectors = np.eye(1, size)
     return Directions(vectors, np.zeros(n_rows, dtype=np.int64), np.full(n_rows, np.pi / 2))
 
@@ -45,14 +45,14 @@ def nearest_directions(
     n_directions: int,
     rng: np.random.Generator,
 ) -> Directions:
-    """Directions by spherical k-means, blind to signs, on rows drawn in proportion to weights.
+    """Directions by spherical k-means, up to signs, on rows drawn in proportion to weights.
 
     Parameters
     ----------
     whitened : float array, shape (N, d)
         Gradients of the rows' predictors in whitened coordinates.
     weights : float array, shape (N,)
-        What the directions of each row matter; not negative.
+        Weight of the direction of each row; not negative.
     n_directions : int
     rng : numpy.random.Generator
 
@@ -114,7 +114,7 @@ def _clustered(
 def _far_apart(
     sample: NDArray[np.float64], n: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Members of a sample, each the more likely the farther it is from those before."""
+    """Members of a sample, with probabilities that grow with the distance from earlier ones."""
     vectors = [sample[rng.integers(len(sample))]]
     squares = np.zeros(len(sample))
     for _ in range(n - 1):

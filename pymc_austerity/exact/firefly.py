@@ -1,4 +1,4 @@
-"""A decision of Firefly Monte Carlo: rows glow, and only bright ones are read."""
+"""A decision of Firefly Monte Carlo, which reads only bright rows."""
 
 import math
 from collections.abc import Callable
@@ -31,7 +31,7 @@ class FireflyDecision(NamedTuple):
     n_bright : int
         Rows that were bright.
     log_ratio : float
-        What was compared with the log of a uniform number, nats.
+        The number that was compared with the log of a uniform number, nats.
     """
 
     accept: bool
@@ -51,16 +51,16 @@ def decide_by_fireflies(
 ) -> FireflyDecision:
     r"""Accept or reject a move from u to v, given which rows are bright at u.
 
-    With :math:`R_i` what the expansion at the anchor leaves of a row's log-likelihood, and
+    With :math:`R_i` a row's log-likelihood minus its expansion at the anchor, and
     :math:`|R_i(u)| \leq b_i(u)`, a row is bright with probability
     :math:`1 - e^{-(R_i(u) + b_i(u))}`. Given the bright rows, the log-ratio has
 
     .. math:: \sum_i [b_i(u) - b_i(v)]
               + \sum_{i\ \text{bright}} \log \frac{e^{R_i(v) + b_i(v)} - 1}{e^{R_i(u) + b_i(u)} - 1}
 
-    in the place of the sum of :math:`R_i(v) - R_i(u)`. All rows are drawn anew at every decision:
-    thinning finds those that may be bright, and reads no others. Groups of rows whose bound is
-    above 1 at either point are read as they are.
+    in place of the sum of :math:`R_i(v) - R_i(u)`. Bright rows are drawn anew at every decision:
+    thinning finds rows that may be bright, and only these are read. Groups of rows whose bound is
+    above 1 at either point are always read.
 
     Parameters
     ----------
@@ -69,11 +69,11 @@ def decide_by_fireflies(
     u, v : float array, shape (d,)
         Current and proposed point in whitened coordinates about the anchor.
     log_ratio : float
-        All the rest of the log acceptance ratio: exact part, sum of the expansion over all rows,
-        proposal densities. Nats.
+        The log acceptance ratio without the residuals: exact part, sum of the expansion over all
+        rows, proposal densities. Nats.
     groups : Groups
     rng : numpy.random.Generator
-        Gives which rows are bright, and one uniform number for the comparison.
+        Draws the bright rows, and one uniform number for the comparison.
 
     Raises
     ------
@@ -109,11 +109,11 @@ def decide_by_fireflies(
 
 
 def bounds_at(u: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
-    r"""Bounds of what the expansion leaves of a row of each group, nats.
+    r"""Bounds of the remainder of a row of each group, nats.
 
     :math:`c_g x_g^3 / 6`, where :math:`x_g` is the largest :math:`|n \cdot u|` over the
-    directions n of the group, and :math:`c_g` grows without jumps between the constants of the
-    balls: at a jump bright rows would hold the chain back.
+    directions n of the group, and :math:`c_g` is continuous between the constants of the
+    balls: chains would rarely cross a jump.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def bounds_at(u: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
 def _drawn(
     starts: NDArray[np.int64], counts: NDArray[np.int64], rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """So many different rows of each group, and the group of each of them."""
+    """A given number of different rows of each group, and the group of each row."""
     which = np.repeat(np.arange(counts.size), counts)
     sizes, rows = np.diff(starts)[which], np.full(which.size, -1)
     missing = np.arange(which.size)

@@ -21,12 +21,12 @@ _LEVELS = _ABOVE + _BELOW + 2
 
 
 class RowsOfCells(NamedTuple):
-    """What is known of some rows.
+    """Counts and bounds of some rows, cell by cell.
 
     Attributes
     ----------
     cells : int array, shape (K,)
-        Those with some of the rows in them.
+        Cells that have some of the rows.
     counts : int array, shape (K,)
     largest : float array, shape (R, K)
         The largest constants.
@@ -42,7 +42,7 @@ class RowsOfCells(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A grid of constants and directions that is known before the rows are.
+    """A grid of constants and directions that does not depend on the rows.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Grid:
     vectors : float array, shape (C, d), or None
         Unit vectors in whitened coordinates; None where rows have several predictors.
     by_direction : bool
-        Whether rows are grouped by direction; without, they may have any.
+        Whether rows are grouped by direction; otherwise the rows of a cell may have any.
     """
 
     radii: NDArray[np.float64]
@@ -70,7 +70,7 @@ class Grid:
 
     @property
     def usual(self) -> int:
-        """Which of the radii has the constants by which rows are grouped."""
+        """Number of the radius whose constants rows are grouped by."""
         return len(self.radii) // 2
 
     def cells_of(
@@ -114,7 +114,7 @@ class Grid:
 
 
 class GridTotals:
-    """What is known of the rows of each cell, added up block by block.
+    """Counts and bounds of the rows of each cell, added up block by block.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class GridTotals:
 
     @cached_property
     def number(self) -> NDArray[np.int64]:
-        """Number of the group of each cell; to be asked for when all rows were added."""
+        """Number of the group of each cell; valid when all rows were added."""
         return np.cumsum(self.counts > 0) - 1
 
     def groups(self) -> Groups:

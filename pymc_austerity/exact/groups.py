@@ -16,7 +16,7 @@ _SHELLS = 6
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    r"""Rows stored group by group, with what bounds the rows of each. All arrays are contiguous.
+    r"""Rows stored group by group, with bounds for the rows of each. All arrays are contiguous.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Groups:
     directions : float array, shape (C, d)
         Unit vectors in whitened coordinates; none where rows have several predictors.
     direction : int array, shape (G,)
-        Direction that each group is about.
+        Direction of each group.
     cosines, sines : float array, shape (G,)
         Of the largest angle between a group's direction and the whitened data of a row in it; the
         angle is at most a right one.

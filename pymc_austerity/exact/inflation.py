@@ -9,10 +9,10 @@ from scipy.special import ndtr, ndtri
 __all__ = ["Inflation", "noise_variance"]
 
 _LEAST_ACCEPTANCE = 0.985
-"""Of that of all rows; by default a little more than 0.95, which is what is wanted."""
+"""Share of the acceptance of all rows; by default a little above 0.95, which is the aim."""
 
 _ROWS_OF_A_STEP = 50.0
-"""Rows that are evaluated in about the time that a step takes besides reading rows."""
+"""Number of rows that take as long as the rest of a step."""
 
 _FACTORS = np.geomspace(1.0, 64.0, 19)
 _FIRST_WINDOW = 50
@@ -23,12 +23,12 @@ _ALMOST = 0.999
 def noise_variance(
     ratios: NDArray[np.float64], inflation: float, factors: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    r"""Estimated variance of the log weight of a decision, had its bounds been inflated otherwise.
+    r"""Estimated variance of the log weight of a decision for other inflations of its bounds.
 
     A row with residual r and bound B contributes :math:`\phi \log^2(\psi / \phi)` with
     :math:`\phi = B - \max(0, r)` and :math:`\psi = \phi + r`, about :math:`r^2 / B`. The
-    candidates of a decision are Poisson variables with rates B, so that a sum over candidates of
-    what is divided by B is an unbiased estimate.
+    candidates of a decision are Poisson variables with rates B, so the sum of these contributions
+    over B, over candidates, is an unbiased estimate.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def noise_variance(
 
 
 class Inflation(NamedTuple):
-    r"""What is known of the noise of decisions, and the inflation chosen by it.
+    r"""Estimates of the noise of decisions, and the inflation that is chosen from them.
 
     Where the log-ratio of all rows is normal with variance :math:`s^2` and mean
     :math:`-s^2 / 2`, as it is for reversible moves, and the noise adds a variance v in the same
-    way, the acceptance rate is :math:`2 \Phi(-\sqrt{s^2 + v} / 2)`. That of the run gives
-    :math:`s^2`. Of the inflations whose v leaves enough of the acceptance, the one with the
-    most acceptance for its cost is taken. Decisions count by their probability of acceptance, as
-    noise does not matter to hopeless ones.
+    way, the acceptance rate is :math:`2 \Phi(-\sqrt{s^2 + v} / 2)`. The acceptance rate of the run
+    gives :math:`s^2`. Of the inflations whose v leaves enough of the acceptance, the one with the
+    most acceptance for its cost is used. Decisions are weighted by their probability of acceptance,
+    because noise does not matter for proposals that are certain to be rejected.
 
     Attributes
     ----------
@@ -72,13 +72,13 @@ class Inflation(NamedTuple):
     window : int
         Its length.
     tries, acceptance, n_read, n_candidates : float
-        Decisions, the sum of their probabilities of acceptance, and rows read, as they are or as
-        candidates at an inflation of 1; with less weight on older ones.
+        Decisions, the sum of their probabilities of acceptance, and rows read, always or as
+        candidates at an inflation of 1; older decisions have less weight.
     variances : float array, shape (19,)
         Sums of the variances of the noise for each inflation that is considered, weighted by these
         probabilities.
     least : float
-        Share of the acceptance of all rows that is enough.
+        Smallest acceptable share of the acceptance of all rows.
 
     Examples
     --------
@@ -106,14 +106,14 @@ class Inflation(NamedTuple):
         return cls(value, 0, _FIRST_WINDOW, *nothing, least)
 
     def after(self, ratios: NDArray[np.float64], n_rows: int, log_ratio: float) -> "Inflation":
-        """With a decision more; at the end of a window, a new value.
+        """The state after one more decision; at the end of a window, with a new value.
 
         Parameters
         ----------
         ratios : float array, shape (m,)
             Residuals of the candidates over their bounds.
         n_rows : int
-            Rows read, these and those read as they are.
+            Rows read, including those that are always read.
         log_ratio : float
             Log acceptance ratio of the decision, nats.
         """

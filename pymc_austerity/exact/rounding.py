@@ -26,15 +26,14 @@ def measured_rounding(
 
     .. math:: r(3h) - 3 r(2h) + 3 r(h), \qquad h = 10^{-4},
 
-    are :math:`h^3` times a third derivative, which leaves rounding alone. Rows that violate their
-    bounds do not hide so: what they change by over the whole direction is multiplied by
-    :math:`h^3`, too.
+    are :math:`h^3` times a third derivative, so only rounding remains. This cannot hide rows that
+    violate their bounds: their change over the whole direction is multiplied by :math:`h^3`, too.
 
     Parameters
     ----------
     residuals : callable
         From two points to the residuals of some rows between them, nats; rows with large third
-        derivatives, which are read as they are, should not be among them.
+        derivatives, which are always read, should not be among them.
     start, direction : float array, shape (d,)
         A point where a chain may be, and a move of usual size.
 

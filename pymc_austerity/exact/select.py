@@ -1,4 +1,4 @@
-"""Which rows a decision reads, and the bound on the change of each."""
+"""The rows that a decision reads, and the bound on the change of each."""
 
 import math
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class SelectedRows(NamedTuple):
     Attributes
     ----------
     rows : int array, shape (n,)
-        Positions in storage: first the rows that are read as they are, then the candidates, which
+        Positions in storage: first the rows that are always read, then the candidates, which
         may appear more than once.
     bounds : float array, shape (m,)
         Bounds of the m candidates, nats.
@@ -50,8 +50,8 @@ def group_rates(
 ) -> int:
     """Bound of the rows of each group between two points, and how many candidates to expect.
 
-    Groups whose bound is above 1 are cheaper read as they are; which ones does not change when the
-    points are exchanged.
+    Groups whose bound is above 1 are read completely, which is cheaper; these groups are the same
+    when the points are exchanged.
 
     Parameters
     ----------
@@ -67,14 +67,14 @@ def group_rates(
     starts, radii, largest, directions, direction, cosines, sines : arrays
         As in `Groups`, those with two axes flattened.
     bounds : float array, shape (G,)
-        Filled with the bound of a row in each group, nats; infinite where all are to be read.
+        Filled with the bound of a row in each group, nats; infinite where all rows are read.
     totals : float array, shape (G,)
         Filled with running sums of the numbers of candidates to expect.
 
     Returns
     -------
     int
-        Rows in groups that are to be read as they are.
+        Rows in groups that are read completely.
     """
     uu = uv = vv = 0.0
     for j in range(d):
@@ -163,7 +163,7 @@ def select_rows(
 
 
 def rows_of(groups: Groups, chosen: NDArray[np.bool_], n_rows: int) -> NDArray[np.int64]:
-    """Positions of all rows of some groups, of which there are so many."""
+    """Positions of all rows of some groups, from their number."""
     if n_rows == groups.n_rows:
         return np.arange(n_rows)
     ends = groups.starts[1:][chosen]

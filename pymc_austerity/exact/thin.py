@@ -1,4 +1,4 @@
-"""The factor of the likelihood ratio that the rows of a decision stand for."""
+"""The factor of the likelihood ratio that is estimated from the rows of a decision."""
 
 import math
 from typing import NamedTuple
@@ -18,18 +18,18 @@ __all__ = [
 ]
 
 RELATIVE = 1e-6
-"""Share of a bound that is taken for the rounding of the bound itself."""
+"""Share of a bound that may be rounding of the bound itself."""
 ROUNDING = 1e-9
-"""Nats beyond a bound that are never taken for a violation: rounding of rows of ordinary size."""
+"""Nats beyond a bound that never count as a violation: rounding of rows of ordinary size."""
 
 
 class Weight(NamedTuple):
-    """What the rows of a decision weigh.
+    """Weight of the rows of a decision.
 
     Attributes
     ----------
     log_weight : float
-        Takes the place of the sum of all residuals, nats.
+        Replaces the sum of all residuals, nats.
     violated : int
         Position of the first residual above its bound by more than rounding, -1 for none.
     """
@@ -52,18 +52,18 @@ def log_weight(
     rng: np.random.Generator,
     rounding: float = ROUNDING,
 ) -> Weight:
-    r"""Logarithm of the factor that takes the place of the sum of all residuals.
+    r"""Logarithm of the factor that replaces the sum of all residuals.
 
     With residuals r and bounds B that hold for both directions of the move, candidates are kept
     with probability :math:`\phi / B`, :math:`\phi = B - \max(0, r)`, and each one kept adds
-    :math:`\log(\psi / \phi)`, :math:`\psi = \phi + r`. Rows that are read as they are add r.
+    :math:`\log(\psi / \phi)`, :math:`\psi = \phi + r`. Rows that are always read add r.
 
     Parameters
     ----------
     residuals : float array, shape (n,)
-        Differences of log-likelihood less those of the expansion, nats.
+        Differences of log-likelihood minus those of the expansion, nats.
     bounds : float array, shape (m,)
-        Bounds of the last m rows, nats; those before are read as they are.
+        Bounds of the last m rows, nats; the rows before these are always read.
     rng : numpy.random.Generator
         Gives one uniform number for each candidate.
     rounding : float
@@ -113,12 +113,12 @@ def fill_thinned(
     levels: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> int:
-    """Add what `thinned` returns to the weights of levels, with uniform numbers that were drawn.
+    """Add the results of `thinned` to the weights of levels, with given uniform numbers.
 
     Returns
     -------
     int
-        As `first_violation`, which is where it ends.
+        As `first_violation`; the function stops at that position.
     """
     for k in range(bounds.size):
         bound = bounds[k]

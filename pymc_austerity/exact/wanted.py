@@ -1,4 +1,4 @@
-"""Rows that are picked out of groups while all rows go by."""
+"""Rows that are picked out of groups during a pass over all rows."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ class Picked(NamedTuple):
     rows : int array
         Their numbers in the block; a row that is wanted twice is there twice.
     wishes : int array
-        Which wish each of them fulfills.
+        Number of the wish of each of them.
     seen : int array, shape (G,)
         Rows of each group up to the end of the block.
     """

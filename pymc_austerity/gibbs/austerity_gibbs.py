@@ -65,12 +65,13 @@ class AusterityGibbs(SubsamplingStep):
     .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
         > \frac1M \log \frac{u}{1 - u}
 
-    (priors and other terms move the threshold). A t-test on a growing sample of the factors finds
-    out on which side the mean lies; with all factors seen the update is exact.
+    (priors and other terms move the threshold). A t-test on a growing sample of the factors
+    decides on which side of the threshold the mean lies; once all factors are read the update is
+    exact.
 
-    Which factors touch an entry is read off the model where factors pick entries by constant
-    index arrays, as in ``x[i] * x[j]`` with one index per factor. Otherwise every factor is taken
-    to touch every entry.
+    The factors that touch an entry are found in the model if factors pick entries by constant
+    index arrays, as in ``x[i] * x[j]`` with one index per factor. Otherwise every factor is
+    assumed to touch every entry.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ class AusterityGibbs(SubsamplingStep):
         Bernoulli variables to update, of any shape; all of the model by default.
     epsilon : float
         Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
-        the whole test errs more often. 0 is plain Gibbs sampling.
+        the whole test is wrong more often. 0 is plain Gibbs sampling.
     batch_size : int, optional
         Factors of each look, 200 by default.
     likelihood : sequence of str, optional
@@ -89,18 +90,18 @@ class AusterityGibbs(SubsamplingStep):
     scan : {"systematic", "random"}
         Update the entries in order, or as many entries picked at random.
     audit : float
-        Share of the decisions, in [0, 1], that are checked on all factors after they were taken,
+        Share of the decisions, in [0, 1], that are checked on all factors afterwards,
         for the statistics only. The draws do not depend on it.
     model : pymc.Model, optional
         By default the model on the context stack.
     rng : int or numpy.random.Generator, optional
-        Source of the order in which factors are stored, and of draws outside of ``pm.sample``,
-        which brings its own. By default a fixed order.
+        Source of the order in which factors are stored, by default a fixed one, and of draws
+        outside ``pm.sample``, which has its own generator.
     initial_point : dict, optional
         Point at which shapes are read and the model is verified.
     compile_kwargs : dict, optional
-        Passed on to ``pymc.compile``; the mode is NUMBA by default, and only then a whole sweep
-        is one compiled function.
+        Passed on to ``pymc.compile``; the mode is NUMBA by default. Only in this mode a whole
+        sweep is one compiled function.
 
     Raises
     ------
@@ -127,9 +128,9 @@ class AusterityGibbs(SubsamplingStep):
     standardized_mean  float64 mean distance of the factors' mean from the threshold (mu_std)
     used_all_rows      bool    whether all the decisions are exact
     audited            bool    whether any decision was checked on all factors
-    audit_agrees       bool    whether all factors agreed with every decision that was checked
+    audit_agrees       bool    whether every decision that was checked was right
     n_audited          int64   decisions that were checked on all factors
-    n_wrong            int64   those of them that all factors contradict
+    n_wrong            int64   those of them that were wrong
     test_epsilon       float64 `epsilon`
     ================== ======= ====================================================================
 
@@ -263,7 +264,7 @@ class AusterityGibbs(SubsamplingStep):
         return RaveledVars(state, apoint.point_map_info), [statistics]
 
     def _plan(self, rng: np.random.Generator, *, n_updates: int) -> Plan:
-        """All random numbers of a sweep; for exact updates just one for each of them."""
+        """All random numbers of a sweep; for exact updates only one for each."""
         entries = np.arange(n_updates)
         if self.scan == "random":
             entries = rng.integers(self.start.size, size=n_updates)
@@ -281,7 +282,7 @@ class AusterityGibbs(SubsamplingStep):
     # ------------------------------------------------------------------ a chain
 
     def set_rng(self, rng: Any) -> None:
-        """Begin a chain; what is checked must not change its random numbers."""
+        """Begin a chain; audits must not change its random numbers."""
         super().set_rng(rng)
         self.audit_rng = self.rng.spawn(1)[0]
 

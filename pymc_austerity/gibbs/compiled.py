@@ -1,4 +1,4 @@
-"""A sweep as one compiled function, decision for decision what the reference does."""
+"""A sweep as one compiled function, which makes the same decisions as the reference."""
 
 import math
 from typing import Any

@@ -22,7 +22,7 @@ from pymc_austerity.model.row_likelihood import RowLikelihood
 __all__ = ["GatheredDifferences", "compile_gathered_differences"]
 
 _LARGE = 1_000
-"""Entries from which on a constant is handed over at every call, not compiled in."""
+"""Entries from which on a constant is passed at every call, and not compiled in."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class GatheredDifferences:
     leaves : list of arrays, each of shape (n_rows, ...)
         Data of the rows, in the user's order; integers in as few bytes as hold them.
     tables : list of arrays
-        Large constants of the row part that are no data of the rows.
+        Large constants of the row part that are not data of the rows.
     shared : list of shared variables
-        What else the functions read: values of variables of other step methods, and data of the
+        Other inputs of the functions: values of variables of other step methods, and data of the
         exact part. `values` reads them.
     """
 
@@ -67,8 +67,8 @@ def compile_gathered_differences(
 ) -> GatheredDifferences:
     """Compile differences between two points that take their rows by position.
 
-    Nothing is hidden in the compiled functions: all that they read are arguments, so that they can
-    be called from other compiled code.
+    Everything that the compiled functions read is an argument, so that they can be called from
+    other compiled code.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A sweep in plain Python: slow, and what the compiled one is compared with."""
+"""A sweep in plain Python: slow, and the reference for the compiled sweep."""
 
 import math
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ class ReferenceSweep:
     .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
         > \frac1M \left[\log \frac{u}{1 - u} - \text{exact part}\right]
 
-    It is asked as "is the entry flipped?", so that differences are taken from a state that is
-    possible and infinite ones need no special care: what was seen to be impossible is never moved
-    to.
+    The decision is whether to flip the entry, so that differences are taken from a state that is
+    possible, and infinite differences need no special care: the chain never moves to a state that
+    was found to be impossible.
 
     Parameters
     ----------

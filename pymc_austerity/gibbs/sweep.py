@@ -1,4 +1,4 @@
-"""What a sweep over binary variables is asked to do, and what comes out of it."""
+"""Input and output of a sweep over binary variables."""
 
 import math
 from typing import Any, NamedTuple, Protocol
@@ -15,11 +15,11 @@ class Plan(NamedTuple):
     Attributes
     ----------
     entries : int array
-        Entry that each update is about.
+        Entry of each update.
     log_odds : float array
         ``log(u / (1 - u))`` of its uniform number, nats.
     windows : int array
-        Where in the random order of the entry's factors it starts to read.
+        Where in the random order of the entry's factors reading starts.
     audited : bool array
         Whether the update is checked on all factors.
     """
@@ -46,7 +46,7 @@ class Outcomes(NamedTuple):
     standardized_mean : float array
         Estimate of ``mu_std``; NaN where it is not defined.
     exact_flip : int array
-        What all factors say, 0 or 1; -1 where the update was not audited.
+        The decision on all factors, 0 or 1; -1 where the update was not audited.
     """
 
     flipped: NDArray[np.bool_]
@@ -78,7 +78,7 @@ class Sweep(Protocol):
 
 
 def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[str, Any]:
-    """What a draw records of its sweep: counts summed, rates averaged.
+    """Statistics of a sweep: counts summed, rates averaged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which rows a variable's entries touch, where rows pick entries by constant indices."""
+"""The rows that a variable's entries touch, where rows pick entries by constant indices."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _REARRANGING = (DimShuffle, Reshape, SpecifyShape, Subtensor, JoinDims, SplitDim
 _BLOCK = 65_536
 
 _Conditions: TypeAlias = tuple[tuple[Variable, bool], ...]
-"""Conditions that a row meets where a path through the graph matters to it."""
+"""Conditions on the rows that a path through the graph matters for."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def touching_rows(
     Returns
     -------
     Touches or None
-        None where the graph does not tell; then any row may change with any entry.
+        None where the graph does not determine them; then any row may change with any entry.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The numerical guard of touching rows: whatever else changes, the other rows stay."""
+"""Numerical check of touching rows: all other rows must not change."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -79,6 +79,6 @@ def _refuse_change(changes: NDArray[np.float64]) -> None:
     if np.any(known != 0.0):
         raise NotRowwiseError(
             "a factor changes with a variable that it does not read according to the model's "
-            "graph, so that it cannot be told which factors an update needs: leave the variable "
-            "to pm.BinaryGibbsMetropolis, and please report it."
+            "graph, so the factors that an update needs are unknown: leave the variable to "
+            "pm.BinaryGibbsMetropolis, and please report this."
         )

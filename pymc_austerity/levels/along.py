@@ -13,29 +13,29 @@ __all__ = ["AlongWithLevels"]
 
 
 class AlongWithLevels:
-    r"""Some entries move, and the levels of a factor along with them.
+    r"""Some entries move, and the levels of a factor move along with them.
 
-    Levels keep their place in their conditional normal approximation :math:`N(m_g, C_g^{-T}
-    C_g^{-1})`, which depends on the entries:
+    Levels keep their standardized position in their conditional normal approximation
+    :math:`N(m_g, C_g^{-T} C_g^{-1})`, which depends on the entries:
     :math:`a_g' = m_g' + C_g'^{-T} C_g^T (a_g - m_g)`. If it were exact, the decision would
-    be that of the entries alone, with the levels integrated out. Where rows say much about a level
-    it hardly moves (a centered parametrization), and where they say little it moves with its prior
+    be that of the entries alone, with the levels integrated out. A level with informative rows
+    hardly moves (a centered parametrization); a level with uninformative rows moves with its prior
     (a non-centered one).
 
     `jump` is one such move, with one decision. `move` decides without reading rows, as if their
-    expansion were exact. After any number of these `decide` reads rows once, for what the expansion
-    leaves out between the ends.
+    expansion were exact. After any number of these moves `decide` reads rows once, for the
+    residuals between the first and the last point.
 
     Parameters
     ----------
     posterior : GroupedPosterior
     factor : int
-        Whose levels move along.
+        The factor whose levels move along.
     theta : float array, shape (d,)
     entries : int array
         Entries of other blocks, which move.
     tilt : float array, shape (n_entries,), optional
-        Gradient of what the expansion leaves out, as far as it is known: `move` decides with it.
+        Estimated gradient of the remainder of the expansion, which `move` adds to its decisions.
     inflation : float
         Factor of the bounds of rows.
 
@@ -88,7 +88,7 @@ class AlongWithLevels:
         Parameters
         ----------
         values : float array
-            Where the entries are to go.
+            New values of the entries.
         log_ratio : float
             Density of the proposal backwards to that forwards, in nats.
         rng : numpy.random.Generator
@@ -135,7 +135,7 @@ class AlongWithLevels:
             self._move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
 
     def _by_address(self) -> tuple[FollowingLevels, TermsByAddress] | None:
-        """What compiled code knows of levels and of the exact part, where it can."""
+        """Levels and exact part for compiled code, where that is possible."""
         levels, exact = self._posterior.factors[self._factor], self._posterior.exact_part
         prior = levels.prior.by_address
         if self._slopes is None or prior is None or not isinstance(exact, ExactTerms):
@@ -169,7 +169,7 @@ class AlongWithLevels:
         return proposed, volume, log_ratio
 
     def decide(self, rng: np.random.Generator) -> Moved:
-        """Keep all that was accepted, or go back to where it began."""
+        """Keep all accepted moves, or return to the first point."""
         if self.theta is self._begun:
             return Moved(self.theta, 0.0, 0)
         moved = self.theta[self.entries] - self._begun[self.entries]

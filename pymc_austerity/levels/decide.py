@@ -13,7 +13,7 @@ __all__ = ["Moved", "accepted_levels", "decided"]
 
 
 class Moved(NamedTuple):
-    """Where a move led.
+    """Result of a move.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ def accepted_levels(
     log_ratio: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> AcceptedLevels:
-    """Decide about each level of a factor, given what is known of each without reading rows.
+    """Decide about each level of a factor, given its log-ratio without the residuals of rows.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def decided(
     rng: np.random.Generator,
     inflation: float,
 ) -> Moved:
-    """One decision about all of the proposed point, given what is known without reading rows."""
+    """One decision about all of the proposed point, given its log-ratio without the residuals."""
     if not math.isfinite(log_ratio):
         return Moved(theta, 0.0, 0)
     weights, tested = posterior.row_weights(factor, proposed, theta, rng, inflation, together=True)
@@ -126,7 +126,7 @@ def _tested(
     theta: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Verdicts:
-    """Sequential tests whether sums of residuals are above what is left to exceed."""
+    """Sequential tests whether sums of residuals are above their thresholds."""
     return decide_sequentially(
         populations,
         lambda rows: posterior.residuals(proposed, theta, rows),

@@ -27,7 +27,7 @@ def _uniform(key: int, k: int) -> float:
 
 @numba.njit(cache=True)
 def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A number in [0, 1) for each key, which its permutation does not depend on."""
+    """A number in [0, 1) for each key, independent of the permutation of this key."""
     numbers = np.empty(keys.size)
     for i in range(keys.size):
         numbers[i] = _uniform(keys[i], -1)
@@ -36,7 +36,7 @@ def chances(keys: NDArray[np.int64]) -> NDArray[np.float64]:
 
 @numba.njit(cache=True)
 def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
-    """The first m numbers of the random permutation of 0, 1, ..., n - 1 that a key stands for.
+    """The first m numbers of the random permutation of 0, 1, ..., n - 1 that a key determines.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     Returns
     -------
     int array, shape (m,)
-        Those for a smaller m begin it.
+        With a smaller m, the beginning of the same array.
 
     Notes
     -----

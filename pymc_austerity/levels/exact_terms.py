@@ -32,7 +32,7 @@ class LogDensity(Protocol):
 
 
 class TermsByAddress(NamedTuple):
-    """What compiled code knows of the exact part.
+    """The exact part for compiled code.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class TermsByAddress(NamedTuple):
     work : float array
         Working space for one loop: its result, and entries of two points.
     rest : int
-        Address of the log-density of all else, 0 without.
+        Address of the log-density of all other terms; 0 if there are none.
     levels, ends, absorbers : int array
         Entries of levels whose mean is added to an entry before `rest` reads it: those of all such
         entries one after the other, where those of each end, and the entries.

@@ -19,10 +19,10 @@ _TARGET = 0.4
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Directions along which the predictors of all rows stay what they are.
+    """Directions along which the predictors of all rows do not change.
 
-    Where rows read the sum of an intercept and a level, one can rise and all levels of the factor
-    fall. Only priors tell where along such a direction the posterior is.
+    Where rows read the sum of an intercept and a level, the intercept can rise and all levels of
+    the factor fall. Only priors determine the posterior along such a direction.
 
     Attributes
     ----------

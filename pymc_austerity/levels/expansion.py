@@ -63,7 +63,7 @@ class SparseExpansion:
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """Products of a matrix with vectors, without what scipy does about them.
+    """Products of a matrix with vectors, without the overhead of scipy.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Products:
 
     @classmethod
     def of(cls, matrix: sparse.csr_array) -> "Products":
-        """Store a matrix as suits it."""
+        """Store a matrix in the form in which products are fastest."""
         columns = np.unique(matrix.indices).astype(np.int64)
         if matrix.nnz < _DENSE * matrix.shape[0] * columns.size:
             return cls(matrix, columns)

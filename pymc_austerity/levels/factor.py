@@ -30,12 +30,12 @@ class PriorByAddress(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What the exact part of the log-density says of the levels, as a function of a point.
+    """The terms of the exact part of the log-density that depend on levels.
 
     Attributes
     ----------
     terms : callable
-        From a raveled point to what depends on each level, shape (G,), nats.
+        From a raveled point to the terms of each level, shape (G,), nats.
     derivatives : callable
         From a raveled point to gradients, shape (G, q), and Hessians, shape (G, q, q), with
         respect to the entries of each level.

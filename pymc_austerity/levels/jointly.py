@@ -20,10 +20,10 @@ _MOST_WORK = 1e8
 
 @dataclass(frozen=True, eq=False)
 class JointBlock:
-    """What is fixed of the normal approximation of some blocks together.
+    """Constants of the joint normal approximation of some blocks.
 
     Levels of crossed factors and common entries depend on each other: where every row reads one of
-    each, one can rise and the other fall. Moves of one block at a time follow that slowly.
+    each, one can rise and the other fall. Moves of one block at a time are slow in this direction.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class JointBlock:
     between : float array, shape (G, q, s)
         Precision between the levels of the first factor and the entries.
     shift : float array, shape (s,)
-        What the uncertainty of these levels adds to the gradient of the rows, on average.
+        Average change of the gradient of the rows due to the uncertainty of these levels.
     common : int array, shape (p,)
         Which of `entries` are common.
     factors : sequence of (int, int array of shape (G, q))
@@ -50,7 +50,7 @@ class JointBlock:
 
     @property
     def affordable(self) -> float:
-        """Share of the sweeps that can make this move: it takes long with many entries."""
+        """Share of the sweeps that can afford this move, which takes long with many entries."""
         work = self.between.size * self.entries.size + self.entries.size**3
         return min(1.0, _MOST_WORK / work)
 

@@ -1,4 +1,4 @@
-"""The mean of levels that stand for effects that sum to zero: nothing but their prior knows it."""
+"""The mean of levels that represent effects that sum to zero: only their prior depends on it."""
 
 import math
 from dataclasses import dataclass

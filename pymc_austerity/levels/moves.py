@@ -60,8 +60,9 @@ def move_levels(
 
     Notes
     -----
-    What the exact part says of all levels together, such as the prior of an entry that takes up
-    their mean, has one decision at the end, as a surrogate transition (Liu 2001, section 9.4.3).
+    Terms of the exact part that depend on all levels together, such as the prior of an entry that
+    absorbs their mean, have one decision at the end: a surrogate transition (Liu 2001, section
+    9.4.3).
     """
     levels = posterior.factors[factor]
     slopes, normals = posterior.level_normals(factor, theta)

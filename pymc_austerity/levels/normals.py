@@ -56,7 +56,7 @@ class LevelNormals(NamedTuple):
 
 
 def normals_of(precision: NDArray[np.float64], slope: NDArray[np.float64]) -> LevelNormals:
-    r"""The distributions with log-densities :math:`s_g' x - x' P_g x / 2` but for constants.
+    r"""The distributions with log-densities :math:`s_g' x - x' P_g x / 2` up to constants.
 
     Parameters
     ----------

@@ -7,14 +7,14 @@ from pymc_austerity.levels.sweep import Sweep
 __all__ = ["expected_rows"]
 
 _SWEEPS, _ENTRIES_MOVED, _ROWS_READ = 100, 1_000_000, 5_000_000
-"""At most, but for the sweep that goes beyond; all of these take less than about a second."""
+"""Limits of the run, which the last sweep may exceed; all of it takes about a second at most."""
 
 
 def expected_rows(sweep: Sweep) -> float:
     """Mean number of rows that a sweep reads.
 
-    It is from the second half of at most 100 sweeps that begin at a draw of the normal
-    approximation. They learn as a chain does that is tuning, though not for as long.
+    The mean is over the second half of at most 100 sweeps that begin at a draw of the normal
+    approximation. They tune like a chain, but for a shorter time.
 
     Parameters
     ----------

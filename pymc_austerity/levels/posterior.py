@@ -1,4 +1,4 @@
-"""The posterior of a model with groups, as the moves see it."""
+"""The posterior of a model with groups, as the moves use it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class CommonNormal:
     hessian : float array, shape (p, p)
         The same with respect to themselves.
     shift : float array, shape (p,)
-        What the uncertainty of the levels adds to the gradient of the rows, on average.
+        Average change of the gradient of the rows due to the uncertainty of the levels.
     prior_gradient : callable
         Of the exact part at a point, shape (p,).
     """
@@ -50,7 +50,7 @@ class CommonNormal:
 
 @dataclass(frozen=True, eq=False)
 class GroupedPosterior:
-    """What moves need to know; nothing in it changes.
+    """Everything that moves need; it never changes.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class GroupedPosterior:
     common : CommonNormal or None
         None where no entry is read by all rows.
     means : tuple of FreeMean
-        Of levels that stand for effects that sum to zero.
+        Of levels that represent effects that sum to zero.
     sequential : SequentialSettings
         Of the tests of large levels without bounds.
     """
@@ -123,10 +123,10 @@ class GroupedPosterior:
         *,
         together: bool = False,
     ) -> tuple[Weights, NDArray[np.int64]]:
-        """What takes the place of the residuals, by the levels of a factor.
+        """Weights that replace the residuals, by the levels of a factor.
 
-        Bounds are multiplied by `inflation`. Also which levels are left to a sequential test, none
-        of whose rows are read; there may be one for all `together`.
+        Bounds are multiplied by `inflation`. Also the levels that are left to a sequential test,
+        none of whose rows are read here; there may be one test for all `together`.
         """
         rows, bounds = self.factors[factor].rows, self.bounds(factor, proposed, current, inflation)
         tested = _NONE

@@ -1,4 +1,4 @@
-"""How far the predictors of the rows of each level move with the parameters."""
+"""Bounds on how far the predictors of the rows of each level move with the parameters."""
 
 import math
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def _add_common_reaches(
 
 @dataclass(frozen=True, eq=False)
 class Span:
-    r"""Largest norms of what rows are multiplied with, for the rows of each level of a factor.
+    r"""Largest norms of the multipliers of entries, for the rows of each level of a factor.
 
     Attributes
     ----------
@@ -73,10 +73,10 @@ class Span:
     inverse_roots : float array, shape (G, q, q)
         :math:`S_g^{-1}` where the entries of a level are measured by :math:`S_g`.
     own : float array, shape (G,)
-        Largest :math:`|W_i S_g|` over the rows of a level, with :math:`W_i` what a row multiplies
-        the entries of its level with.
+        Largest :math:`|W_i S_g|` over the rows of a level, with :math:`W_i` the multipliers of the
+        entries of its level in a row.
     common : float array, shape (G,)
-        Largest :math:`|X_i L|`, with :math:`X_i` what a row multiplies the common entries with.
+        Largest :math:`|X_i L|`, with :math:`X_i` the multipliers of the common entries in a row.
     """
 
     entries: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The rows of each level, and what a few of them say about all."""
+"""The rows of each level, and weights from a few of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class ResidualsByAddress(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the rows that were read stand for.
+    """The weights of levels, from the rows that were read.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class LevelRows:
         Lengths of displacements of the predictors, ascending.
     constants : float array, shape (R, G)
         The largest third derivative of the rows of each level, as functions of their predictors,
-        for displacements of at most so much; infinite for none.
+        for displacements up to each radius; infinite for none.
     rounding : float
         Nats by which rounding may take a row beyond its bound.
     """
@@ -111,7 +111,7 @@ class LevelRows:
         moved: NDArray[np.float64],
         inflation: float = 1.0,
     ) -> NDArray[np.float64]:
-        r"""By how much the residual of a row of each level can change, nats.
+        r"""Bounds on the change of the residual of a row of each level, nats.
 
         .. math:: |R(v) - R(u)| \leq \frac{c}{6}
                   \min\{ |v - u| (|u|^2 + |u| |v| + |v|^2), \; |u|^3 + |v|^3 \}
@@ -127,7 +127,7 @@ class LevelRows:
         Returns
         -------
         float array, shape (G,)
-            Infinite where rows are to be read as they are.
+            Infinite where all rows are to be read.
 
         Examples
         --------
@@ -142,7 +142,7 @@ class LevelRows:
     def without_bound(
         self, bounds: NDArray[np.float64], fewest: int, *, together: bool
     ) -> NDArray[np.int64]:
-        """Levels without a bound that have so many rows, each of them or all together."""
+        """Levels without a bound that have enough rows, each by itself or all together."""
         sizes, unbounded = np.diff(self.starts), np.isinf(bounds)
         if together:
             enough = sizes[unbounded].sum() >= fewest

@@ -15,11 +15,11 @@ __all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "deci
 
 _FIRST_LOOK = 200
 FEWEST_ROWS = 2 * _FIRST_LOOK
-"""Rows from which on a test may save some; fewer are all read."""
+"""Rows from which on a test may save some; with fewer rows all are read."""
 
 
 class Populations(NamedTuple):
-    """The rows that each of T tests is about: those of some levels, one after the other.
+    """The rows of each of T tests: those of some levels, one after the other.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Populations(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What tests found.
+    """Results of tests.
 
     Attributes
     ----------
@@ -96,13 +96,13 @@ def decide_sequentially(
     settings: SequentialSettings,
     rng: np.random.Generator,
 ) -> Verdicts:
-    r"""Decide whether means of residuals are above thresholds, reading more rows while it is open.
+    r"""Decide whether means of residuals are above thresholds, reading rows until that is clear.
 
     Looks read 200 rows of each test, then as many again as were read so far, drawn uniformly
     without replacement. A test stops when the tail probability of its t statistic is below
-    `epsilon`; it goes on as long as all rows that were read are alike. With n of N rows, whose
-    residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and the threshold
-    :math:`\mu_0`, the statistic is
+    `epsilon`; it continues as long as all rows that were read have equal residuals. With n of N
+    rows, whose residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and
+    the threshold :math:`\mu_0`, the statistic is
 
     .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
 

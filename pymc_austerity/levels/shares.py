@@ -1,4 +1,4 @@
-"""How often moves are made that a Gibbs sampler does without."""
+"""How often to make moves that a Gibbs sampler does not have."""
 
 from typing import NamedTuple
 
@@ -13,9 +13,9 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 __all__ = ["Shares", "shares_of_sweeps"]
 
 _LEAST = 0.1
-"""Share of the sweeps, whatever the normal approximation says."""
+"""Smallest share of the sweeps."""
 _OF_LEVELS = 0.9
-"""Of the levels of a factor, those that say least but for a tenth decide."""
+"""Quantile of the prior's share of the precision, over the levels of a factor, that is used."""
 
 
 class Shares(NamedTuple):
@@ -34,9 +34,9 @@ class Shares(NamedTuple):
 
 
 def shares_of_sweeps(posterior: GroupedPosterior, joint: JointBlock | None) -> Shares:
-    r"""As often as a Gibbs sampler without these moves would stay where it is.
+    r"""Shares equal to the autocorrelation of a Gibbs sampler without these moves.
 
-    That is its autocorrelation from one sweep to the next in the normal approximation at the
+    The autocorrelation is that from one sweep to the next in the normal approximation at the
     anchor. For a level with the share :math:`\lambda` of its precision from the prior it is
     :math:`\lambda` for the mean and :math:`1 - (1 - \lambda)^2` for the spread of the prior; for
     blocks with the precision :math:`S` together, and :math:`D` each by itself, it is

@@ -37,7 +37,7 @@ _TARGET = 0.4
 
 
 class SweepState(NamedTuple):
-    """What is learnt while tuning: random walks of entries that no row reads, and of mean levels.
+    """What is learned during tuning: random walks of entries that no row reads, and of mean levels.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class SweepState(NamedTuple):
     along : tuple of RandomWalkState
         Of the hyperparameters of each factor that has some, with its levels along.
     lengths : tuple of ScaleSearch
-        Steps of such a walk for which there is one decision.
+        Number of steps of such a walk that have one decision.
     shifts : tuple of RandomWalkState
         Of the mean level of each large factor but the first that `exchange` does not move, with the
         levels of the first along.
@@ -71,7 +71,7 @@ class SweepState(NamedTuple):
         return self.inflations[kind].value if kind in self.inflations else 1.0
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
-        """The state that knows of one more decision of this kind."""
+        """The state after one more decision of this kind."""
         known = self.inflations.get(kind, Inflation.begin(1.0, _ENOUGH))
         if not moved.n_rows:
             return self
@@ -81,7 +81,7 @@ class SweepState(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockUse:
-    """What a block took in a sweep.
+    """Cost and acceptance of a block in a sweep.
 
     Attributes
     ----------
@@ -117,14 +117,14 @@ class Sweep:
     joint : JointBlock or None
         Common entries and levels of smaller factors, which move at once.
     tilts : tuple of float array
-        For each factor, the gradient along its hyperparameters, with its levels along, of what the
-        expansion leaves out.
+        For each factor, the gradient of the remainder of the expansion along its hyperparameters,
+        with its levels along.
     shares : Shares
-        Of the sweeps that make moves which a Gibbs sampler does without.
+        Of the sweeps that make moves which a Gibbs sampler does not have.
     exchange : Exchange or None
         Directions along which no predictor changes.
     walk : RandomWalkProposal
-        Moves that take levels along.
+        Moves with levels along.
     """
 
     posterior: GroupedPosterior
@@ -174,7 +174,7 @@ class Sweep:
         return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps)
 
     def _shifted_factors(self) -> list[int]:
-        """Numbers of the factors, but the first, whose mean level no other move takes far."""
+        """Numbers of the factors, except the first, whose mean level no other move changes much."""
         moved = [] if self.joint is None else [number for number, _ in self.joint.factors]
         if self.exchange is not None:
             factors = enumerate(self.posterior.factors)
@@ -316,8 +316,8 @@ class Sweep:
     ) -> tuple[Moved, RandomWalkState]:
         """All levels of a factor by the same amount, with the levels of the first one along.
 
-        Rows that read one level of each depend on their sum, so that one mean level can rise and
-        the other fall, which moves of single levels do slowly.
+        Rows that read one level of each depend on their sum, so one mean level can rise and
+        the other fall; moves of single levels are slow in this direction.
         """
         its = self.posterior
         entries = its.factors[factor].entries
@@ -375,7 +375,7 @@ class Sweep:
 
 
 def _left_out(share: float, rng: np.random.Generator) -> bool:
-    """Whether a sweep does without a move that a share of the sweeps makes."""
+    """Whether a sweep omits a move that only a share of the sweeps makes."""
     return share < 1.0 and bool(rng.random() >= share)
 
 

@@ -26,7 +26,7 @@ __all__ = ["UntouchedEntries", "UntouchedState"]
 UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
 
 _MOST_BY_RANDOM_WALK = 10
-"""Entries up to which a few steps of a random walk do."""
+"""Entries up to which a few steps of a random walk suffice."""
 _STEPS, _TRAJECTORIES = 4, 2
 """Of a random walk, and of Hamiltonian Monte Carlo, at every sweep."""
 
@@ -35,8 +35,8 @@ _STEPS, _TRAJECTORIES = 4, 2
 class UntouchedEntries:
     """Metropolis-Hastings on the exact part alone: it reads no rows, and decisions are exact.
 
-    A few entries take a few steps of a random walk; more of them, Hamiltonian trajectories, in
-    coordinates in which entries that are normal given the others are standard normal.
+    A few entries take a few steps of a random walk. More entries follow Hamiltonian trajectories,
+    in coordinates in which entries that are normal given the others are standard normal.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class UntouchedEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, UntouchedState]:
-        """A few moves from a point; what moves them learns while the chain is tuning."""
+        """A few moves from a point; the proposal learns while the chain is tuning."""
         if isinstance(state, HamiltonianState):
             return self._along_trajectories(theta, state, rng, tuning=tuning)
         return self._by_random_walk(theta, state, rng, tuning=tuning)
@@ -126,7 +126,7 @@ _HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """The exact part as a function of the entries, as Hamiltonian moves ask for it."""
+    """The exact part as a function of the entries, for Hamiltonian moves."""
 
     untouched: UntouchedEntries
     theta: NDArray[np.float64]

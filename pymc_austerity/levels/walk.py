@@ -24,9 +24,9 @@ class FollowingLevels(NamedTuple):
     anchor, hessians, slopes : float arrays, shapes (G, q), (G, q, q) and (G, q)
         Where the rows are expanded, and the expansion there given the others.
     kept : float array, shape (G, q)
-        Place of the levels in their normal approximation.
+        Standardized position of the levels in their normal approximation.
     prior, table : int
-        Addresses of what gives derivatives of the prior, and of the table of its arrays.
+        Addresses of the function of the prior's derivatives, and of the table of its arrays.
     """
 
     entries: NDArray[np.int64]

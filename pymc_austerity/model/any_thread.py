@@ -48,7 +48,7 @@ class AnyThread:
 
 
 class OneAtATime:
-    """A compiled function: it holds the interpreter's lock, so that waiting costs nothing.
+    """A compiled function that one thread calls at a time: it holds the interpreter's lock.
 
     Parameters
     ----------

@@ -179,7 +179,7 @@ def _with_entries_once(term: Term) -> Term:
 def _owners(
     terms: Sequence[Term], indices: _Indices, size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """For every entry the number of its index, or what else reads it, and its level.
+    """For every entry the number of its index, or its other reader, and its level.
 
     And for every index the number of its levels.
     """

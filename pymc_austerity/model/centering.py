@@ -53,7 +53,7 @@ def centered(
     point: Mapping[str, NDArray],
     fewest: int = 2,
 ) -> Centered | None:
-    r"""Write the levels of non-centered factors in terms of what rows read of them.
+    r"""Write the levels of non-centered factors in terms of the products that rows read.
 
     In ``mu + tau * z[group]`` rows depend on ``z`` and ``tau`` through their product alone. In
     terms of :math:`u = \tau z` they are functions of a linear predictor, and the scale is read

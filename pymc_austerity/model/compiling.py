@@ -20,7 +20,7 @@ def compiled(
     Parameters
     ----------
     model : pymc.Model
-        Whose ``check_bounds`` is honoured.
+        Whose ``check_bounds`` is honored.
     inputs : sequence of variables
         Arguments of the function; it trusts them to have the right types, and may ignore some.
     outputs : variable or list of variables

@@ -71,7 +71,7 @@ def refuse_unread(examples: Examples, read: Mapping[str, Variable]) -> None:
     Raises
     ------
     SettingError
-        Names the data that nothing reads.
+        Names the data that are not used.
     """
     unread = [name for name in examples.variables if name not in read]
     if unread:

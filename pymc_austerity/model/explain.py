@@ -1,4 +1,4 @@
-"""In plain words: what is evaluated on mini-batches, what in full, and why."""
+"""The description of a split: what is evaluated on mini-batches, what in full, and why."""
 
 from collections.abc import Sequence
 
@@ -37,7 +37,7 @@ def explain(
     blocks : Blocks, optional
         Result of `find_blocks`; then the description names the factors.
     centered : sequence of str
-        Names of the variables that stand for their products with their scales.
+        Names of the variables that are moved as products with their scales.
     free : sequence of str
         Names of the variables whose entries sum to zero and are moved as if they need not.
 
@@ -76,15 +76,12 @@ def explain(
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
     if local:
-        lines.append(
-            f"One entry per row: {_listed(local)}; a step on it is not made cheap by reading fewer "
-            "rows."
-        )
+        lines.append(f"One entry per row: {_listed(local)}; updates of these must read all rows.")
     others = [] if vars is None else [name for v, name in rvs.items() if v not in set(vars)]
     if others:
         lines.append(
-            f"Left to other step methods: {_listed(others)}; PyMC gives them to NUTS (to "
-            "Metropolis and the like if they are discrete) on all the data unless you assign them."
+            f"Left to other step methods: {_listed(others)}; unless you assign them, PyMC uses "
+            "NUTS (for discrete variables, Metropolis and similar step methods) on all the data."
         )
     return "\n".join(lines)
 
@@ -156,7 +153,7 @@ def _about_term(term: EvaluatedInFull, n_rows: int, is_transformed: bool) -> str
     if n_rows in term.shape:
         return (
             f"{term.name!r}: {_KINDS[term.kind]} with one entry per row; name it with "
-            f"likelihood=[..., {term.name!r}] to have it on mini-batches as well."
+            f"likelihood=[..., {term.name!r}] to subsample it as well."
         )
     return f"{term.name!r}: {_KINDS[term.kind]} of shape {term.shape}, without these rows."
 

@@ -1,4 +1,4 @@
-"""Fingerprints of data: what tells, at little cost, that they are not what they were."""
+"""Fingerprints of data, which show at little cost that data have changed."""
 
 import hashlib
 from collections.abc import Iterable

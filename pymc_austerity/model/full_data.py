@@ -1,4 +1,4 @@
-"""Models on ``pm.Minibatch``, seen on the full data that they stand for."""
+"""Models on ``pm.Minibatch``, evaluated on their full data."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ def _is_minibatch(variable: Variable) -> bool:
 
 
 def counterpart(variable: Variable, model: pm.Model) -> Variable:
-    """Value variable of the user's model that a value variable of its copy stands for."""
+    """Value variable of the user's model that belongs to a value variable of its copy."""
     return next(v for v in model.value_vars if v is variable or v.name == variable.name)
 
 

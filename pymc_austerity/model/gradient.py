@@ -21,7 +21,7 @@ def compile_gradient(
     order: int = 0,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
-    r"""Compile the gradient of the exact part and of some rows, less its expansion if wanted.
+    r"""Compile the gradient of the exact part and of some rows, minus its expansion on request.
 
     .. math::
         w_e \nabla \log \rho(\theta) + w_r \sum_{i \in \text{block}}
@@ -64,7 +64,7 @@ def compile_gradient(
 
 
 def _residual(value: Any, theta: Any, anchor: Any, order: int) -> Any:
-    """Gradient of a graph, less its Taylor expansion about the anchor of one order lower."""
+    """Gradient of a graph, minus its Taylor expansion about the anchor of one order lower."""
     gradient = grad(value, theta, disconnected_inputs="ignore")
     if order == 0:
         return gradient

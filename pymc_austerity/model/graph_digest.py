@@ -1,4 +1,4 @@
-"""Digests of graphs: equal in any process for equal ones, to find again what was computed."""
+"""Digests of graphs, equal in any process for equal graphs, to identify stored results."""
 
 import dataclasses
 import hashlib
@@ -28,7 +28,7 @@ class NoDigestError(ValueError):
 
 
 def graph_digest(outputs: Sequence[Variable]) -> str:
-    """Digest of graphs: operations, types, names of what has none, and all constants.
+    """Digest of graphs: operations, types, names of inputs, and all constants.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ _DEEPEST = 50
 
 
 def inlined(outputs: Sequence[Variable]) -> list[Variable]:
-    """Replace labelled operations and operations made of others by what they are made of.
+    """Replace labeled and composite operations by the operations they are made of.
 
     Softmax and log-softmax stay: they have rules of their own.
     """

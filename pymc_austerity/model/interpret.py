@@ -1,4 +1,4 @@
-"""Functions that run operation by operation in NumPy, as they are: nothing is compiled."""
+"""Functions that run operation by operation in NumPy, without compilation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -36,14 +36,15 @@ _LAST = 100
 def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callable | None:
     """Function of the graph that NumPy evaluates, or None where that would be slow.
 
-    Numba takes seconds to compile what set-up calls some dozen times. NumPy is a few times slower
-    on arrays of ten thousand entries and needs no time before. It is slow where PyTensor would go
-    through Python for every entry or row: scans, and functions that neither NumPy nor SciPy has.
+    Numba takes seconds to compile functions that set-up calls some dozen times. NumPy is a few
+    times slower on arrays of ten thousand entries and needs no compilation. It is slow where
+    PyTensor would call Python for every entry or row: scans, and functions that neither NumPy nor
+    SciPy has.
 
     Parameters
     ----------
     model : pymc.Model
-        Its ``check_bounds`` is honoured.
+        Its ``check_bounds`` is honored.
     inputs, outputs : variables
 
     Examples
@@ -65,7 +66,7 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
 
 @dataclass(frozen=True)
 class _Quiet:
-    """A function that says nothing of overflow, as compiled code: who asks looks at the result."""
+    """A function without warnings of overflow, like compiled code: callers check the result."""
 
     function: Callable
 
@@ -91,7 +92,7 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
 
 
 def _numpy_mode() -> Any:
-    """PyTensor's simplifications and stable forms, without what makes its own code fast."""
+    """PyTensor's simplifications and stable forms, without rewrites for speed."""
     query = RewriteDatabaseQuery(
         include=["merge", "ShapeOpt", "canonicalize", "stabilize", "py_only"],
         exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],

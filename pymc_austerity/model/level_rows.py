@@ -1,4 +1,4 @@
-"""What the exact part says of each level of a factor, as a function of a few linear predictors."""
+"""Terms of the exact part for each level of a factor, as functions of a few linear predictors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,7 +52,7 @@ class LevelsAsRows:
         From all predictors, shape (k, G), and the block to the terms, their first derivatives and
         the upper triangle of the second ones, by the r predictors that read entries of levels.
     multipliers : float array, shape (r, G, q)
-        By what these multiply the entries of each level.
+        Multipliers of the entries of each level in these.
     given : int array
         Other entries that the terms read.
     kernel : Kernel or str
@@ -256,7 +256,7 @@ def _function_of(
 def _multipliers(
     designs: Sequence[Design], entries: NDArray[np.int64], size: int
 ) -> NDArray[np.float64]:
-    """By what each predictor multiplies the entries of a level."""
+    """Multipliers of the entries of a level in each predictor."""
     n_levels, q = entries.shape
     found = np.zeros((len(designs), n_levels, q))
     place = np.full(size, -1)

@@ -19,7 +19,7 @@ __all__ = ["variables_that_move_the_support"]
 
 
 def variables_that_move_the_support(likelihood: RowLikelihood) -> list[Variable]:
-    r"""Value variables on which it depends whether a row is possible at all.
+    r"""Value variables on which the support of the rows depends.
 
     Such a likelihood has a branch of minus infinity, taken where data are larger or smaller than
     some function of the parameters. A single row then decides, and samples of the others tell

@@ -25,7 +25,7 @@ _POINTS, _JITTER, _RETRIES = 2, 0.5, 6
 
 
 class LevelTerms(NamedTuple):
-    """What the exact part says of each level of a factor.
+    """Terms of the exact part that depend on each level of a factor.
 
     Attributes
     ----------
@@ -270,7 +270,7 @@ def _halves(n_levels: int) -> Iterator[NDArray[np.bool_]]:
 def _finite_nearby(
     values: Callable[..., list], start: NDArray, rng: np.random.Generator
 ) -> NDArray:
-    """A point at which nothing is at a special value, such as a coefficient of zero."""
+    """A point without special values, such as a coefficient of zero."""
     scale = _JITTER
     for _ in range(_RETRIES):
         here = start + rng.uniform(-scale, scale, size=start.size)

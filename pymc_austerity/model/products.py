@@ -120,7 +120,7 @@ def find_products(
     variables : sequence of variables
         All value variables.
     known : Known
-        Tells what matrices look like.
+        Evaluates matrices.
     """
     clients: dict[Variable, list] = {}
     for node in toposort([rows]):
@@ -160,7 +160,7 @@ class _Reading:
         self.uses: dict[Variable, Variable] = {}
 
     def follow(self, node: Any) -> bool:
-        """Note what a client of the variable makes of it; tell whether it is such a product."""
+        """Record how a client uses the variable; tell whether that is such a product."""
         if is_dot(node):
             return self._dot(node, self.variable)
         if isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
@@ -197,7 +197,7 @@ class _Reading:
         return self._is_same([scale], side, transposed=is_transposed)
 
     def _scales(self, variable: Variable) -> bool:
-        """Whether parameters, and nothing of the rows, determine a variable."""
+        """Whether parameters alone, without data of rows, determine a variable."""
         return self._depends(variable) and not self._reads_data(variable)
 
     def _times(self, node: Any, operand: Variable, *, is_whole: bool = False) -> bool:

@@ -92,7 +92,7 @@ def leaf_recipes(leaves: Sequence[RowLeaf], inputs: Mapping[str, Variable]) -> L
 def computed_leaves(
     rows: Variable, leaves: Sequence[RowLeaf], parameters: Sequence[Variable]
 ) -> tuple[Variable, tuple[RowLeaf, ...]]:
-    """Make leaves of what a row graph computes from its data alone.
+    """Make leaves of variables that a row graph computes from its data alone.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def computed_leaves(
     rows : variable
         The same, of the placeholders of the leaves that are left.
     leaves : tuple of RowLeaf
-        Data that the graph reads as they are, and what is computed.
+        Data that the graph reads directly, and computed ones.
     """
     data = {leaf.placeholder: leaf.array for leaf in leaves}
     found = _largest_of_data(rows, list(data), parameters)
@@ -130,7 +130,7 @@ def computed_leaves(
 def _largest_of_data(
     rows: Variable, data: Sequence[Variable], parameters: Sequence[Variable]
 ) -> list[Variable]:
-    """What is computed from data and combined with parameters, but for views and casts."""
+    """Variables computed from data and combined with parameters, without views and casts."""
     by_row, beyond = set(data), set(parameters)
     found: dict[Variable, None] = {}
     nodes = list(toposort([rows]))

@@ -29,7 +29,7 @@ class DataSource:
     Attributes
     ----------
     name : str
-        Name of the ``pm.Data``, or what else the array is.
+        Name of the ``pm.Data``, or a description of the array.
     variable : SharedVariable or Constant
         What holds it.
     fingerprint : str
@@ -138,7 +138,7 @@ class RowLikelihood:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these rows from others of the same number."""
+        """Identifies these rows among others of the same number."""
         return fingerprint(self.arrays)
 
     @property
@@ -167,7 +167,7 @@ def random_variable_of(value: Variable, model: pm.Model) -> Variable:
 
 
 def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSource, ...]:
-    """Return the data that graphs read, as the user's model knows them.
+    """Return the data that graphs read, as variables of the user's model.
 
     Parameters
     ----------

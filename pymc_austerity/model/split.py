@@ -61,7 +61,7 @@ def split_log_density(
         point.
     examples : sequence of str
         Names of data that hold a few example rows only: a ``pm.Data``, or an observed variable.
-        The leaves then have recipes, and nothing is concluded from the values of the example.
+        The leaves then have recipes, and the values of the example are not used.
 
     Returns
     -------
@@ -148,7 +148,7 @@ def split_log_density(
 def cut_terms(
     terms: Sequence[Variable], axes: Sequence[int], known: Known, n_rows: int
 ) -> tuple[Variable, Cut]:
-    """The sum of some terms as rows, and what it was cut with.
+    """The sum of some terms as rows, and the cut that made it.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A starting point at which the log-density is finite, or a sentence about why it is not."""
+"""A starting point at which the log-density is finite, or a sentence that says why it is not."""
 
 from collections.abc import Callable
 

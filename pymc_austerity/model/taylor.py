@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _ENTRIES = 32_768
-"""Rows times dimensions of a Hessian at once: what is computed on the way stays in the cache."""
+"""Rows times dimensions of a Hessian at once: intermediate results stay in the cache."""
 
 
 class Derivatives(NamedTuple):
@@ -107,7 +107,7 @@ def compile_exact_derivatives(
 
 
 def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
-    """Sum over pieces of a block that are small enough for what is computed on the way."""
+    """Sum over pieces of a block whose intermediate results fit in memory."""
 
     def of_block(point: NDArray, *block: NDArray) -> NDArray:
         n_rows = max(_ENTRIES // point.size, 1)
@@ -131,7 +131,7 @@ class _Product(NamedTuple):
 
 
 def _derivatives(value: Any, theta: Any, size: int) -> tuple[list, _Product]:
-    """Value and gradient, and what makes the Hessian."""
+    """Value and gradient, and the graph of the Hessian."""
     value = stabilized(value)
     gradient = grad(value, theta, disconnected_inputs="ignore")
     direction = theta.type("direction")
@@ -186,7 +186,7 @@ def compile_residuals(
     order: int = 2,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
-    r"""Compile the row differences less their Taylor expansion about an anchor.
+    r"""Compile the row differences minus their Taylor expansion about an anchor.
 
     With :math:`d = \theta' - \theta` and :math:`s = (\theta' - \theta^*) + (\theta - \theta^*)`,
 

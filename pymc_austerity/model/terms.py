@@ -116,7 +116,7 @@ def choose(terms: Sequence[Term], names: Sequence[str] | None, axis: int) -> lis
     Raises
     ------
     DataError
-        There is nothing observed.
+        There are no observed variables.
     NotRowwiseError
         A chosen term has no rows.
     SettingError

@@ -196,7 +196,7 @@ def _compiled(split: RowLikelihood, more: list, output: Any, mode: Any) -> Calla
     inputs = [*split.value_vars, *more]
     if mode is WITHOUT_CHECKS:
         return pytensor.function(inputs, output, mode=mode, on_unused_input="ignore")
-    with split.model:  # so that its check_bounds is honoured
+    with split.model:  # so that its check_bounds is honored
         return pm.compile(inputs, output, mode=mode, on_unused_input="ignore")
 
 

@@ -75,7 +75,7 @@ class FreeLevels:
 def free_levels(
     split: RowLikelihood, variables: Sequence[Variable], point: Mapping[str, NDArray]
 ) -> FreeLevels | None:
-    r"""Give one variable whose entries sum to zero a mean that the data know nothing about.
+    r"""Give one variable whose entries sum to zero a mean on which the data do not depend.
 
     ``pm.ZeroSumNormal`` of :math:`G` levels is sampled as :math:`G - 1` numbers, all of which rows
     of one level read. Where rows read the effects in a sum with an entry that all of them read,
@@ -214,7 +214,7 @@ class _Effects:
         return loose == {self.value}
 
     def _scale_in(self, rows: Variable) -> Variable | None:
-        """What rows multiply the levels with: one number, 1 where they are read as they are."""
+        """Multiplier of the levels in rows: one number, 1 if rows read the levels directly."""
         known = Known(self.changed, self.point)
         products = find_products(rows, [self.levels], self.changed, known)
         if not products:
@@ -247,7 +247,7 @@ class _Effects:
         return None
 
     def _may_absorb(self, variable: Variable) -> bool:
-        """Whether it is neither an effect nor what the prior of some effects depends on."""
+        """Whether it is not an effect, and no prior of effects depends on it."""
         model, joint = self.split.model, dict(self.split.joint_terms)
         if variable.dtype in discrete_types or _is_zero_sum(model, variable):
             return False

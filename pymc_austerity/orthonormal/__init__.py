@@ -1,4 +1,4 @@
-"""Matrices with orthonormal columns: their prior, the moves on them, and who may move them."""
+"""Matrices with orthonormal columns: their prior, their moves, and checks of other moves."""
 
 from pymc_austerity.orthonormal.rotations import StiefelProposal
 from pymc_austerity.orthonormal.support import on_manifold, refuse_ordinary_moves

@@ -18,11 +18,11 @@ from pymc_austerity.proposals.protocols import Outcome
 __all__ = ["StiefelProposal", "StiefelWalkState"]
 
 _LARGEST = math.pi
-"""Standard deviation of the angles, radians, beyond which a rotation is as good as any other."""
+"""Standard deviation of the angles, radians, beyond which rotations are about uniform."""
 
 
 class StiefelWalkState(NamedTuple):
-    """What a walk has learnt.
+    """What a walk has learned.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class StiefelWalkState(NamedTuple):
     search : ScaleSearch
         Standard deviation of the angles.
     reflected : bool
-        Whether the last proposal was also a reflection, of which the scale learns nothing.
+        Whether the last proposal was also a reflection, which does not count for the scale.
     """
 
     blocks: tuple[Block, ...]
@@ -71,7 +71,7 @@ class StiefelProposal:
 
     Notes
     -----
-    Rounding errors do not pile up: every proposal takes a Newton step towards the nearest
+    Rounding errors do not accumulate: every proposal takes a Newton step towards the nearest
     orthonormal matrix, :math:`W \leftarrow W (3 I - W'W) / 2`, which squares its distance from the
     manifold.
 

@@ -1,4 +1,4 @@
-"""Which variables are on the manifold, where a random walk would leave it."""
+"""Variables on the manifold, which a random walk would leave."""
 
 from typing import Any
 

@@ -42,8 +42,8 @@ class UniformStiefel(pm.Continuous):
 
     .. math:: 2^{p (p - 1) / 4} \, 2^p \pi^{np/2} / \Gamma_p(n/2)
 
-    on the manifold and minus infinity off it. Another density on the manifold is this prior and a
-    ``pm.Potential``.
+    on the manifold and minus infinity off it. For another density on the manifold, add a
+    ``pm.Potential`` to this prior.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class UniformStiefel(pm.Continuous):
 
     Notes
     -----
-    The variable has no unconstrained form: NUTS and other samplers of PyMC cannot move it. Sample
+    The variable has no unconstrained form: NUTS and other samplers of PyMC cannot update it. Sample
     it with ``AusterityMH(vars=["W"], proposal=StiefelProposal())``.
 
     References

@@ -1,4 +1,4 @@
-"""Pictures of what the diagnostics read; they need matplotlib, an optional dependency."""
+"""Plots of the diagnostics; they need matplotlib, an optional dependency."""
 
 from pymc_austerity.plots.audit import plot_audit
 from pymc_austerity.plots.block_usage import plot_block_usage

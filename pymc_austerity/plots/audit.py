@@ -1,4 +1,4 @@
-"""Audited errors next to what was promised."""
+"""Audited errors next to the promise."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,11 +24,11 @@ def plot_audit(
     step_method: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw audited shares of wrong decisions, with intervals, next to what was promised.
+    """Draw audited shares of wrong decisions, with intervals, next to the promise.
 
-    A line for each chain and one for all together, or, of several runs, a line for each run, with
-    the number of decisions that were audited. An interval that lies entirely above what was
-    promised is drawn in another color and with another marker.
+    There is a line for each chain and one for all together, or, with several runs, a line for each
+    run, with the number of decisions that were audited. An interval that lies entirely above the
+    promised share has another color and another marker.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def plot_audit(
         A run some of whose decisions were audited, a netCDF file of one, or several by name.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
-        of each run, or else its largest ``epsilon``, which bounds one look: whole decisions may
-        err more often.
+        of each run, or else its largest ``epsilon``, which bounds the error of one look: whole
+        decisions may be wrong more often.
     prob : float
         Coverage of the intervals, in (0, 1).
     step_method : int, optional

@@ -27,8 +27,8 @@ def plot_data_usage(
 ) -> "NDArray[np.object_]":
     """Draw the share of the rows that a decision reads, over the draws and as a distribution.
 
-    Left a line for each chain, averaged over neighboring draws; right the distribution over all
-    decisions, with the mean. Decisions that need no rows are left out.
+    The left plot has a line for each chain, averaged over neighboring draws; the right one has the
+    distribution over all decisions, with the mean. Decisions that need no rows are left out.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ __all__ = ["plot_decision_errors"]
 
 _NEAR = 5.0
 _FAR = 50.0
-"""Distances up to which the x axis is about linear, and from which on it is not linear at all."""
+"""Distances up to which the x axis is about linear, and from which on it is logarithmic."""
 
 
 def plot_decision_errors(
@@ -33,9 +33,8 @@ def plot_decision_errors(
     The distribution is that of ``standardized_mean``, the estimate of :math:`\mu_\mathrm{std}` at
     the last look (its mean, where a draw takes several decisions). Where decisions lie far from the
     threshold, as with control variates, the x axis is linear near it and logarithmic beyond. The
-    curve, on a second y axis (the last of ``ax.figure.axes``), is what the user computed for the
-    error of a decision at each distance: where it is high and the run has many decisions, many are
-    wrong.
+    curve, on a second y axis (the last of ``ax.figure.axes``), is the user's error of a decision at
+    each distance: many decisions are wrong where the curve is high and the run has many decisions.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def percent(share: float, _position: Any = None) -> str:
 
 
 def finished(ax: "Axes", *, shares: str = "", handles: Any = None, **properties: Any) -> "Axes":
-    """What stands round a drawing: labels, limits, and a legend that covers nothing of it.
+    """Add labels and limits to a drawing, and a legend that covers nothing of it.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def finite_values(name: str, values: ArrayLike) -> NDArray[np.float64]:
     SettingError
         None is left.
     SettingTypeError
-        They are no numbers.
+        They are not numbers.
     """
     try:
         flat = np.ravel(np.asarray(values, dtype=float))

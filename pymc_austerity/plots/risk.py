@@ -1,4 +1,4 @@
-"""How fast runs get near the right answer."""
+"""How fast runs approach the right answer."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -25,9 +25,9 @@ def plot_risk(
 ) -> "Axes":
     r"""Draw the risk of several samplers against the time they took.
 
-    The risk is the mean squared error of an estimate, over repeated runs and whatever is estimated
-    (section 6 of the paper). Where it falls like one over the time, chance is all that is
-    left of it; where it levels off, the bias is.
+    The risk is the mean squared error of an estimate, over repeated runs and all quantities that
+    are estimated (section 6 of the paper). Where it falls like one over the time, it is the error
+    of chance; where it levels off, it is the bias.
 
     Parameters
     ----------

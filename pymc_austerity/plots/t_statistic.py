@@ -24,8 +24,8 @@ def plot_t_statistic(
     r"""Draw a t statistic under resampling next to Student's t.
 
     The test assumes that :math:`t = (\bar l - \mu) / s` follows Student's t. Where single rows
-    have much weight it does not, and the tails show it first: the legend says which share of the
-    statistics lies where Student's t has 5 %.
+    have much weight it does not, which is first seen in the tails: the legend gives the share of
+    the statistics in the tails that have 5 % under Student's t.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What comes after sampling, on many rows: log-likelihoods, replications, cross-validation."""
+"""After sampling, on many rows: log-likelihoods, replications, cross-validation."""
 
 from pymc_austerity.pointwise.log_likelihood import compute_log_likelihood
 from pymc_austerity.pointwise.loo import loo_subsample

@@ -98,6 +98,6 @@ def _values(draws: xr.DataArray, variable: Variable) -> NDArray:
     ):
         raise SettingError(
             f"draws of {variable.name!r} have shape {flat.shape[1:]} instead of {expected}: pass "
-            "the model that the posterior is of."
+            "the model that was sampled."
         )
     return np.ascontiguousarray(flat, dtype=variable.dtype)

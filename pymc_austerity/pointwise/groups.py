@@ -1,4 +1,4 @@
-"""Results put beside the posterior that they are of."""
+"""Results added to the run whose posterior they come from."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["extended"]
 
 
 def extended(idata: Any, group: str, dataset: xr.Dataset) -> Any:
-    """The same run with another group, in the place of one of the same name."""
+    """The same run with another group, which replaces one of the same name."""
     if isinstance(idata, xr.DataTree):
         idata[group] = xr.DataTree(dataset)
         return idata

@@ -1,4 +1,4 @@
-"""Log-likelihoods that are computed where they are looked at."""
+"""Log-likelihoods that are computed when they are used."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pointwise log-likelihoods, memory flat in the number of rows."""
+"""Pointwise log-likelihoods, in memory that does not grow with the number of rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,10 +28,10 @@ def compute_log_likelihood(
     extend_inferencedata: bool = True,
     progressbar: bool = True,
 ) -> Any:
-    """Log-likelihoods of rows at all draws, as ``pm.compute_log_likelihood``, for many rows.
+    """Log-likelihoods of rows at all draws, like ``pm.compute_log_likelihood``, for many rows.
 
     Nothing of the size of all rows times all draws is held in memory. Without `store` the entries
-    are computed each time they are looked at: ``group["y"].isel(...)`` computes what it selects.
+    are computed each time they are used: ``group["y"].isel(...)`` computes what it selects.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def compute_log_likelihood(
     data : dict of str to source, optional
         Where all rows are, as for `AusterityMH`, if the model was built on a few of them.
     store : path, optional
-        Folder, not there yet, to which everything is written block by block in zarr's format.
+        Folder that does not exist yet; everything is written to it block by block, by zarr.
     extend_inferencedata : bool
         Whether to add the group ``log_likelihood`` to `idata`.
     progressbar : bool
-        Whether to show how far writing has come.
+        Whether to show the progress of writing.
 
     Returns
     -------

@@ -36,7 +36,7 @@ def loo_subsample(
     idata : InferenceData or DataTree
         A run of ``pm.sample``.
     observations : int or sequence of int
-        How many rows to sample, or their numbers.
+        Number of rows to sample, or the numbers of the rows of the sample.
     model : pymc.Model, optional
         Its model; by default that of the context.
     var_name : str, optional
@@ -51,7 +51,7 @@ def loo_subsample(
     Returns
     -------
     arviz_stats.ELPDData
-        With the error of the sample as ``subsampling_se``.
+        With the standard error due to the sample as ``subsampling_se``.
 
     Raises
     ------

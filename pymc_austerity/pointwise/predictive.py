@@ -1,4 +1,4 @@
-"""Replications of observed variables, memory flat in the number of rows where they are stored."""
+"""Replications of observed variables, block by block where they are stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +28,7 @@ def sample_posterior_predictive(
     extend_inferencedata: bool = True,
     progressbar: bool = True,
 ) -> Any:
-    """Replications of rows at all draws, as ``pm.sample_posterior_predictive``, for many rows.
+    """Replications of rows at all draws, like ``pm.sample_posterior_predictive``, for many rows.
 
     Parameters
     ----------

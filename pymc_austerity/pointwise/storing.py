@@ -63,7 +63,7 @@ class Results:
             array[(*[slice(None)] * axis, rows)] = shaped
 
     def dataset(self) -> xr.Dataset:
-        """All variables; those in a store are read when they are looked at."""
+        """All variables; those in a store are read when they are used."""
         if self._store is None:
             return xr.Dataset(self._variables, coords=self._coords)
         coords = {dim: _of_any_length(labels) for dim, labels in self._coords.items()}

@@ -126,8 +126,8 @@ class ConditionalProposal(FixedSize):
         if approximation is None:
             raise SettingError(
                 "ConditionalProposal needs the normal approximation of the posterior that comes "
-                "with control variates, and there are none here: use RandomWalkProposal(), or let "
-                "AusterityMH have control variates."
+                "with control variates, and there are none here: use RandomWalkProposal(), or "
+                "AusterityMH with control variates."
             )
         moved = np.setdiff1d(np.arange(layout.n_entries), self.held)
         given = conditional(approximation, moved, self.held)

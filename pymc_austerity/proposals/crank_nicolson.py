@@ -79,7 +79,7 @@ class CrankNicolsonProposal(FixedSize):
             raise SettingError(
                 "CrankNicolsonProposal, of which ProposalMixture() has some, needs the normal "
                 "approximation of the posterior that comes with control variates, and there are "
-                "none here: use RandomWalkProposal(), or let AusterityMH have control variates."
+                "none here: use RandomWalkProposal(), or AusterityMH with control variates."
             )
         return approximation
 

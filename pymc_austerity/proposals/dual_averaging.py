@@ -1,4 +1,4 @@
-"""The step size of Hamiltonian trajectories, learnt while a chain is tuning."""
+"""The step size of Hamiltonian trajectories, learned while a chain is tuning."""
 
 import math
 from typing import NamedTuple

@@ -66,7 +66,7 @@ class Surrogate(Protocol):
 
 
 class HamiltonianState(NamedTuple):
-    """What a chain of Hamiltonian moves has learnt.
+    """What a chain of Hamiltonian moves has learned.
 
     Attributes
     ----------

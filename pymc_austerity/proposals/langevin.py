@@ -192,7 +192,7 @@ class LangevinProposal:
         """What the step method gave."""
         if self._gradients is None:
             raise SettingError(
-                "Langevin has no model whose gradient it could follow: give it to "
+                "LangevinProposal is not connected to a model: give it to "
                 "AusterityMH(proposal=...) by itself, not as part of another proposal."
             )
         return self._gradients
@@ -299,10 +299,10 @@ def _watched(state: LangevinState, pull: float) -> LangevinState:
     n_pulled = 0 if pull < _STRONG_PULL**2 else state.n_pulled + 1  # NaN is strong
     if n_pulled == _LONG_PULL:
         warnings.warn(
-            f"Langevin with test=None has run away or is far from the posterior: {_LONG_PULL} "
-            f"steps in a row went over {_STRONG_PULL} times as far along the gradient as the noise "
-            f"did, or to no finite point; choose a step_size smaller than {state.search.scale:.3g},"
-            " or discard more draws.",
+            "LangevinProposal with test=None diverges or is far from the posterior: in "
+            f"{_LONG_PULL} steps in a row the gradient moved the chain over {_STRONG_PULL} times "
+            "as far as the noise did, or to a point that is not finite; choose a step_size smaller "
+            f"than {state.search.scale:.3g}, or discard more draws.",
             AusterityWarning,
             stacklevel=3,
         )

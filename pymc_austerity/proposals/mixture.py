@@ -25,7 +25,7 @@ _SHARE_OF_OTHERS = 0.5
 
 
 class MixtureState(NamedTuple):
-    """What a mixture has learnt.
+    """What a mixture has learned.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ _FIRST_WINDOW = 50
 
 
 class RandomWalkState(NamedTuple):
-    """What a random walk has learnt.
+    """What a random walk has learned.
 
     Attributes
     ----------

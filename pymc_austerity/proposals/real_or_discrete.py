@@ -15,7 +15,7 @@ __all__ = ["RealOrDiscreteProposal", "RealOrDiscreteState"]
 
 
 class RealOrDiscreteState(NamedTuple):
-    """What the two proposals have learnt.
+    """What the two proposals have learned.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class RealOrDiscreteProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> RealOrDiscreteState:
-        """Nothing is learnt yet."""
+        """Nothing is learned yet."""
         is_real = layout.n_categories == 0
         real = self.of_real.init(Layout(layout.n_categories[is_real]), self.approximation)
         discrete = self.of_discrete.init(Layout(layout.n_categories[~is_real]))

@@ -53,7 +53,7 @@ class UntouchedMoves:
     def step(
         self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
     ) -> tuple[NDArray, bool, RandomWalkState]:
-        """One move: where it led, whether it was accepted, and what was learnt."""
+        """One move: where it led, whether it was accepted, and what was learned."""
         before = point[self.entries]
         there, _, state = self.proposal.propose(state, before, rng)
         proposed = point.copy()

@@ -1,4 +1,4 @@
-"""How a decision is made: from sums and counts, knowing no parameter and no model."""
+"""How a decision is made: from sums and counts, without parameters or models."""
 
 from pymc_austerity.sequential.accept_all import AcceptAll
 from pymc_austerity.sequential.audited import Audited, audited

@@ -1,4 +1,4 @@
-"""No test: what is proposed is accepted."""
+"""No test: every proposal is accepted."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What all rows say about a decision, for the record."""
+"""Decisions that are checked on all rows, for the record."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ __all__ = ["Audited", "audited"]
 
 @dataclass(frozen=True)
 class Audited:
-    """A test that sees the remaining rows after every decision, which it does not change.
+    """A test that reads the remaining rows after every decision, without changing the decision.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ class Audited:
         return self.test.description
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
-        """The decision of the test, and what all rows say."""
+        """The decision of the test, and that of all rows."""
         return audited(self.test.decide(survey, log_ratio, rng), survey)
 
 
 def audited(decision: Decision, survey: Survey) -> Decision:
-    """A decision on a survey, with what all rows say about it."""
+    """A decision on a survey, together with the decision of all rows."""
     if decision.exact:
         return decision._replace(exact_accept=decision.accept)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,4 +1,4 @@
-"""Barker's acceptance: the noise of a mini-batch takes part in the random decision."""
+"""Barker's acceptance: the noise of a mini-batch is part of the random decision."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["BarkerTest"]
 
 @dataclass(frozen=True)
 class BarkerTest:
-    r"""Accept with Barker's probability, from as few rows as the test's own noise allows.
+    r"""Accept with Barker's probability, reading as few rows as the test's own noise allows.
 
     Barker's acceptance probability :math:`1 / (1 + e^{-\Delta})`, with
     :math:`\Delta = \sum_i l_i - \psi_1` and :math:`\psi_1` the Metropolis-Hastings threshold at
@@ -27,8 +27,8 @@ class BarkerTest:
 
     is decided instead, with a correction such that the noises add up to a logistic variable.
 
-    The evidence for one side does not count, and there is no uniform random number: the decision
-    is random, not right or wrong.
+    The test does not depend on the evidence for one side, and there is no uniform random number:
+    the decision is random, not right or wrong.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ class BarkerTest:
     Raises
     ------
     SettingError
-        If `noise` lies outside [0.5, 1.2]. With more the correction would be too far off; with less
-        it would be most of the noise, and rows would be read in vain.
+        If `noise` lies outside [0.5, 1.2]. With more noise the correction would be too inaccurate;
+        with less it would be most of the noise, and rows would be read for nothing.
 
     Notes
     -----
-    Leaves the posterior invariant as Metropolis-Hastings does, and accepts less: half as often at
-    :math:`\Delta = 0`. The error is that of the normal approximation, of a standard error that is
-    estimated, and of the correction (`LogisticCorrection.error`). How many rows are read depends on
-    their spread only, never on which side the sum lies.
+    The test leaves the posterior invariant as Metropolis-Hastings does, and accepts less often:
+    half as often at :math:`\Delta = 0`. Its errors are those of the normal approximation, of the
+    estimated standard error, and of the correction (`LogisticCorrection.error`). The number of
+    rows that it reads depends only on their spread, never on the side on which the sum lies.
 
     References
     ----------
@@ -91,7 +91,7 @@ class BarkerTest:
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know; batches double until the error is small."""
+        """Properties that the rest of the package uses; batches double until the error is small."""
         return TestDescription(
             name="BarkerTest",
             summary=f"Barker's test with noise of {self.noise:g} nats",
@@ -105,9 +105,9 @@ class BarkerTest:
         Parameters
         ----------
         survey : Survey
-            A sample of rows that has not seen any yet.
+            A sample that has no rows yet.
         log_ratio : float
-            Log of the Metropolis-Hastings ratio but for the sum of all differences, nats:
+            Log of the Metropolis-Hastings ratio without the sum of all differences, nats:
             :math:`-\psi_1`.
         rng : numpy.random.Generator
             Draws the noise.
@@ -116,7 +116,7 @@ class BarkerTest:
         -------
         Decision
             A rejection as soon as a difference is not finite. `decision_error` is the error of
-            the acceptance probability that the correction brings in; 0 when all rows were seen.
+            the acceptance probability due to the correction; 0 when all rows were read.
         """
         with np.errstate(invalid="ignore", over="ignore"):  # not finite: rejected
             estimate, n_looks = self._look_until_known(survey)
@@ -133,7 +133,7 @@ class BarkerTest:
         return Decision(accept, n_seen, n_looks, self.correction.error, standardized, False)
 
     def _look_until_known(self, survey: Survey) -> tuple[Estimate, int]:
-        """Look until the standard error is small enough, all rows were seen or one is bad."""
+        """Look until the standard error is small, all rows were read or one is not finite."""
         n_looks = 0
         while True:
             estimate, n_looks = survey.look(), n_looks + 1

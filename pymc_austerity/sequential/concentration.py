@@ -1,4 +1,4 @@
-"""Tests that err no more often than they say, whatever the rows, if the bound is right."""
+"""Tests whose error is bounded for rows of any distribution, if the bound of rows is right."""
 
 import math
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ __all__ = ["ConcentrationTest"]
 
 @dataclass(frozen=True)
 class ConcentrationTest(StoppingTest):
-    """What tests by inequalities share: their bound, and how the error is spread over looks.
+    """What tests by inequalities share: their bound, and how the error is divided among looks.
 
-    A bound that is a function of two points is evaluated by whoever begins the survey, which
+    A bound that is a function of two points is evaluated when a survey begins, and the survey
     passes the number on with the evidence.
     """
 
@@ -35,7 +35,7 @@ class ConcentrationTest(StoppingTest):
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know; batches double: few looks share the error."""
+        """Properties that the rest of the package uses; batches double, so there are few looks."""
         name = type(self).__name__
         return TestDescription(
             name=name,
@@ -57,7 +57,7 @@ class ConcentrationTest(StoppingTest):
         return evidence.largest_difference if callable(bound) else bound
 
     def stops(self, evidence: Evidence) -> bool:
-        """Whether the mean is further from the threshold than the inequality lets it stray."""
+        """Whether the distance from the threshold is beyond what the inequality allows for."""
         return self.error(evidence) < self.share_of_error(evidence.n_looks)
 
     def share_of_error(self, look: int) -> float:

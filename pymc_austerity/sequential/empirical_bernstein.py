@@ -19,15 +19,15 @@ class EmpiricalBernsteinTest(ConcentrationTest):
     .. math:: |\bar l - \mu_0| > c_k = s_n \sqrt{\frac{2 \log(3 / \delta_k)}{n}}
               + \frac{6 C \log(3 / \delta_k)}{n}
 
-    stops the test. The whole test errs with probability at most :math:`\delta`. The range enters
-    divided by :math:`n`: with many rows the spread counts, not the range.
+    stops the test. The whole test is wrong with probability at most :math:`\delta`. The range is
+    divided by :math:`n`: with many rows the spread matters, not the range.
 
     Parameters
     ----------
     largest_difference : float or callable
-        :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
+        :math:`C`, nats: no row's log-likelihood difference (minus its control variate) is larger in
         absolute value. Or a function ``(proposed, current) -> C`` of two points, arrays of shape
-        (d,): for a logistic regression, say, the largest norm of a row of covariates times
+        (d,): for a logistic regression, for example, the largest norm of a row of covariates times
         ``np.linalg.norm(proposed - current)``.
     error_prob : float
         :math:`\delta`, largest probability of a wrong decision.

@@ -19,15 +19,15 @@ class HoeffdingTest(ConcentrationTest):
     .. math:: |\bar l - \mu_0| > c_k = C \sqrt{\frac{2}{n} \left(1 - \frac{n-1}{N}\right)
               \log \frac{2}{\delta_k}}
 
-    stops the test. The whole test errs with probability at most :math:`\delta`, whatever the
-    number of looks and the distribution of the rows, provided that :math:`C` is a bound.
+    stops the test. The whole test is wrong with probability at most :math:`\delta`, for any
+    number of looks and any distribution of the rows, provided that :math:`C` is a bound.
 
     Parameters
     ----------
     largest_difference : float or callable
-        :math:`C`, nats: no row's log-likelihood difference (less its control variate) is larger in
+        :math:`C`, nats: no row's log-likelihood difference (minus its control variate) is larger in
         absolute value. Or a function ``(proposed, current) -> C`` of two points, arrays of shape
-        (d,): for a logistic regression, say, the largest norm of a row of covariates times
+        (d,): for a logistic regression, for example, the largest norm of a row of covariates times
         ``np.linalg.norm(proposed - current)``.
     error_prob : float
         :math:`\delta`, largest probability of a wrong decision.
@@ -39,9 +39,9 @@ class HoeffdingTest(ConcentrationTest):
 
     Notes
     -----
-    For uniform samples only. With :math:`C` far above the standard deviation of the differences, as
-    is usual, most decisions take all rows: this is the price of a guarantee. Samples
-    that double from look to look spend less of :math:`\delta` on looks.
+    For uniform samples only. :math:`C` is usually far above the standard deviation of the
+    differences, and most decisions then read all rows: this is the cost of a guarantee. Samples
+    that double from look to look divide :math:`\delta` among fewer looks.
 
     References
     ----------

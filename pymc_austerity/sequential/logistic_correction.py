@@ -26,7 +26,7 @@ class LogisticCorrection(NamedTuple):
     Attributes
     ----------
     values : float array, shape (n,), nats
-        What it may be, increasing.
+        Possible values, increasing.
     cumulative : float array, shape (n,)
         Its distribution function at `values`; the last one is 1.
     error : float
@@ -53,7 +53,7 @@ def logistic_correction(standard_deviation: float) -> LogisticCorrection:
 
     in the sense of least squares over a grid of :math:`y`. No exact solution exists: the
     characteristic function :math:`\pi t / \sinh(\pi t)` of the logistic distribution falls more
-    slowly than that of the normal one. The remaining error is part of the answer.
+    slowly than that of the normal one. The remaining error is part of the result.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def logistic_correction(standard_deviation: float) -> LogisticCorrection:
     Notes
     -----
     Non-negative least squares leave few values with positive probability. The
-    original paper solves for a density on a fine grid by ridge regression instead, and clips what
-    is negative.
+    original paper instead solves for a density on a fine grid by ridge regression, and clips
+    negative values.
 
     References
     ----------

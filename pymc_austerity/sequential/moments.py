@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 __all__ = ["Moments"]
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""Spread relative to the mean that is not told from rounding error."""
+"""Spread relative to the mean that cannot be told from rounding error."""
 
 
 class Moments:
     """Running count, mean and centered sum of squares.
 
     Blocks are centered before they are squared and merged by the update of Chan, Golub and
-    LeVeque (1983), so that a mean far from zero does not drown the spread in rounding.
+    LeVeque (1983), so that the spread is not lost in rounding if the mean is far from zero.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Moments:
         self.centered_squares = 0.0
 
     def add(self, values: NDArray) -> None:
-        """Take in a block of values.
+        """Add a block of values.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""The contracts between the sequential test, what feeds it and what it returns."""
+"""The contracts between the sequential test, its input and its output."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 BoundOfDifferences: TypeAlias = float | Callable[[NDArray, NDArray], float]
-"""Largest absolute difference of a row, nats, or a function of two points that gives it. Tests
-never call the function: whoever begins a survey does, and the survey holds the result."""
+"""Largest absolute difference of a row, nats, or a function of two points that returns it. Tests
+never call the function: it is called when a survey begins, and the survey holds the result."""
 
 
 class DifferenceStream(Protocol):
-    """Log-likelihood differences of rows that were not seen before in this decision."""
+    """Log-likelihood differences of rows that were not read before in this decision."""
 
     def read(self, n_rows: int) -> Iterable[NDArray]:
         """Differences of the next ``n_rows`` rows, in blocks of float64 arrays, nats."""
@@ -34,7 +34,7 @@ class DifferenceStream(Protocol):
 
 
 class Estimate(NamedTuple):
-    """What a sample of rows says about the sum of the differences of all rows.
+    """An estimate of the sum of the differences of all rows, from a sample.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Estimate(NamedTuple):
         Estimated sum over all rows, nats; not finite as soon as one difference is not.
     variance : float
         Estimated variance of `total` under sampling without replacement, nats squared. 0 where
-        all rows were seen, or where the sample has no spread and says nothing about its error.
+        all rows were read, or where the sample has no spread, so that its error is unknown.
     degrees_of_freedom : float
         Degrees of freedom of `variance`.
     n_seen : int
@@ -65,7 +65,7 @@ class Survey(Protocol):
     Attributes
     ----------
     n_rows : int
-        Rows there are.
+        Number of all rows.
     """
 
     n_rows: int
@@ -86,7 +86,7 @@ class Survey(Protocol):
         ...
 
     def look(self) -> Estimate:
-        """See more rows, at least one."""
+        """Read more rows, at least one."""
         ...
 
     def finish(self) -> Estimate:
@@ -95,7 +95,7 @@ class Survey(Protocol):
 
 
 class Evidence(NamedTuple):
-    """What is known after a look, about the side of the threshold on which the sum lies.
+    """Evidence after a look about the side of the threshold on which the sum lies.
 
     Attributes
     ----------
@@ -107,7 +107,7 @@ class Evidence(NamedTuple):
     degrees_of_freedom : float
         Degrees of freedom of the estimated standard error.
     n_seen, n_rows : int
-        Rows seen so far, and rows there are. ``n_seen < n_rows``.
+        Rows read so far, and number of all rows. ``n_seen < n_rows``.
     n_looks : int
         Looks taken so far, this one included.
     largest_difference : float
@@ -124,7 +124,7 @@ class Evidence(NamedTuple):
 
 
 class StoppingRule(Protocol):
-    """When to stop looking, and how wrong the decision taken then may be."""
+    """When to stop reading rows, and the error of the decision made then."""
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the evidence suffices to decide now."""
@@ -147,14 +147,14 @@ class Decision(NamedTuple):
     n_looks : int
         Looks taken at the data.
     decision_error : float
-        The stopping rule's error of this decision, a probability; 0 when all rows were seen.
+        The stopping rule's error of this decision, a probability; 0 when all rows were read.
     standardized_mean : float
         Estimate of ``mu_std``: distance from the threshold in units of the `Estimate.spread`. NaN
         where that is 0.
     exact : bool
         Whether the decision is the one that all rows give.
     exact_accept : bool or None
-        What all rows say, where the decision was audited; else None.
+        The decision of all rows, where it was audited; else None.
     log_threshold : float
         What the sum of the differences had to exceed, nats; NaN where there was no threshold.
     """
@@ -171,7 +171,7 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class TestDescription:
-    """What the rest of the package needs to know of a test.
+    """Properties of a test that the rest of the package uses.
 
     Attributes
     ----------
@@ -180,11 +180,11 @@ class TestDescription:
     summary : str
         Name and settings in words.
     acceptance : {"metropolis", "barker", "poisson", "none"}
-        The rule whose decisions are taken. Those of Metropolis-Hastings are right or wrong, given
+        The acceptance rule. Decisions of Metropolis-Hastings are right or wrong, given
         the uniform random number; those of Barker are random, and so are exact ones from a Poisson
-        sample of the rows; with none all is accepted.
+        sample of the rows; with "none" every proposal is accepted.
     assumption : {"normal means", "bounded differences", "none"}
-        What the error of the test rests on. A bound holds for uniform samples only.
+        Assumption behind the error of the test. A bound holds for uniform samples only.
     epsilon : float
         Tail probability at which the test stops, or its error; NaN if it has none.
     alpha : float
@@ -218,7 +218,7 @@ class TestDescription:
 
 
 class SequentialTest(Protocol):
-    """Decides about a proposal from as few rows as suffice."""
+    """Accepts or rejects a proposal, reading as few rows as suffice."""
 
     @property
     def description(self) -> TestDescription:
@@ -228,7 +228,7 @@ class SequentialTest(Protocol):
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
         """Accept or reject.
 
-        `log_ratio` is the log of the Metropolis-Hastings ratio but for the sum of all differences,
+        `log_ratio` is the log of the Metropolis-Hastings ratio without the sum of all differences,
         nats. All randomness of the decision is drawn from `rng`.
         """
         ...

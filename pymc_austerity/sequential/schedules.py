@@ -7,15 +7,15 @@ from typing import TypeAlias
 __all__ = ["Schedule", "Tightening"]
 
 Schedule: TypeAlias = Callable[[int], float]
-"""From the number of a draw, counted from 0 with those of the tuning phase, to its epsilon."""
+"""From the number of a draw, counted from 0 at the first tuning draw, to its epsilon."""
 
 
 @dataclass(frozen=True)
 class Tightening:
-    """From a loose test to the wanted one in a straight line, then constant.
+    """Linear from a loose tail probability to the final one, then constant.
 
-    Far from the posterior most decisions are clear, and draws of the tuning phase are thrown away:
-    both is cheaper with a loose test.
+    A loose test is cheaper. It suffices during tuning: far from the posterior most decisions are
+    clear, and draws of the tuning phase are discarded.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tests of Metropolis-Hastings: look, and look again, until the evidence suffices."""
+"""Tests of Metropolis-Hastings that read rows, look by look, until the evidence suffices."""
 
 import math
 from abc import ABC, abstractmethod
@@ -21,8 +21,8 @@ class StoppingTest(ABC):
     r"""Metropolis-Hastings by a stopping rule.
 
     Accepts iff :math:`\sum_{i=1}^N l_i > \log u - r` with :math:`u` uniform and :math:`r` the rest
-    of the log-ratio, as far as a sample of the rows tells. Subclasses say when to stop looking, and
-    how wrong the decision may be then.
+    of the log-ratio, judged by a sample of the rows. Subclasses define when to stop reading rows,
+    and the error of the decision made then.
     """
 
     @abstractmethod
@@ -55,13 +55,13 @@ class StoppingTest(ABC):
 
 
 def log_uniform(rng: np.random.Generator) -> float:
-    """Log of a uniform random number, what a log-ratio must exceed."""
+    """Log of a uniform random number, which a log-ratio must exceed."""
     uniform = rng.random()
     return math.log(uniform) if uniform > 0.0 else -math.inf
 
 
 def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Decision:
-    r"""Decide whether the sum of all differences exceeds a threshold, from as few as suffice.
+    r"""Decide whether the sum of all differences exceeds a threshold, reading as few as suffice.
 
     Metropolis-Hastings accepts iff :math:`\sum_{i=1}^N l_i > \psi` (Korattikara, Chen and Welling
     2014, section 4, where both sides are divided by :math:`N`).
@@ -78,7 +78,7 @@ def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Deci
     Returns
     -------
     Decision
-        A rejection as soon as a difference is not finite; exact when all rows were seen.
+        A rejection as soon as a difference is not finite; exact when all rows were read.
 
     Notes
     -----

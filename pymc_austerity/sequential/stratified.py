@@ -1,4 +1,4 @@
-"""A sample that looks harder where rows differ more: strata of rows, some seen completely."""
+"""A sample with more rows where they differ more: strata of rows, some read completely."""
 
 import math
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from pymc_austerity.strata import Strata
 __all__ = ["FirstLook", "StratifiedStream", "StratifiedSurvey", "further_counts"]
 
 _FEWEST_NEW_ROWS = 2
-"""Rows that a further look adds at least to every stratum that is not exhausted."""
+"""Fewest rows that a further look adds to every stratum that has rows left."""
 
 _ROWS_OF_POOLED = 100
-"""Rows for which the spread that all strata have in common counts, where new rows are allotted.
-A stratum whose few rows happen to be alike would else get no more, and its spread stay too small:
-decisions were wrong a fifth more often where residuals are skewed."""
+"""Weight, in rows, of the spread that all strata have in common, where new rows are allocated.
+Without it a stratum whose few rows happen to be alike would get no more, and its spread would stay
+too small: decisions were wrong a fifth more often where residuals are skewed."""
 
 _MOST_AT_ONCE = 65_536
 """Rows of a stratum that are evaluated together where all that is left is seen."""
@@ -40,7 +40,7 @@ class StratifiedStream(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class FirstLook:
-    """What follows from the strata for the first look of every decision, computed once.
+    """Quantities of the first look that depend on the strata alone, computed once.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class Weights(NamedTuple):
 class StratifiedSurvey:
     r"""Sampling without replacement within strata.
 
-    With :math:`n_h` of the :math:`N_h` rows of stratum :math:`h` seen, :math:`\bar l_h` and
+    With :math:`n_h` of the :math:`N_h` rows of stratum :math:`h` read, :math:`\bar l_h` and
     :math:`s_h` the mean and standard deviation of their differences,
 
     .. math::
@@ -141,9 +141,9 @@ class StratifiedSurvey:
         V = \sum_h V_h, \quad V_h = N_h^2 \frac{s_h^2}{n_h} \left(1 - \frac{n_h-1}{N_h-1}\right),
         \qquad \nu = V^2 \Big/ \sum_h \frac{V_h^2}{n_h - 1}.
 
-    A stratum of which all rows are seen at the first look (take-all) adds no error. Each further
+    A stratum of which all rows are read at the first look (take-all) adds no error. Each further
     look doubles the sample, by Neyman's allocation :math:`n_h \propto N_h s_h`. With a single
-    stratum this is `UniformSurvey` but for the growth of its batches.
+    stratum this is a `UniformSurvey` whose batches grow.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ class StratifiedSurvey:
         self.spread = 0.0
 
     def look(self) -> Estimate:
-        """See the first rows of each stratum; at further looks as many again as were seen."""
+        """Read the first rows of each stratum; at further looks as many as were read before."""
         if self.counts is not None:
             new = further_counts(self.strata, self.counts, self.deviations)
             return self._see_more(new, self.counts)

@@ -29,14 +29,14 @@ class StudentTTest(StoppingTest):
     .. math:: \delta = 1 - F_{n-1}\left(|\bar l - \mu_0| / s\right) < \epsilon
 
     stops the test. The boundary is the same at every look (a Pocock boundary), and `epsilon`
-    bounds the error of ONE look: the whole test errs more often, up to several times as often
+    bounds the error of ONE look: the whole test is wrong more often, up to several times as often
     when the mean lies close to the threshold.
 
     Parameters
     ----------
     epsilon : float
         Largest tail probability at which the test stops, in [0, 0.5]. At 0 it never stops before
-        all rows are seen; at 0.5 it stops at the first look.
+        all rows are read; at 0.5 it stops at the first look.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A sample in which every row is as likely as any other: the paper's."""
+"""A uniform sample of rows, as in the paper."""
 
 import math
 
@@ -24,11 +24,11 @@ class UniformSurvey:
     stream : DifferenceStream
         Gives the differences of rows in random order.
     n_rows : int
-        Rows there are, :math:`N`.
+        Number of all rows, :math:`N`.
     batch_size : int
         Rows of the first look, :math:`m`.
     growth : float
-        By how much each further look multiplies the rows seen; 1 adds :math:`m` rows every time.
+        Factor by which each further look multiplies the rows read; 1 adds :math:`m` rows each time.
     largest_difference : float
         Bound of the absolute differences, nats; infinite if it is not known.
 

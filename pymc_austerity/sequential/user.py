@@ -18,12 +18,12 @@ __all__ = ["UserTest", "as_test"]
 
 @dataclass(frozen=True)
 class UserTest(StoppingTest):
-    """An object with the methods ``stops`` and ``error`` behind the contract of a test.
+    """A test from an object with the methods ``stops`` and ``error``.
 
     Parameters
     ----------
     rule : StoppingRule
-        Its attributes ``epsilon`` and ``growth`` count, where it has them.
+        Its attributes ``epsilon`` and ``growth`` are used, where it has them.
     """
 
     rule: StoppingRule

@@ -1,4 +1,4 @@
-"""A sequential t-test that asks for more while few rows were seen, or for less."""
+"""A sequential t-test whose early looks need more evidence than late ones, or less."""
 
 import math
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ def _level(epsilon: float, alpha: float, share: float) -> float:
 
 @dataclass(frozen=True)
 class WangTsiatisTest(StoppingTest):
-    r"""Stop as soon as the tail probability of Student's t falls below a level of the look.
+    r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
     :math:`\pi = n / N` the share of the rows seen:
@@ -48,8 +48,8 @@ class WangTsiatisTest(StoppingTest):
 
     Notes
     -----
-    Beyond some 37 standard errors the level is smaller than the smallest number: however strong
-    the evidence, a look that far below the full data does not stop the test.
+    If the boundary is beyond some 37 standard errors, as at looks at a tiny share of the rows, the
+    level is smaller than the smallest floating-point number, and no evidence stops the test.
 
     References
     ----------

@@ -1,1 +1,1 @@
-"""Once, before the chains: from a model and settings to what decisions are taken on."""
+"""Once, before the chains: from a model and settings to the target of decisions."""

@@ -1,4 +1,4 @@
-"""The test looked at again where the chain is when tuning ends, and made stricter if need be."""
+"""A check of the test at the end of tuning, which makes the test stricter if necessary."""
 
 import math
 import warnings
@@ -31,7 +31,7 @@ from pymc_austerity.strata import Strata
 __all__ = ["N_QUESTIONS", "look_again"]
 
 N_QUESTIONS = 4
-"""Proposals that are looked at: each is a pass over all rows, or millions of them."""
+"""Number of proposals of the check: each is a pass over all rows, or millions of them."""
 
 _DECISIONS = 50
 """About each of them, with rows and thresholds drawn anew."""
@@ -50,7 +50,7 @@ _STRICTER, _MOST_TRIES = 0.2, 4
 
 
 class _Trial(NamedTuple):
-    """What the present test does at some real differences."""
+    """Results of the present test at some real differences."""
 
     check: NormalityCheck
     n_wrong: int
@@ -71,20 +71,20 @@ class _Trial(NamedTuple):
         """What is wrong, as half a sentence."""
         if self.errs:
             return (
-                f"where the chain is when tuning ends, {self.n_wrong} of {self.n_decisions} "
-                f"decisions made for a trial were wrong, more than {self.promised:.2%}"
+                f"at the end of tuning, {self.n_wrong} of {self.n_decisions} trial decisions were "
+                f"wrong, more than {self.promised:.2%}"
             )
-        return "where the chain is when tuning ends, means of first looks are not normal"
+        return "at the end of tuning, means of first looks are not normal"
 
 
 def look_again(
     target: Target, decider: Decider, questions: Sequence[Question], rng: np.random.Generator
 ) -> str:
-    """Try the test on proposals of the tuned chain, and make it stricter where it errs.
+    """Try the test on proposals of the tuned chain, and make it stricter if it is wrong too often.
 
-    The t statistics of first looks are compared with Student's t, and decisions with what all rows
-    say. Where the strictness of the test is up to the package, or chosen for a `max_error`, larger
-    first looks, a smaller epsilon and in the end all rows make the promise true.
+    The t statistics of first looks are compared with Student's t, and decisions with those of all
+    rows. If the package chose the strictness of the test, also for a `max_error`, then larger
+    first looks, a smaller epsilon and in the end all rows keep the promise.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def look_again(
     Warns
     -----
     AusterityWarning
-        The test is the user's own and errs more often than its epsilon.
+        The test is the user's own and is wrong more often than its epsilon.
     """
     assumption = decider.state.test.description.assumption
     if assumption != "normal means" or decider.target.sampling.is_exact:
@@ -132,7 +132,7 @@ def look_again(
 
 
 class _Known(NamedTuple):
-    """Differences of the rows, and what else there is to know for a decision."""
+    """Differences of the rows, and the rest of the log-ratio of a decision."""
 
     differences: NDArray[np.float64]
     log_known: float
@@ -141,7 +141,7 @@ class _Known(NamedTuple):
 def _known(
     target: Target, questions: Sequence[Question], rows: RowsToCheck
 ) -> tuple[list[_Known], bool]:
-    """What is known of the proposals, and whether some rows rule one out that others allow for."""
+    """Differences for the proposals, and whether single rows exclude one that others permit."""
     known, single_rows_decide = [], False
     for new, old, log_ratio in questions:
         log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
@@ -158,8 +158,8 @@ def _known(
 
 
 def _of_single_rows(decider: Decider) -> str:
-    """Read all rows, or say that it would be right to."""
-    where = "where the chain is when tuning ends"
+    """Read all rows, or say that all should be read."""
+    where = "at the end of tuning"
     if not _is_the_users(decider):
         decider.state.test = StudentTTest(0.0)
         return f"Single rows make a proposal impossible {where}: all rows are read from now on."

@@ -1,4 +1,4 @@
-"""Control variates for step methods that move some of the variables only, or discrete ones too."""
+"""Control variates for step methods that move only some variables, or also discrete ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,22 +33,22 @@ __all__ = ["Built", "build_among_others"]
 
 
 class Built(NamedTuple):
-    """What a step method decides and proposes with.
+    """The target of a step method, and its proposal.
 
     Attributes
     ----------
     target : Target
         The posterior, as decisions see it.
     proposal : Proposal
-        What proposes.
+        Makes new points.
     surroundings : Alone or Beside
         How points of the step method lie in those of the target.
     about : Problem
-        What the target was built from.
+        The problem of the target.
     usual : Proposal
         A proposal for points of the target.
     earlier : EarlierRun or None
-        Where an earlier run was.
+        Draws of an earlier run.
     """
 
     target: Target
@@ -118,7 +118,7 @@ def build_among_others(
 
 
 def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
-    """All real variables that are moved or that rows depend on; as it is, where that is no use."""
+    """All real variables that are moved or that rows depend on, where that helps."""
     model, touched = problem.model, set(problem.touched)
     moved = touched | set(problem.variables) if touched & set(problem.variables) else touched
     variables = [v for v in model.value_vars if v in moved and v.dtype not in discrete_types]

@@ -32,7 +32,7 @@ _MOST_ENTRIES = 60
 """Beyond, contracting the terms would take about as long as reading the rows that they save."""
 
 _SHARE = 0.98
-"""Of the influence of all rows: those that have the rest are as well off with second order."""
+"""Share of the influence of all rows; rows with the rest gain nothing from the third order."""
 
 _OPERATIONS = 1e9
 """Multiplications and additions for the sum of third derivatives: a third of a second."""
@@ -54,13 +54,13 @@ class _Scored:
     about : About
         Their expansion.
     influence : Influence
-        What scored them.
+        Makes the scores.
     scores : float array, shape (N,)
         Influence of each row, nats.
     checked : list of float arrays, shape (N,), nats
-        What the expansion leaves of all rows for some of the pilot pairs.
+        Residuals of all rows for some of the pilot pairs.
     detail : str
-        What else there is to say of the expansion, as a sentence.
+        Further details of the expansion, as a sentence.
     """
 
     about: About
@@ -81,7 +81,7 @@ class _Scored:
 
 
 class ByInfluence(NamedTuple):
-    """Rows that are to be sampled by influence, before they are stored.
+    """Rows that will be sampled by influence, before they are stored.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Bounds of rows against what the rows do near the anchor, rounding included."""
+"""Check of the bounds of rows near the anchor, including rounding."""
 
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ _Sampling = TypeVar("_Sampling", bound=PoissonSampling)
 
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _GROSS = 1e-6
-"""Nats beyond a bound that are no rounding of rows of ordinary size."""
+"""Nats beyond a bound that cannot be rounding of rows of ordinary size."""
 
 
 class NotExactError(ValueError):

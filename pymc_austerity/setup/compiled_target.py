@@ -1,4 +1,4 @@
-"""What compiled code knows of a target, or why it cannot do without Python."""
+"""A target for compiled code, or the reason why it needs Python."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def exact_target(target: Target, inflation: float) -> CompiledTarget:
 
 
 def pooled_target(target: Target, inflation: float, draws: PoolDraws) -> CompiledTarget:
-    """A target whose decisions use the draws of a chain; what they use of them is noted there."""
+    """A target whose decisions use the draws of a chain, and record which ones they have used."""
     sampling = target.sampling
     assert isinstance(sampling, PooledSampling)
     own, begin = sampling.stored_of(draws)

@@ -72,7 +72,7 @@ def control_variate_plan(
     exact_difference : callable
         Difference of the exact part, nats.
     by_default : bool
-        Whether the proposal is for the package to choose.
+        Whether the package chooses the proposal.
 
     Warns
     -----
@@ -124,7 +124,7 @@ def _plan(about: About) -> Plan:
 
 
 def _cheaper(about: About) -> Plan:
-    """Exact decisions, unless a sequential test sees fewer rows at its first look."""
+    """Exact decisions, unless a sequential test reads fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
         exact = cheap_exact_sampling(about.problem, about.residuals, about.anchor)
@@ -159,7 +159,7 @@ def _found(
     at: NDArray | None,
     say: Say,
 ) -> tuple[Modes, SurrogatePosterior | None]:
-    """The anchor at a mode, or at the mean of the surrogate where none is of use."""
+    """The anchor at a mode, or at the mean of the surrogate where no mode is useful."""
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(

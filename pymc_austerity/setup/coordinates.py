@@ -22,10 +22,10 @@ from pymc_austerity.setup.problem import Problem, layout_of
 __all__ = ["Absorbed", "Coordinates", "best_coordinates", "centered_problem", "grouped_problem"]
 
 _ENOUGH_ROWS = 50
-"""Rows for each product from which on they are known better from the rows than from their prior."""
+"""Rows for each product from which on rows are more informative than the prior."""
 
 _NEARBY = 0.3
-"""How far from the start the two forms are compared once more."""
+"""Distance from the start of a second point at which the two forms are compared."""
 
 
 def _same(point: NDArray) -> NDArray[np.float64]:
@@ -33,7 +33,7 @@ def _same(point: NDArray) -> NDArray[np.float64]:
 
 
 class Absorbed(NamedTuple):
-    """Levels that stand for effects that sum to zero.
+    """Levels that represent effects that sum to zero.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Coordinates:
     inner : callable
         From the user's raveled point to the one that is moved.
     outer : callable
-        Its inverse; a left inverse where levels stand for effects.
+        Its inverse; a left inverse where levels represent effects.
     absorbed : tuple of Absorbed
-        Variables whose entries sum to zero, moved as levels that need not.
+        Variables whose entries sum to zero, moved as levels with a free mean.
     """
 
     start: NDArray[np.float64]
@@ -75,7 +75,7 @@ class Coordinates:
     absorbed: tuple[Absorbed, ...] = ()
 
     def then(self, second: "Coordinates") -> "Coordinates":
-        """One change after the other."""
+        """Return this change followed by another."""
         return Coordinates(
             self.start,
             self.names + second.names,
@@ -97,8 +97,8 @@ class _Chained:
 def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
     """The problem with levels that rows read by themselves, wherever that is possible.
 
-    Effects that sum to zero are written as levels that need not, and then non-centered factors in
-    their centered form.
+    Effects that sum to zero are written as levels with a free mean, and then non-centered factors
+    in their centered form.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
     ----------
     problem : Problem
     fewest : int
-        Levels that a factor has at least.
+        Smallest number of levels of a factor.
 
     Returns
     -------
@@ -185,10 +185,10 @@ def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
 def best_coordinates(
     problem: Problem, settings: Settings, proposal: Proposal[Any] | None
 ) -> tuple[Problem, Coordinates]:
-    """Products instead of factors where there are many rows, and nothing speaks against it.
+    """Products instead of factors where there are many rows, unless something prevents it.
 
-    Rows know a product ``scale * z`` and not its factors, which lie on a ridge. With few rows it is
-    the product that depends on its scale.
+    Rows determine a product ``scale * z`` and not its factors, which lie on a ridge. With few rows
+    the product depends on its scale.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def best_coordinates(
     settings : Settings
         What the user chose.
     proposal : Proposal or None
-        That of the user, which sees the coordinates of the user.
+        That of the user, which uses the coordinates of the user.
 
     Returns
     -------

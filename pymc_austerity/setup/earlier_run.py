@@ -1,4 +1,4 @@
-"""An earlier run, on whose draws a new one is tuned and from which it goes on."""
+"""An earlier run, which a new run continues, tuned on its draws."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -56,14 +56,14 @@ class EarlierRun:
 
 @dataclass(frozen=True, eq=False)
 class Learnt:
-    """What a chain knows from the beginning.
+    """What a chain begins with.
 
     Attributes
     ----------
     proposal_state : Any
         A tuned proposal.
     decision_state : DecisionState or ExactState
-        The test in the end.
+        The test after tuning.
     starts : array, shape (n, d)
         Where chains may start.
     """
@@ -79,9 +79,9 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     Parameters
     ----------
     tuned : None, InferenceData or DataTree
-        What ``pm.sample`` returned.
+        The result of ``pm.sample``.
     variables : list
-        Value variables that decisions are about.
+        Value variables of decisions.
     own : list
         Value variables of the step method.
     model : pymc.Model
@@ -114,7 +114,7 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     n_chains, n_draws = next(iter(draws.values())).shape[:2]
     if n_chains * n_draws < _FEWEST_DRAWS:
         raise SettingError(
-            f"tuned has {n_chains * n_draws} draws, which tell too little: give a run of at least "
+            f"tuned has {n_chains * n_draws} draws, which are too few: give a run of at least "
             f"{_FEWEST_DRAWS}."
         )
     spaced = np.unique(np.linspace(0, n_chains * n_draws - 1, _MOST_DRAWS).astype(int))
@@ -160,11 +160,11 @@ def learn(
     Parameters
     ----------
     run : EarlierRun
-        Where it was.
+        The earlier run.
     proposal : Proposal
-        What is tuned.
+        The proposal to tune.
     decider : Decider or ExactDecider
-        Of the step method; its state is what a chain begins with afterwards.
+        Of the step method; chains begin with its state afterwards.
     surroundings : Surroundings
         Layout and normal approximation; variables of other step methods stay.
     rng : numpy.random.Generator

@@ -55,7 +55,7 @@ _PAIRS = 16
 _TRIALS = 150
 DIRECTIONS = (8, 32, 128)
 FEW_ROWS = 50.0
-"""Expected rows of a decision below which directions of the data are not worth looking for."""
+"""Expected rows of a decision below which a search for directions of the data does not pay."""
 
 ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
@@ -64,9 +64,9 @@ _SOME_ROWS = 5_000
 MOST_ROWS = 500.0
 """Expected rows from which on a sequential test is cheaper."""
 _MOST_BY_DIRECTIONS = 4.0
-"""So many times as many are hopeless, even with directions."""
+"""Multiple of this from which on even directions do not help."""
 _WORTH_WHILE = 2.0
-"""By how much directions must divide the expected rows of a default."""
+"""Factor by which directions must reduce the expected rows of a default."""
 
 
 def exact_sampling(
@@ -79,7 +79,7 @@ def exact_sampling(
     problem : Problem
         What to sample.
     residuals : Residuals
-        Row differences less their expansion of second order about the anchor.
+        Row differences minus their expansion of second order about the anchor.
     anchor : Anchor
     by_directions : bool
         Whether to look for directions of the data that save rows.
@@ -242,7 +242,7 @@ def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
 def inflated(
     sampling: _Sampling, anchor: Anchor, problem: Problem, pairs: Sequence[Pair]
 ) -> _Sampling:
-    """The same with the inflation that a short run asks for, and the rows it is expected to read.
+    """The same with the inflation of a short run, and the rows that decisions then read.
 
     The run makes independent proposals, as if the priors were normal.
 

@@ -45,7 +45,7 @@ __all__ = ["PoolLengths", "PoolOfSample", "pool_lengths", "pool_of_sample", "poo
 _log = logging.getLogger("pymc.austerity")
 
 _CHAINS = 4
-"""Chains that PyMC runs by default; others draw rows for themselves."""
+"""Number of chains that PyMC runs by default; further ones draw rows of their own."""
 
 _DECISIONS, _MOST_DECISIONS = 2_500, 40_000
 """Those of a chain that PyMC runs by default, and some more; and of a long chain."""
@@ -60,20 +60,20 @@ _BEYOND = 4.0
 """The largest radius, next to that of rows in memory: to go beyond it takes a pass."""
 
 _LONG = 2.0
-"""Minutes that bounding all rows may take without a word."""
+"""Minutes of bounding all rows from which on the log says so."""
 
 _TIMED = 2_000
 """Rows of the sample that are bounded again, to see how long it takes."""
 
 _FEWEST_DECISIONS = 100
 _MOST_WHOLE = 100_000
-"""Rows of groups that may have to be read as they are."""
+"""Rows of groups that may have to be read completely."""
 _WIDE = 2.0
 """How much farther from the anchor points may be than usual before that takes a pass."""
 
 
 class PoolOfSample(NamedTuple):
-    """What a sample of the rows tells of exact decisions.
+    """Estimates of exact decisions from a sample of the rows.
 
     Attributes
     ----------
@@ -144,11 +144,11 @@ def pooled_sampling(
     problem, residuals, anchor
         As for `pool_of_sample`.
     known : PoolOfSample
-        What a sample told.
+        Estimates from a sample.
     steps_per_draw : int
         Decisions of a draw.
     say : callable
-        Tells which stage begins.
+        Shows which stage begins.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def _grid(
     n_rows: int,
     rng: np.random.Generator,
 ) -> tuple[Grid, float]:
-    """The grid that costs least on a sample that stands for all rows, and the rows it reads."""
+    """The grid that costs least on a sample that represents all rows, and the rows it reads."""
     try:
         constants, rows = bounds.of(sample)
     except NoBoundError as error:
@@ -219,7 +219,7 @@ def _grid(
 
 
 def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> float:
-    """What two passes that bound all rows are expected to take, tables being there."""
+    """Expected time of two passes that bound all rows, once there are tables."""
     some = [array[:_TIMED] for array in sample]
     started = time.perf_counter()
     bounds.or_none(some)

@@ -47,7 +47,7 @@ def _agrees(written: DensityGradient, problem: Problem) -> bool:
 
 
 def _values_and_slopes(found: list) -> NDArray[np.float64]:
-    """Gradients, and values but for a constant."""
+    """Gradients, and values up to a constant."""
     values, gradients = zip(*found, strict=True)
     with np.errstate(invalid="ignore"):  # both may be infinite
         return np.concatenate([np.diff(np.ravel(values)), np.ravel(gradients)])

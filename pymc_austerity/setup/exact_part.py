@@ -21,7 +21,7 @@ __all__ = ["exact_difference", "exact_difference_by_levels"]
 
 
 def exact_difference(problem: Problem) -> Callable[..., Any]:
-    """Compile the difference; what is called once is ready when the chains start."""
+    """Compile the difference, and call it once so that it is ready when the chains start."""
     likelihood, variables, shared, point = problem.parts
     function: Callable[..., Any] | str = density_kernel_of(
         likelihood.exact, variables, shared, point, check_bounds=problem.model.check_bounds
@@ -48,7 +48,7 @@ def exact_difference_by_levels(
     terms : sequence of LevelTerms
         Of each factor.
     means : sequence of (int array, int)
-        Levels that stand for effects that sum to zero, and the entry that takes up their mean.
+        Levels that represent effects that sum to zero, and the entry that absorbs their mean.
     """
     likelihood, variables, shared, point = problem.parts
     levels = (t.as_rows for t in terms if t.as_rows is not None)

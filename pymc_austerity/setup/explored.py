@@ -20,11 +20,11 @@ _WINDOWS = (50, 50, 100, 200, 400)
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
 _GROWING = 8.0
-"""By how much a standard deviation grows from one window to the next where a density has no end."""
+"""Growth of a standard deviation from one window to the next where a density is not proper."""
 
 
 class Explored(NamedTuple):
-    """What a chain on the surrogate found.
+    """Results of a chain on the surrogate.
 
     Attributes
     ----------
@@ -69,6 +69,6 @@ def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Gener
     if covariance is None or not enough or not np.isfinite(covariance).all():
         raise NoAnchorError("trajectories on the surrogate are not accepted")
     if np.linalg.norm(np.linalg.solve(before, root), ord=2) > _GROWING:
-        raise NoAnchorError("the surrogate has no end in some direction")
+        raise NoAnchorError("the surrogate has no finite width in some direction")
     tuned = replace(surrogate, mean=places.mean(axis=0), root=root, step_size=averaging.end().size)
     return Explored(tuned, points.mean(axis=0), root_of(covariance), points[-1])

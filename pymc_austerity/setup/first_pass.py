@@ -1,4 +1,4 @@
-"""The first pass over rows in sources: what is wrong with them, and some of them at random."""
+"""The first pass over rows in sources: checks, and a random sample."""
 
 from collections.abc import Callable, Sequence
 
@@ -13,7 +13,7 @@ from pymc_austerity.setup.source_rows import SourceRows
 __all__ = ["first_pass", "windows_of"]
 
 _SAMPLE = 50_000
-"""Rows that stand for all where a search begins."""
+"""Rows that represent all where a search begins."""
 
 _MOST_WRONG = 1_000
 """Rows after which counting ends."""
@@ -28,7 +28,7 @@ def first_pass(
     start: Sequence[NDArray],
     rng: np.random.Generator,
 ) -> None:
-    """Evaluate every row once, and keep some at random as the rows' sample.
+    """Evaluate every row once, and keep a random sample of the rows.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def first_pass(
     Raises
     ------
     DataError
-        The log-likelihood of some rows is not finite, or they read levels that are not there.
+        The log-likelihood of some rows is not finite, or rows read levels that do not exist.
     """
     positions = np.sort(rng.choice(rows.n_rows, min(_SAMPLE, rows.n_rows), replace=False))
     values = list(start)

@@ -1,4 +1,4 @@
-"""No search for garbage in the middle of set-up."""
+"""No garbage collection during set-up."""
 
 import gc
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ __all__ = ["collection_paused"]
 def collection_paused() -> Iterator[None]:
     """Pause Python's cyclic garbage collector; also a decorator.
 
-    PyTensor makes hundreds of thousands of objects for a model, most of which live on. Looking
-    for garbage among them again and again takes a fifth of the time of set-up.
+    PyTensor makes hundreds of thousands of objects for a model, most of which stay in use. Repeated
+    garbage collection among them takes a fifth of the time of set-up.
 
     Examples
     --------

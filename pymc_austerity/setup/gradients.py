@@ -42,11 +42,11 @@ class RowGradients:
     anchor : Anchor or None
         Where the gradients of the rows are expanded; None if they are not.
     n_rows, batch_size : int
-        Rows there are, and rows of a mini-batch.
+        Number of all rows, and of rows of a mini-batch.
     n_leaves : int
-        Arrays of a block that the function takes; what follows is for decisions.
+        Arrays of a block that the function takes; the following ones are for decisions.
     decisions : {"metropolis", "barker", "poisson", "none"}
-        Who decides about proposals.
+        Acceptance rule of proposals.
     dtype : numpy.dtype
         Type of the points.
     """
@@ -67,12 +67,12 @@ class RowGradients:
 
 
 class BatchGradient:
-    """The gradient as one mini-batch sees it, a function of the point.
+    """The gradient from one mini-batch, a function of the point.
 
     Parameters
     ----------
     gradients : RowGradients
-        What all mini-batches have in common.
+        Common to all mini-batches.
     blocks : list of Block
         The rows.
     """
@@ -97,7 +97,7 @@ class BatchGradient:
 
 
 def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
-    """Gradient of all rows as the expansion about the anchor has it, up to the second order."""
+    """Gradient of the expansion of all rows about the anchor, up to the second order."""
     if anchor.order == 1:
         return anchor.gradient
     expansion: NDArray[np.float64] = anchor.gradient + anchor.hessian.dot(point - anchor.point)
@@ -108,8 +108,8 @@ def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
 class IndependentRows:
     """Rows drawn independently of each other, from a source in any order.
 
-    A row may come twice: a mean over them is as right as one over different rows, and drawing
-    costs less. A test needs to know how many rows are left; a gradient does not.
+    A row may be drawn twice: the mean is unbiased as over different rows, and drawing
+    costs less. A test depends on how many rows are left; a gradient does not.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def with_gradients(
     ------
     SettingError
         The variables are not continuous, the log-density has no gradient, or control variates
-        are wanted where the decisions have none.
+        are asked for but decisions have none.
     """
     if not hasattr(proposal, "with_gradients"):
         return proposal
@@ -196,7 +196,7 @@ def _anchor(name: str, proposal: GradientProposal[Any], ratio: PosteriorRatio) -
     if proposal.control_variates is True and ratio.anchor is None:
         raise SettingError(
             f"{name}(control_variates=True) needs the control variates of the step method, which "
-            "has none: let AusterityMH have them, or use control_variates='auto'."
+            "has none: use AusterityMH with control variates, or control_variates='auto' here."
         )
     return ratio.anchor if proposal.control_variates else None
 

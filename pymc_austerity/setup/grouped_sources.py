@@ -43,7 +43,7 @@ class BoundsOfRows:
     anchor : Anchor
     radii : float array, shape (R,)
     cells : CellBounds
-        Filled as blocks need it.
+        Filled as blocks need them.
     """
 
     designs: DesignFunction
@@ -93,7 +93,7 @@ class BoundsOfRows:
 
 @dataclass(frozen=True, eq=False)
 class _GroupsOfBlocks:
-    """Knows the group of each row, by the same numbers as when the groups were counted."""
+    """The group of each row of a block, by the same numbers as when the groups were counted."""
 
     bounds: BoundsOfRows
     grid: Grid
@@ -107,7 +107,7 @@ class _GroupsOfBlocks:
 
 
 class _Chosen(NamedTuple):
-    """Rows of a piece that are wanted.
+    """Rows of a piece that were asked for.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class _Chosen(NamedTuple):
     numbers : int array, shape (m,)
         Of the rows in the data.
     block : Block or None
-        What the row function takes; None for no row.
+        Input of the row function; None for no row.
     counts : int array, shape (G,)
         Rows of each group in the piece.
     """
@@ -128,7 +128,7 @@ class _Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupedSources:
-    """All rows, of which passes know the groups.
+    """All rows, whose groups are known during passes.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class GroupedSources:
         return self.counts.sum(axis=0, dtype=np.int64)
 
     def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
-        """So many uniform draws with replacement from each group; one pass."""
+        """Given numbers of uniform draws with replacement from each group; one pass."""
         return self.stored(*self.drawn(counts, seed))
 
     def drawn(

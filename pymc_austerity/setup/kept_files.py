@@ -1,4 +1,4 @@
-"""Files of results of passes: whole or not there, whatever ends the process that writes them."""
+"""Files of results of passes: complete or absent, whatever ends the process that writes them."""
 
 import contextlib
 import hashlib
@@ -56,7 +56,7 @@ def write(folder: Path, key: str, start: int, results: Sequence[bytes]) -> None:
 
 
 def read(part: Part) -> list[bytes] | None:
-    """The pickled results of a part; None, and no such file, where it is not what was written."""
+    """The pickled results of a part; None where the file is damaged, which is then removed."""
     try:
         content = part.path.read_bytes()
     except OSError:
@@ -71,7 +71,7 @@ def read(part: Part) -> list[bytes] | None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that was named, and try to write there.
+    """Make a folder that the user named, and try to write there.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder is this user's: what others have written must not be unpickled."""
+    """Whether a folder is this user's: files of others must not be unpickled."""
     try:
         status = folder.lstat()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def is_own(folder: Path) -> bool:
 
 
 def remove_left_over(folders: Sequence[Path], seconds: float) -> None:
-    """Remove folders in which nothing was written for so long, and unfinished files in others."""
+    """Remove folders that nobody has written to for a long time, and unfinished files in others."""
     now = time.time()
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -114,7 +114,7 @@ def remove_left_over(folders: Sequence[Path], seconds: float) -> None:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """The file has its name only when all of it is on disk."""
+    """Write a file that has its name only when all of it is on disk."""
     unfinished = path.with_name(f"{path.name}-{os.getpid()}{_UNFINISHED}")
     with unfinished.open("wb") as file:
         file.write(_MAGIC + _checksum(content) + content)

@@ -1,4 +1,4 @@
-"""Which set-up the results of passes belong to: that of the same rows, model, versions and code."""
+"""The set-up that results of passes belong to: the same rows, model, versions and code."""
 
 import hashlib
 import platform
@@ -29,7 +29,7 @@ def kept_passes(
     rng: np.random.Generator,
     folder: Path | None,
 ) -> KeptPasses | None:
-    """What keeps results of passes; None where no process could tell that they are still right.
+    """Storage of results of passes; None where no process could check that they are still valid.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def kept_passes(
     Raises
     ------
     SettingError
-        The user named a folder, and nothing can be kept.
+        The user named a folder, but nothing can be kept.
     StorageError
         It cannot be used.
     """
@@ -73,7 +73,7 @@ def kept_passes(
 
 
 class _NotToldError(ValueError):
-    """Nothing tells whether something is still the same; half a sentence."""
+    """It cannot be checked whether something has changed; the message is half a sentence."""
 
 
 def _digest_of_model(split: RowLikelihood) -> str:
@@ -93,8 +93,8 @@ def _identities(rows: SourceRows) -> dict[str, str]:
         identity = identity_of(source)
         if identity is None:
             raise _NotToldError(
-                f"nothing tells another process whether data[{name!r}] has changed, as the times "
-                "of files do"
+                f"another process cannot see whether data[{name!r}] has changed, as it can for "
+                "files"
             )
         found[name] = f"{source.n_rows} {source.dtype} {identity}"
     return found
@@ -102,7 +102,7 @@ def _identities(rows: SourceRows) -> dict[str, str]:
 
 @cache
 def _digest_of_package() -> str:
-    """Of all code of this package, so that no other version takes the results for its own."""
+    """Of all code of this package, so that no other version uses the results."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package)}\0".encode())

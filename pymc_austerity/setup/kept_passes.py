@@ -1,4 +1,4 @@
-"""Results of passes, on disk until set-up has ended: one that was killed goes on."""
+"""Results of passes, on disk until set-up has ended, so that set-up that was killed can go on."""
 
 import dataclasses
 import hashlib
@@ -22,14 +22,14 @@ __all__ = ["KeptPasses", "digest_of"]
 _log = logging.getLogger("pymc.austerity")
 
 _SECONDS_BETWEEN_WRITES = 30.0
-"""Work that a kill may cost; set-up that ends before writes nothing unless a folder is named."""
+"""Seconds of work that a kill may cost; shorter set-up writes nothing unless a folder is named."""
 
 _MOST_BYTES_WAITING = 2**25
 
 _PREFIX = "pymc_austerity-passes-"
 
 _SECONDS_UNTIL_OLD = 7 * 86_400.0
-"""After which the temporary folder of a set-up that was not tried again is removed."""
+"""Seconds after which the temporary folder of a set-up that was not tried again is removed."""
 
 Ranges: TypeAlias = Sequence[tuple[int, int]]
 Run: TypeAlias = Callable[[Ranges], Iterator[Any]]
@@ -39,21 +39,21 @@ class KeptPasses:
     """Results of the passes of one set-up, found again by the same set-up in another process.
 
     Results belong to what they were computed from: a digest of the rows, of the model, of versions
-    and of this package's own code, and the arguments of the pass. One piece of what is found is
-    evaluated again, and all of it is dropped unless that gives the same to the last bit.
+    and of this package's own code, and the arguments of the pass. One piece is evaluated again, and
+    all results are dropped unless it is the same to the last bit.
 
     Parameters
     ----------
     about : str
-        Digest of all that the results depend on, but for the arguments of passes.
+        Digest of everything that the results depend on, except the arguments of passes.
     folder : Path, optional
         Where results stay, also when set-up has ended. By default they are in a folder for
-        temporary files from half a minute on, and are removed when set-up has ended.
+        temporary files after half a minute, and are removed when set-up has ended.
 
     Raises
     ------
     StorageError
-        The folder cannot be made, or nothing may be written there.
+        The folder cannot be made, or is not writable.
     """
 
     def __init__(self, about: str, folder: Path | None = None) -> None:
@@ -71,7 +71,7 @@ class KeptPasses:
         self._may_write = True
 
     def results(self, arguments: Sequence[Any], ranges: Ranges, run: Run) -> Iterator[Any]:
-        """What a pass makes of each piece, in order: what was found, and what is left to do.
+        """Results of a pass for each piece, in order: those that were found, and the others.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class KeptPasses:
             self._write()
 
     def end(self) -> None:
-        """Set-up has ended: remove what was kept, unless the folder was named."""
+        """End set-up: remove the results, unless the user named the folder."""
         self._share = 0.0
         self._say()
         self._waiting = {}
@@ -132,7 +132,7 @@ class KeptPasses:
             self._write()
 
     def _write(self) -> None:
-        """Write what waits, a file for each pass; without room for it, set-up goes on."""
+        """Write new results, a file for each pass; without room for them, set-up continues."""
         try:
             for key, (start, contents) in self._waiting.items():
                 kept_files.write(self._folder, key, start, contents)
@@ -146,7 +146,7 @@ class KeptPasses:
         self._written_at = time.monotonic()
 
     def _say(self) -> None:
-        """Say once what was found, before the first pass that has to be made."""
+        """Log once which results were found, before the first pass that has to be made."""
         if self._has_said or not self._found_at:
             return
         self._has_said = True
@@ -193,7 +193,7 @@ def _feed(digest: Any, value: Any) -> None:
 
 
 def _is_reproduced(found: Sequence[Any], ranges: Ranges, run: Run) -> bool:
-    """Whether the piece in the middle gives the same again."""
+    """Whether the piece in the middle gives the same result again."""
     middle = len(found) // 2
     (again,) = run([ranges[middle]])
     return digest_of(again) == digest_of(found[middle])

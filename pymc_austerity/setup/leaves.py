@@ -1,4 +1,4 @@
-"""From rows as sources hold them to the leaves of a row likelihood."""
+"""From rows of sources to the leaves of a row likelihood."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ NumberedBlocks: TypeAlias = Iterator[tuple[int, Block]]
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Values are cast to the dtype that the model gave its example, as PyMC would cast the whole.
+    """Leaves of rows, with values in the dtype of the model's example, as PyMC would cast them.
 
-    What the model holds as integers must be whole numbers.
+    Data that are integers in the model must be whole numbers.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Leaves:
         }
 
     def blocks_of(self, piece: Piece, n_rows: int) -> NumberedBlocks:
-        """The rows of a piece in blocks of at most so many rows."""
+        """The rows of a piece in blocks of limited length."""
         first, last, raw = piece
         for start in range(0, last - first, n_rows):
             part = {name: array[start : start + n_rows] for name, array in raw.items()}
@@ -59,7 +59,7 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class OnPieces(Generic[Result]):
-    """A function of blocks as one of the pieces that sources are read in.
+    """A function of blocks, turned into one of the pieces that sources are read in.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class OnPieces(Generic[Result]):
         Of the blocks of a piece.
     leaves : Leaves
     n_rows : int
-        Most rows of a block.
+        Largest number of rows of a block.
     """
 
     function: Callable[[NumberedBlocks], Result]
@@ -75,7 +75,7 @@ class OnPieces(Generic[Result]):
     n_rows: int
 
     def __call__(self, piece: Piece) -> Result:
-        """What the function makes of a piece."""
+        """Result of the function for a piece."""
         return self.function(self.leaves.blocks_of(piece, self.n_rows))
 
 
@@ -90,8 +90,8 @@ def _as_dtype(
             row = int(np.argmax(changed))
             number = numbers + row if isinstance(numbers, int) else int(numbers[row])
             raise DataError(
-                f"{name!r} is {array[row]} in row {number:,} of its source, which is not of "
-                f"the type that the model has it in ({dtype}): change the source, or build the "
-                f"model on {name!r} of another type."
+                f"{name!r} is {array[row]} in row {number:,} of its source, which its type in the "
+                f"model ({dtype}) cannot hold: change the source, or build the model on {name!r} "
+                "of another type."
             )
     return cast

@@ -1,4 +1,4 @@
-"""A warning where more decisions will be wrong than the number that was asked for."""
+"""A warning where more decisions will be wrong than `epsilon` suggests."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""What a step method is built from, checked when it is given: model, variables, seeds, compiler."""
+"""Inputs of a step method, checked at once: model, variables, seeds, compiler."""
 
 import inspect
 import os
@@ -196,7 +196,7 @@ def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
 
 
 def refuse_draws_of_bambi(what: str, posterior: Any) -> None:
-    """Refuse what Bambi's ``fit`` returns, which are not draws of the variables of its PyMC model.
+    """Refuse results of Bambi's ``fit``, which are not draws of the variables of its PyMC model.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def refuse_draws_of_bambi(what: str, posterior: Any) -> None:
     Raises
     ------
     SettingError
-        Bambi marked them as its own: the intercept is that of predictors that were not centered.
+        The draws are from Bambi: their intercept is that of predictors that were not centered.
     """
     if posterior.attrs.get("modeling_interface") == "bambi":
         raise SettingError(

@@ -1,4 +1,4 @@
-"""What the search for modes found, for chains and in words."""
+"""Results of the search for modes, for chains and in words."""
 
 import warnings
 
@@ -24,7 +24,7 @@ def warn_of_modes(modes: Modes, problem: Problem) -> None:
     Warns
     -----
     AusterityWarning
-        In one sentence, with what can be done about it.
+        In one sentence, with a remedy.
     """
     if modes.n_found > 1 and modes.n_at_best <= 1:
         sentence = (
@@ -45,7 +45,7 @@ def warn_of_modes(modes: Modes, problem: Problem) -> None:
 
 
 def _where_apart(modes: Modes, problem: Problem) -> str:
-    """Name of the variable that tells the modes apart best."""
+    """Name of the variable in which the modes differ most."""
     apart = np.abs(modes.others[0].point - modes.anchor.point)
     entry = int(np.argmax(apart / np.linalg.norm(modes.anchor.root, axis=1)))
     blocks = zip(problem.layout.blocks, problem.variables, strict=True)

@@ -23,7 +23,7 @@ SINGLE_ROWS_DECIDE = (
     "if these rows are not sampled, points of zero posterior density can be accepted; use "
     "epsilon=0, or write the bound as a prior or a transform."
 )
-"""What follows, and what to do."""
+"""Consequence and remedy."""
 
 _PAIRS = 3
 _SAMPLES = 1_000
@@ -65,7 +65,7 @@ def check_normality(
     Warns
     -----
     AusterityWarning
-        The t statistic has tails that are too heavy, or single rows can rule out a point.
+        The t statistic has tails that are too heavy, or single rows can exclude a point.
     """
     sampling = target.sampling
     if settings.description.assumption != "normal means" or isinstance(sampling, PoissonSampling):
@@ -122,7 +122,7 @@ def _shortened(target: Target, proposed: NDArray) -> NDArray:
 def _warn_of_hard_supports(
     differences: list[NDArray[np.float64]], moving_support: Sequence[str]
 ) -> None:
-    """Rows that rule a point out are of no use where they are not read."""
+    """Warn of rows that can exclude a point, but only if they are read."""
     shares = [np.mean(values == -np.inf) for values in differences]
     found = ""
     if moving_support:

@@ -1,4 +1,4 @@
-"""Plans for feeding decisions, and what they are made of."""
+"""Plans for the rows of decisions, and what they are made of."""
 
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ _PILOT_PAIRS = 8
 
 
 class Plan(NamedTuple):
-    """How decisions are fed; but for the exact part a `PosteriorRatio`."""
+    """How decisions get their rows: a `PosteriorRatio` without the exact part."""
 
     row_function: RowFunction
     source: RowSource
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
 
 class NoPlan(NamedTuple):
-    """Why there are no control variates and what helps, as half sentences; modes found anyway."""
+    """Why there are no control variates, and a remedy, as half sentences; modes that were found."""
 
     reason: str
     remedy: str = ""
@@ -52,7 +52,7 @@ class NoPlan(NamedTuple):
 
 
 class About(NamedTuple):
-    """What a plan is made of: rows, expanded about an anchor, and where that is, in words."""
+    """Parts of a plan: rows, expanded about an anchor, and a description of the anchor."""
 
     residuals: Residuals
     anchor: Anchor
@@ -98,7 +98,7 @@ def not_possible(settings: Settings, reason: NotExactError) -> SettingError:
     """The error where the user asks for exact decisions."""
     return SettingError(
         f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
-        "which takes a sequential test there."
+        "which uses a sequential test there."
     )
 
 

@@ -13,8 +13,8 @@ _ROUNDS = (250, 500, 1_000, 2_000)
 """Steps about each of the centers found so far."""
 
 _CLOSE = 0.01
-"""Squared distance from the mean, in standard deviations, that is not worth more steps. Chains that
-stick are worth fewer independent draws than it seems."""
+"""Squared distance from the mean, in standard deviations, that does not justify more steps. Chains
+that stay in place are worth fewer independent draws than they seem to be."""
 
 _EFFICIENT = 0.4
 """Independent draws of a step, beyond which there is little to gain."""
@@ -36,7 +36,7 @@ def about_mean(
     Parameters
     ----------
     ratio : PosteriorRatio
-        What decisions are about; with an anchor.
+        The target of decisions, with an anchor.
     approximation : GaussianApproximation
         About the mode.
     mixture : ProposalMixture

@@ -52,11 +52,11 @@ class PreparedModel:
     verified : Verified
         Its parts in NumPy.
     rng : numpy.random.Generator
-        Source of the order of the rows and of what else set-up draws.
+        Source of the order of the rows and of other random numbers of set-up.
     from_sources : SourceRows or None
         All rows where the model holds a few of them.
     targets : dict
-        What was built from it, by the names of the variables, for step methods with equal settings.
+        Targets built from it, by the names of the variables, for step methods with equal settings.
     problems : dict
         The problems that were posed, by the names of the variables.
     centered : dict
@@ -65,7 +65,7 @@ class PreparedModel:
     no_groups : str
         Why levels are not moved by themselves, as half a sentence; empty where that was not tried.
     seconds : float
-        What preparing took.
+        Time that preparing took.
     """
 
     def __init__(
@@ -96,12 +96,12 @@ class PreparedModel:
 
     @property
     def fingerprint(self) -> str:
-        """What tells these rows from others of the same number."""
+        """Identifies these rows among others of the same number."""
         own = self.likelihood.fingerprint
         return own if self.from_sources is None else f"{own}-{self.from_sources.fingerprint}"
 
     def end_setup(self) -> None:
-        """All passes of set-up were made: their results are needed no more."""
+        """End set-up: results of passes are no longer needed."""
         if self.from_sources is not None and self.from_sources.kept is not None:
             self.from_sources.kept.end()
             self.from_sources.kept = None
@@ -115,10 +115,10 @@ class PreparedModel:
 
 
 def _say_if_mapped(model: pm.Model) -> None:
-    """Name the remedy where a user may have hoped that rows stay in their file.
+    """Name the remedy where a user may have expected that rows stay in their file.
 
-    PyMC converts and copies what it is given. Observed arrays still have the type of a map
-    afterwards, by which they are known; those of ``pm.Data`` have not.
+    PyMC converts and copies its inputs. Observed arrays still have the type of a map
+    afterwards, by which they are recognized; those of ``pm.Data`` do not.
     """
     mapped = [
         rv.name

@@ -49,7 +49,7 @@ class Problem:
     variables : sequence
         Value variables of the step method.
     shared : dict
-        What stands for the other value variables, as from ``make_shared_replacements``.
+        Replacements of the other value variables, as from ``make_shared_replacements``.
     start : array, shape (d,)
         The raveled point.
     layout : Layout
@@ -88,7 +88,7 @@ class Problem:
 
     @cached_property
     def moving_support(self) -> list[str]:
-        """Names of the variables on which it depends whether a row is possible at all."""
+        """Names of the variables on which the support of the rows depends."""
         found = variables_that_move_the_support(self.likelihood)
         return [random_variable_of(variable, self.model).name for variable in found]
 
@@ -118,7 +118,7 @@ class Problem:
 
     @cached_property
     def blocks(self) -> Blocks | None:
-        """Which rows read which parameters; None where the linear predictors do not tell."""
+        """Which rows read which parameters; None where linear predictors do not determine this."""
         if isinstance(self.structure, str) or any(
             variable.dtype in discrete_types for variable in self.variables
         ):

@@ -1,4 +1,4 @@
-"""The posterior at two points: what is known of the log-ratio, and where samples come from."""
+"""The posterior at two points: the known part of the log-ratio, and samples of the rest."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -37,14 +37,14 @@ class PosteriorRatio:
     details : tuple of str
         What was chosen and why, in sentences.
     compiled_as : str
-        What evaluates rows and why, as the end of a sentence.
+        How rows are evaluated and why, as the end of a sentence.
     modes : tuple of GaussianApproximation
         The posterior about each of its modes, the best first; empty where none is known.
     surrogate : SurrogatePosterior or None
         The exact part and the expansion, tuned for moves on it, where the posterior is not normal.
     without : str
-        Why there are no control variates and what helps, as a sentence; empty where there are some
-        or none are wanted.
+        Why there are no control variates, and a remedy, as a sentence; empty where there are some
+        or none are asked for.
     """
 
     exact_difference: Callable[..., Any]
@@ -63,7 +63,7 @@ class PosteriorRatio:
         return float(self.exact_difference(proposed, current))
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
-        """What the control variates sum up to over all rows, nats; 0 without any."""
+        """Sum of the control variates of all rows, nats; 0 without any."""
         return 0.0 if self.anchor is None else self.anchor.expansion(proposed, current)
 
     def is_possible(self, candidate: NDArray, start: NDArray) -> bool:

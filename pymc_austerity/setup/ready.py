@@ -1,4 +1,4 @@
-"""What decides, ready for the first chain."""
+"""The decider, ready for the first chain."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,19 +18,19 @@ __all__ = ["Ready", "make_ready"]
 
 
 class Ready(NamedTuple):
-    """What decides.
+    """A decider, and what it was made from.
 
     Attributes
     ----------
     settings : Settings
-        The user's, with what was left open decided: exact decisions where these are cheap, and
-        the defaults that hold without control variates if there are none.
+        The user's, with open choices made: exact decisions where these are cheap, and
+        the defaults without control variates if there are none.
     decider : Decider or ExactDecider
         Accepts or rejects.
     learnt : Learnt or None
-        What chains know from the beginning, by an earlier run.
+        What chains begin with, from an earlier run.
     normality : NormalityCheck or None
-        What the check of the test's assumption found.
+        Result of the check of the test's assumption.
     """
 
     settings: Settings
@@ -40,12 +40,12 @@ class Ready(NamedTuple):
 
 
 def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Ready:
-    """Choose the test, tune it where an earlier run was, and check what it assumes.
+    """Choose the test, tune it on an earlier run if there is one, and check its assumption.
 
     Parameters
     ----------
     built : Built
-        What the step method decides about.
+        The target of the step method.
     settings : Settings
         What the user chose.
     rng : numpy.random.Generator

@@ -1,4 +1,4 @@
-"""Functions of the rows that set-up and decisions need, by way of linear predictors or without."""
+"""Functions of the rows for set-up and decisions, with linear predictors or without."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ _BY_KERNEL = "a small loop that was written for this model"
 
 
 class CompiledRows(NamedTuple):
-    """Differences of rows, and what computes them.
+    """Differences of rows, and how they are computed.
 
     Attributes
     ----------
@@ -58,21 +58,21 @@ class CompiledRows(NamedTuple):
 
 
 class Residuals(NamedTuple):
-    """Row differences less their expansion about an anchor.
+    """Row differences minus their expansion about an anchor.
 
     Attributes
     ----------
     function : callable
         ``f(proposed, current, *block)``, nats.
     arrays : list of arrays, each of shape (n_rows, ...)
-        What the blocks consist of: the data of the rows, and what is known of them at the anchor.
+        Contents of the blocks: the data of the rows, and their derivatives at the anchor.
         Empty where rows are in sources.
     compiled_as : str
         What was compiled and why, as the end of a sentence.
     is_double : bool
         Whether all is computed in double precision.
     at_anchor : callable or None
-        From a block of data to what is known of its rows at the anchor: one more array.
+        From a block of data to the derivatives of its rows at the anchor: one more array.
     """
 
     function: RowFunction
@@ -83,7 +83,7 @@ class Residuals(NamedTuple):
 
     @property
     def block_of(self) -> Callable[[Block], Block]:
-        """From the data of some rows to what the function takes; without the function."""
+        """From the data of some rows to the inputs of the function, without the function."""
         return partial(_with_constants, self.at_anchor)
 
 
@@ -97,7 +97,7 @@ class CubicRows(NamedTuple):
     Attributes
     ----------
     residuals : Residuals
-        What the expansion leaves.
+        Residuals of the expansion.
     thirds : ThirdDerivatives
         Of the rows.
     rows : RowSource
@@ -252,7 +252,7 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
 def _by_kernel_about(
     problem: Problem, kernel: Kernel, at_anchor: Callable[..., NDArray[np.float64]]
 ) -> Residuals:
-    """Residuals that a kernel evaluates, with what it needs to know of each row at the anchor."""
+    """Residuals that a kernel evaluates, with the derivatives of each row at the anchor."""
     arrays = _in_memory(problem)
     if not arrays:
         return Residuals(kernel, [], _BY_KERNEL, True, at_anchor)

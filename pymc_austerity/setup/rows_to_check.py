@@ -1,4 +1,4 @@
-"""The rows on which a test is tried: all, or as many of each stratum as memory should hold."""
+"""The rows on which a test is tried: all, or as many of each stratum as fit in memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _TIMES_AS_MANY = 10
 
 @dataclass(frozen=True, eq=False)
 class RowsToCheck:
-    """The first rows of each stratum, which are in random order, and stand for all of it.
+    """The first rows of each stratum, which are in random order, and represent all of it.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class RowsToCheck:
         Rows stratum by stratum.
     strata : Strata
     counts : int array, shape (H,)
-        Rows of each stratum that are looked at.
+        Rows of each stratum that are used.
     """
 
     source: RowSource
@@ -45,7 +45,7 @@ class RowsToCheck:
 
     @property
     def n_rows(self) -> int:
-        """Rows that are looked at."""
+        """Number of rows that are used."""
         return int(self.counts.sum())
 
     def differences(
@@ -65,7 +65,7 @@ class RowsToCheck:
         return float(np.add.reduceat(differences, self._begins).dot(each))
 
     def everywhere(self, differences: NDArray[np.float64]) -> RowSource:
-        """The differences as if they were those of all rows, again and again in each stratum."""
+        """The differences, repeated in each stratum to the number of all rows."""
         if self.n_rows == self.strata.n_rows:
             return ArrayRows([differences])
         return _Repeated(differences, self)
@@ -75,7 +75,7 @@ class RowsToCheck:
         return np.cumsum(self.counts) - self.counts
 
     def places(self, indices: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Where among the rows that are looked at those are that stand for some rows."""
+        """Positions, among the rows that are used, of those that represent some rows."""
         own = np.searchsorted(self.strata.offsets, indices, side="right") - 1
         return self._begins[own] + (indices - self.strata.offsets[own]) % self.counts[own]
 

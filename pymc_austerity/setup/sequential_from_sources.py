@@ -42,7 +42,7 @@ class StoredSampling(NamedTuple):
     Attributes
     ----------
     source : SharedRows
-        All rows with what is known of them at the anchor.
+        All rows with their derivatives at the anchor.
     sampling : Sampling
     words : str
         How rows are sampled, as a sentence without its full stop.
@@ -68,13 +68,13 @@ def stored_in_strata(
     problem : Problem
         What to sample.
     residuals : Residuals
-        Row differences less their expansion about the anchor.
+        Row differences minus their expansion about the anchor.
     pairs : sequence of (proposed, current)
-        Pilot pairs as the sampler would meet them.
+        Pilot pairs, like those of a run.
     settings : Settings
         What the user chose.
     say : callable
-        Tells which stage begins.
+        Shows which stage begins.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def rows_of_first_look(
     pairs: Sequence[tuple[NDArray, NDArray]],
     settings: Settings,
 ) -> int:
-    """Rows of the first look of a sequential test, as far as a sample of the rows tells.
+    """Rows of the first look of a sequential test, estimated on a sample of the rows.
 
     Parameters
     ----------

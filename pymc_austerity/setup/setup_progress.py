@@ -1,4 +1,4 @@
-"""What set-up is doing, shown while it takes longer than a moment."""
+"""The current stage of set-up, shown if it takes longer than a moment."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from rich.console import Console
 __all__ = ["Say", "rows_done", "setup_progress"]
 
 Say: TypeAlias = Callable[[str], object]
-"""Tell the user which stage begins."""
+"""Show the user which stage begins."""
 
 
 @contextmanager

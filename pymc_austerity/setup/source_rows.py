@@ -32,7 +32,7 @@ _AT_ONCE = 8 * LARGEST_BLOCK
 """Rows that are read from a source at once."""
 
 _WINDOWS, _LENGTH = 16, 64
-"""Stretches of rows, and their length, that tell sources of the same size apart."""
+"""Number and length of the stretches of rows that distinguish sources of the same size."""
 
 
 def open_sources(data: Mapping[str, Any], examples: Examples) -> dict[str, Source]:
@@ -80,7 +80,7 @@ class FromExample(Protocol):
 
     @property
     def recipes(self) -> LeafRecipes | None:
-        """What its leaves are computed from."""
+        """The graphs from which its leaves are computed."""
         ...
 
 
@@ -112,7 +112,7 @@ class SourceRows:
 
     @classmethod
     def of(cls, sources: Mapping[str, Source], cut: FromExample) -> "SourceRows":
-        """The rows of what was cut on an example."""
+        """The rows of a likelihood that was cut on an example."""
         assert cut.recipes is not None
         variables = cut.examples.variables
         dtypes = {name: array_of(v).dtype for name, v in variables.items()}
@@ -147,7 +147,7 @@ class SourceRows:
         function: Callable[[Block], NDArray[np.float64]],
         arguments: Sequence[Any] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of what a function makes of each block, piece by piece: one pass.
+        """Sum of a function of each block, piece by piece: one pass.
 
         Parameters
         ----------
@@ -188,20 +188,20 @@ class SourceRows:
         arguments: Sequence[Any] | None = None,
         here: bool = False,
     ) -> Iterator[Result]:
-        """What a function makes of the blocks of each piece that is read at once, in order.
+        """Results of a function for the blocks of each piece that is read at once, in order.
 
         Results are the same for any number of threads, and on a cluster: see `pass_over`.
 
         Parameters
         ----------
         function : callable
-            Several threads or processes call it at a time: it changes nothing, and what it refers
-            to is sent to processes.
+            Called by several threads or processes at a time; it must not change anything, and the
+            objects that it refers to are sent to processes.
         n_rows : int
-            Most rows of a block.
+            Largest number of rows of a block.
         arguments : sequence, optional
-            What the pass is, and what the function depends on beside the rows and the model: text,
-            numbers and arrays. Without it, results are not kept for a set-up that is killed.
+            Name of the pass, and what the function depends on besides the rows and the model: text,
+            numbers and arrays. Without it, results are not kept for set-up that is killed.
         here : bool
             Whether to stay in this process: where blocks themselves are returned.
         """
@@ -221,11 +221,11 @@ class SourceRows:
                 tell(stop - start)
 
     def pieces(self, n_rows: int = LARGEST_BLOCK) -> list[tuple[int, int]]:
-        """Ranges of rows that are read at once, each in blocks of so many rows."""
+        """Ranges of rows that are read at once, each in blocks of a given length."""
         return list(block_ranges(self.sources, max(n_rows, _AT_ONCE // n_rows * n_rows)))
 
     def some(self, n_rows: int, rng: np.random.Generator) -> ArrayRows:
-        """Some of the rows that were drawn at random, all of them if there are not more."""
+        """Some of the rows that were drawn at random, or all of them if there are too few."""
         assert self.sample is not None
         if n_rows >= self.sample.n_rows:
             return self.sample
@@ -234,7 +234,7 @@ class SourceRows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What tells these rows from others, read once."""
+        """Identifies these rows, read once."""
         length = min(_LENGTH, self.n_rows)
         starts = np.linspace(0, self.n_rows - length, _WINDOWS).astype(int)
         windows = [self.data(int(start), int(start) + length) for start in starts]
@@ -259,13 +259,13 @@ def _sum(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, eq=False)
 class ExpandedSourceRows:
-    """All rows with what is known of them at an anchor.
+    """All rows with their derivatives at an anchor.
 
     Attributes
     ----------
     rows : SourceRows
     block_of : callable
-        From the data of rows to what the residual function takes.
+        From the data of rows to the inputs of the residual function.
     """
 
     rows: SourceRows
@@ -293,6 +293,6 @@ class ExpandedSourceRows:
         function: Callable[[Block], NDArray[np.float64]],
         arguments: Sequence[Any] | None = None,
     ) -> NDArray[np.float64]:
-        """Sum of what a function makes of each block: one pass."""
+        """Sum of a function of each block: one pass."""
         block_of = self.block_of  # not all rows, where the function is sent to processes
         return self.rows.summed(lambda block: function(block_of(block)), arguments)

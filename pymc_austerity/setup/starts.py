@@ -39,9 +39,9 @@ def disperse(
     *,
     proposal: Any = None,
 ) -> NDArray:
-    """Overdispersed start: real entries moved uniformly within (-1, 1), as PyMC's NUTS does it.
+    """Overdispersed start: real entries moved uniformly within (-1, 1), as in PyMC's NUTS.
 
-    A proposal that knows better where points can be has a method
+    A proposal with its own way of dispersing points has a method
     ``disperse(layout, point, radius, rng)``, which then makes the candidates.
 
     Parameters

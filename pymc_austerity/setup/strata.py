@@ -1,4 +1,4 @@
-"""How the rows are divided into strata, and how many of each a decision looks at first."""
+"""How the rows are divided into strata, and how many of each the first look reads."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -29,9 +29,9 @@ __all__ = [
 
 _STRATA = 32
 FEWEST_PER_STRATUM = 10
-"""Many narrow strata with few rows each: rows of a stratum are alike, and one hides little. All
-together are 320 rows. With fewer the t-test errs several times as often as it says where
-residuals are skewed; in 8 strata, more decisions go on to tens of thousands of rows."""
+"""Many narrow strata with few rows each: rows of a stratum are similar, and few represent it well.
+Together they are 320 rows. With fewer strata the t-test is wrong several times as often as it says
+where residuals are skewed; with 8 strata, more decisions go on to tens of thousands of rows."""
 
 STRATA_IF_NORMAL = 16
 """Half of the rows and four fifths of the time, where the t statistic is as it should be."""
@@ -41,8 +41,8 @@ FEWEST_FIRST_ROWS = STRATA_IF_NORMAL * FEWEST_PER_STRATUM
 
 _SAMPLES = 3_000
 _TOLERATED = 1.3
-"""A tail of the t statistic that is so many times as heavy as it should be, with half of the
-strata; sampling error alone leads to 1.1 in two pairs of points."""
+"""Largest weight of a tail of the t statistic with half of the strata, relative to Student's t;
+sampling error alone leads to 1.1 in two pairs of points."""
 
 _FEWEST_STRATA = 4
 """With fewer there is little to gain over uniform samples."""
@@ -60,7 +60,7 @@ class Stratification(NamedTuple):
     strata : Strata
         Stretches of the stored rows.
     n_take_all : int
-        Rows of the first stretch, which every decision sees; 0 for none.
+        Rows of the first stretch, which every decision reads; 0 for none.
     """
 
     order: NDArray[np.intp]
@@ -69,7 +69,7 @@ class Stratification(NamedTuple):
 
 
 def has_room_for_strata(settings: Settings) -> bool:
-    """Whether a first look as small as the user wants it can be spread over some strata."""
+    """Whether a first look of the user's size can be divided among some strata."""
     return most_strata(settings) >= _FEWEST_STRATA
 
 
@@ -79,7 +79,7 @@ def stratify(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Stratification:
-    """Strata of influence, as few as the t-test can do with.
+    """Strata of influence, as few as suffice for the t-test.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def words_on_strata(strata: Strata, n_take_all: int) -> str:
 
 
 def most_first_rows(settings: Settings, n_rows: int) -> int:
-    """Rows of a first look at most."""
+    """Largest number of rows of a first look."""
     return min(settings.batch_size or _MOST_FIRST_ROWS, n_rows // 2)
 
 
 def most_strata(settings: Settings) -> int:
-    """As many as the rows that the user allows for can fill."""
+    """Largest number of strata that the user's first look can fill."""
     if settings.batch_size is None:
         return _STRATA
     return min(_STRATA, settings.batch_size // FEWEST_PER_STRATUM)

@@ -21,7 +21,7 @@ from pymc_austerity.strata import Strata
 __all__ = ["Thresholds", "first_look_of_sample", "thresholds_of_sample"]
 
 _TIMES_AS_MANY = 3
-"""Rows of a sample in each stratum, next to a first look, from which on it stands for all rows."""
+"""Rows of a sample in each stratum, relative to a first look, that represent all rows."""
 
 
 class Thresholds(NamedTuple):
@@ -63,7 +63,7 @@ def thresholds_of_sample(
     """Strata as `stratify` makes them, from a sample of the rows and the largest scores of all.
 
     The rows that are always read are the same. There are fewer strata only if the sample is large
-    enough to tell that they suffice.
+    enough to show that they suffice.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Proposals that cannot move the variables at hand, or cannot go without a test."""
+"""Refusals of proposals that cannot move the variables, or that need a test."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -32,7 +32,7 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     model : pymc.Model
         The model they belong to.
     proposal : Proposal, optional
-        What the user gave. A function of their own is trusted.
+        The user's. A function is trusted.
 
     Raises
     ------
@@ -75,10 +75,10 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
 
 
 def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
-    """Refuse what reads all rows or has no control variates, and earlier runs, beside sources."""
+    """With sources, refuse settings without control variates or with all rows, and earlier runs."""
     if tuned is not None:
         raise SettingError(
-            "tuned= is not possible with data=, where a run that goes on would use the rows that "
+            "tuned= is not possible with data=, because a continued run would use the rows that "
             "were drawn for it again: leave it out, and let the chains tune again."
         )
     if settings.order > 0 and settings.test is not None and not settings.is_exact:
@@ -92,7 +92,7 @@ def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
 
 
 def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:
-    """Whether a normal approximation in the coordinates of the variables makes sense at all.
+    """Whether a normal approximation in the coordinates of the variables is possible.
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ class SurrogatePosterior:
     mean, root : float arrays, shapes (d,) and (d, d)
         Mean in these coordinates, and root of the covariance, lower triangular.
     step_size : float
-        That suits them.
+        Step size for these coordinates.
     """
 
     exact: AnyGradient
@@ -94,7 +94,7 @@ class SurrogatePosterior:
         return found
 
     def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A point drawn in these coordinates, with so many times the standard deviation."""
+        """A point drawn in these coordinates, with a multiple of the standard deviation."""
         return self.point(self.mean + width * self.root.dot(rng.standard_normal(self.mean.size)))
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:

@@ -1,4 +1,4 @@
-"""An anchor where the posterior has no mode, or none that tells where its mass is."""
+"""An anchor where the posterior has no mode, or none near its mass."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,12 +25,12 @@ _WIDE = 10.0
 
 _ROUNDS = 4
 _CLOSE = 1.0
-"""Squared distance of the anchor from the mean, in standard deviations of what rows tell."""
+"""Squared distance of the anchor from the mean, in standard deviations by the rows alone."""
 
 _ROUNDING = 1e-8
 
 _DRAWS, _FEWEST = 1_000, 0.1
-"""Draws of the normal approximation, and the share that importance weights have to leave."""
+"""Draws of the normal approximation, and the smallest share that they may be worth by weights."""
 
 
 class _WidePrior(NamedTuple):
@@ -56,10 +56,10 @@ def anchor_by_surrogate(
     order: int,
     at: NDArray | None,
 ) -> tuple[Anchor, SurrogatePosterior]:
-    """The mean of the surrogate about it, found by turns with the surrogate.
+    """The mean of the surrogate about it: anchor and surrogate are updated in turn.
 
-    It begins at the mode of the rows, with a wide normal prior. The covariance of the surrogate
-    stands for that of the posterior.
+    The first anchor is the mode of the rows, with a wide normal prior. The covariance of the
+    surrogate replaces that of the posterior.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def anchor_by_surrogate(
 
 
 def _bends_down(hessian: NDArray[np.float64]) -> bool:
-    """Whether it is negative semidefinite, but for rounding error."""
+    """Whether it is negative semidefinite, up to rounding error."""
     values = np.linalg.eigvalsh(hessian)
     return bool(values[-1] <= _ROUNDING * abs(values[0]))
 
@@ -141,9 +141,9 @@ def _surrogate(
 
 
 def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bool:
-    """Whether draws of the normal approximation are some of the surrogate; reads no rows.
+    """Whether the normal approximation is close to the surrogate; reads no rows.
 
-    Their importance weights must not leave only a few of them.
+    By importance weights its draws must be worth more than a few draws of the surrogate.
     """
     anchor, center = replace(anchor, order=2), anchor.point  # as the surrogate has it
     noise = np.random.default_rng(0).standard_normal((_DRAWS, center.size))
@@ -178,7 +178,7 @@ def with_surrogate(
     if anchor is None:
         raise SettingError(
             f"{name} needs the expansion of the rows that comes with control variates, and there "
-            "are none here: use RandomWalkProposal(), or let AusterityMH have control variates."
+            "are none here: use RandomWalkProposal(), or AusterityMH with control variates."
         )
     if surrogate is None:
         expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)

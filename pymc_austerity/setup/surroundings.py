@@ -1,4 +1,4 @@
-"""What a step method moves, among all variables that its decisions are about."""
+"""The variables that a step method moves, among all variables of its decisions."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class Question(NamedTuple):
     proposed, current : arrays, shape (d,)
         Two points of the target.
     log_ratio : float
-        What is known of the log-ratio besides the target's, nats.
+        Log-ratio besides that of the target, nats.
     """
 
     proposed: NDArray
@@ -41,7 +41,7 @@ class Question(NamedTuple):
 
 
 class Surroundings(Protocol):
-    """How the points of a step method lie in those that decisions are about."""
+    """How points of a step method lie in the points of decisions."""
 
     layout: Layout
     start: NDArray
@@ -140,9 +140,9 @@ class Beside:
     """Decisions are about more variables than the step method moves, or rows about fewer.
 
     Rows are expanded in all real variables that they depend on. Those that other step methods move
-    stay where they are found at each step; own ones that no row depends on, such as discrete
-    ones, count in the exact part only. Proposals see points less their mean given the others, as
-    far as the posterior is normal.
+    keep their values during a step; own variables that no row depends on, such as discrete
+    ones, enter the exact part only. Proposals get points minus their mean given the others, in the
+    normal approximation.
 
     Parameters
     ----------

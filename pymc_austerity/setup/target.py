@@ -38,7 +38,7 @@ _CONDITIONAL_SIZES = 1.0, 0.7, 0.4, 0.2
 
 @dataclass(frozen=True, eq=False)
 class Target(PosteriorRatio):
-    """All that a step method knows of the posterior; nothing in it changes.
+    """The posterior for a step method; it never changes.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Target(PosteriorRatio):
     approximation : GaussianApproximation or None
         Normal approximation of the posterior; None where no mode is known.
     untouched : UntouchedMoves or None
-        Moves of entries that no row reads, where the default proposal leaves these to them.
+        Moves of entries that no row reads, where the default proposal does not move these.
     """
 
     layout: Layout = field(kw_only=True)
@@ -83,19 +83,19 @@ def build(
     earlier : array, shape (n, d), optional
         Draws of an earlier run, by whose moments the posterior is approximated.
     say : callable
-        Tells which stage begins.
+        Shows which stage begins.
 
     Returns
     -------
     target : Target
         The posterior, as decisions see it.
     proposal : Proposal
-        What proposes, with the gradients that it asks for.
+        Makes new points, with the gradients that it needs.
 
     Raises
     ------
     SettingError
-        A variable has one entry per row, or the model does not allow for what the user wants.
+        A variable has one entry per row, or the user's settings are not possible for the model.
     """
     refuse_local(problem)
     ratio = _posterior_ratio(problem, settings, proposal, anchor, say)
@@ -125,7 +125,7 @@ def build(
 
 
 def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> UntouchedMoves | None:
-    """Moves of what no row reads, if rows read something else."""
+    """Moves of entries that no row reads, if rows read other entries."""
     if ratio.anchor is None or problem.blocks is None:
         return None
     entries = problem.blocks.untouched
@@ -137,7 +137,7 @@ def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> UntouchedMoves 
 def _default_proposal(
     ratio: PosteriorRatio, untouched: UntouchedMoves | None
 ) -> ProposalMixture | RandomWalkProposal:
-    """All entries at once about the normal approximation, or those that rows read by themselves."""
+    """Moves of all entries about the normal approximation, or of those that rows read."""
     if ratio.anchor is None:
         return RandomWalkProposal()
     usual = ProposalMixture()
@@ -206,15 +206,15 @@ def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
     if settings.decides_exactly:
         raise SettingError(
             f"{settings.who_decides_exactly} is not possible without control variates, and there "
-            f"are none because {reason}: use AusterityMH(), which does without."
+            f"are none because {reason}: use AusterityMH(), which does not need them."
         )
     if settings.control_variates != "auto":
         raise SettingError(
             f"control_variates={settings.control_variates!r} is not possible because {reason}: use "
-            "control_variates='auto', which goes without where necessary."
+            "control_variates='auto', which omits them where necessary."
         )
     if settings.sampling == "strata":
         raise SettingError(
             f"sampling='strata' is not possible without control variates, and there are none "
-            f"because {reason}: use sampling='auto', which goes without where necessary."
+            f"because {reason}: use sampling='auto', which samples uniformly where necessary."
         )

@@ -20,8 +20,8 @@ class NotThirdOrderError(ValueError):
 def cubic_rows_of(about: About, which: NDArray[np.intp] | None = None) -> CubicRows:
     """All rows expanded to the third order, or some of them.
 
-    Decisions are right either way: each row may have an expansion of its own, as long as the sum of
-    all expansions is known.
+    Decisions are the same either way: rows may have expansions of different orders, as long as the
+    sum of all expansions is known.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ __all__ = ["ArraySource"]
 
 
 class ArraySource:
-    """Rows of an array, which pickles carry along.
+    """Rows of an array, which pickles contain.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class ArraySource:
         return np.require(np.asarray(taken), self.dtype, ["C", "W"])
 
     def refuse_if_changed(self) -> None:
-        """Nothing to check: an array in memory is its owner's."""
+        """Nothing to check for an array in memory."""
 
     def close(self) -> None:
         """Nothing to release."""

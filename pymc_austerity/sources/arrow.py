@@ -25,7 +25,7 @@ __all__ = ["dtype_of_field", "in_words", "numbers_of_column", "open_arrow_table"
 
 
 class ArrowColumnSource:
-    """Rows of one column of an Arrow table, which pickles carry along.
+    """Rows of one column of an Arrow table, which pickles contain.
 
     Parameters
     ----------
@@ -124,14 +124,14 @@ def _refuse_nulls_in(what: str, column: Any, first_row: int) -> None:
 
 
 def _decoded(column: Any) -> Any:
-    """Codes of a dictionary mean other values in other chunks; its values are the data."""
+    """Values of a dictionary: its codes may mean other values in other chunks."""
     kind = column.type
     return column.cast(kind.value_type) if hasattr(kind, "index_type") else column
 
 
 @contextlib.contextmanager
 def in_words(what: str, path: str) -> Iterator[None]:
-    """Say which data Arrow's error about a file is about."""
+    """Name the data in Arrow's error about a file."""
     try:
         yield
     except (DataError, SettingError, StorageError):

@@ -53,7 +53,7 @@ class ArrowFileSource(ChunkedSource):
 
     @property
     def identity(self) -> str:
-        """What tells these rows from others: the file, its size and time, and the columns."""
+        """Identifies these rows: the file, its size and time, and the columns."""
         return f"{self._stamps} {self._names} {self.row_shape}"
 
     def refuse_if_changed(self) -> None:
@@ -80,7 +80,7 @@ class ArrowFileSource(ChunkedSource):
 
     @contextlib.contextmanager
     def _opened(self, *, mapped: bool = False) -> "Iterator[pa.ipc.RecordBatchFileReader]":
-        """The file, opened by each call for itself, so that threads share no position."""
+        """The file, opened anew by each call, so that threads share no position."""
         try:
             import pyarrow as pa
         except ImportError as error:

@@ -16,7 +16,7 @@ Piece: TypeAlias = tuple[int, int, dict[str, NDArray]]
 
 
 def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
-    """All sources of a model have the same number of rows.
+    """Refuse sources of a model with different numbers of rows.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
 def block_ranges(sources: Mapping[str, Source], block_rows: int) -> Iterator[tuple[int, int]]:
     """Ranges of at most some number of rows that cover all rows in order.
 
-    Where all sources that have blocks of their own have them of one length, ranges are whole
+    If all sources that have blocks of their own have blocks of one length, ranges are whole
     blocks, or equal parts of one.
 
     Examples
@@ -78,7 +78,7 @@ def blocks_of_sources(sources: Mapping[str, Source], block_rows: int) -> Iterato
     sources : mapping from str to Source
         At least one, all with the same number of rows.
     block_rows : int
-        Most rows of a block.
+        Largest number of rows of a block.
 
     Raises
     ------
@@ -105,8 +105,8 @@ def read_ahead(sources: Mapping[str, Source], ranges: Sequence[tuple[int, int]])
     """Some ranges of rows, one after the other.
 
     A thread reads the next range while the caller works on the present one, so that at most two
-    are in memory beside what sources keep. The thread ends with the iterator, also when that is
-    closed early. What goes wrong in the thread is raised here.
+    are in memory besides what sources keep. The thread ends with the iterator, also when that is
+    closed early. Errors in the thread are raised here.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether files are what they were when they were opened: their sizes and times."""
+"""Whether files have changed since they were opened, by their sizes and times."""
 
 import hashlib
 import os
@@ -25,7 +25,7 @@ def stamps_of(paths: Iterable[str]) -> dict[str, Stamp]:
 
 
 def refuse_changed_files(what: str, stamps: dict[str, Stamp]) -> None:
-    """Raise StorageError for the first file or folder whose stamp is another one now."""
+    """Raise StorageError for the first file or folder whose stamp has changed."""
     for path, stamp in stamps.items():
         try:
             now = _stamp_of(path)

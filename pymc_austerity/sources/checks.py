@@ -1,4 +1,4 @@
-"""What all sources refuse, in the same words."""
+"""Refusals of all sources, in the same words."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ def native_dtype(what: str, dtype: Any) -> np.dtype:
 
 
 def refuse_no_rows(what: str, shape: Sequence[int]) -> None:
-    """A source has rows on axis 0, at least one."""
+    """Refuse data without rows on axis 0."""
     if not shape:
         raise DataError(f"{what} is a single number, and rows are on axis 0: give an array.")
     if 0 in shape:
@@ -47,7 +47,7 @@ def refuse_no_rows(what: str, shape: Sequence[int]) -> None:
 
 
 def refuse_nulls(what: str, count: int, first: int | None = None) -> None:
-    """A null is not a number, and no row is left out silently.
+    """Refuse nulls: they are not numbers, and no row is left out silently.
 
     Parameters
     ----------
@@ -70,13 +70,13 @@ def common_dtype(dtypes: Sequence[np.dtype]) -> np.dtype:
 
 
 def checked_range(start: int, stop: int, n_rows: int) -> None:
-    """A range of rows lies within the rows."""
+    """A range of rows, which must lie within the rows."""
     if not 0 <= start <= stop <= n_rows:
         raise IndexError(f"rows {start} to {stop} are not among {n_rows} rows")
 
 
 def checked_indices(indices: NDArray[np.intp], n_rows: int) -> NDArray[np.intp]:
-    """Positions of rows lie within the rows; negative ones do not count from the end."""
+    """Positions of rows, which must lie within the rows; negative ones are refused."""
     indices = np.asarray(indices, dtype=np.intp)
     if indices.size and (indices.min() < 0 or indices.max() >= n_rows):
         raise IndexError(f"positions are not among {n_rows} rows")

@@ -15,10 +15,10 @@ __all__ = ["ChunkedSource", "even_lengths"]
 
 
 class ChunkedSource(ABC):
-    """Rows in chunks, of which the last one that was read in part is kept.
+    """Rows in chunks; the last chunk that was read in part is kept.
 
-    Blocks that are read in order decode every chunk once, also where several threads share them:
-    those that want the same chunk wait for it. Memory is that of one chunk beside what is returned.
+    If blocks are read in order, every chunk is decoded once, also with several threads: those that
+    need the same chunk wait for it. Memory is that of one chunk and of the returned rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Columns of tables: which ones are meant, and how they become one array."""
+"""Columns of tables: which ones to use, and how they become one array."""
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
@@ -87,7 +87,7 @@ class Columns:
 
 
 def refuse_missing_columns(what: str, wanted: Sequence[str], there: Iterable[Any]) -> None:
-    """All columns are in the table, and each name there is one column's."""
+    """Refuse columns that are not in the table, and names of several columns."""
     there = list(there)
     for name in wanted:
         if name not in there:
@@ -171,7 +171,7 @@ class ColumnsSource:
 
     @property
     def identity(self) -> str | None:
-        """What tells these rows from others; None if that is not known of all columns."""
+        """Identifies these rows; None if a column has no identity."""
         known = [identity_of(source) for source in self._sources]
         return None if None in known else str(known)
 

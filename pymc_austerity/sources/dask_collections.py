@@ -20,7 +20,7 @@ __all__ = ["DaskSource", "open_dask_array", "open_dask_frame"]
 class DaskSource(ChunkedSource):
     """Rows of a dask collection, computed with the scheduler that dask is configured for.
 
-    What a collection reads from is not known here, so changes of it are not noticed.
+    The files that a collection reads are not known here, so changes to them are not detected.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class DaskSource(ChunkedSource):
         self._made_in: int | None = os.getpid()
 
     def refuse_if_changed(self) -> None:
-        """Nothing to check: where a collection reads from is not known."""
+        """Nothing to check: the files that a collection reads are not known."""
 
     def _fill(self, out: NDArray, first: int, stop: int) -> None:
         for number, chunk in enumerate(self._computed(first, stop), first):
@@ -75,8 +75,8 @@ class DaskSource(ChunkedSource):
             return dask.compute(*self._chunks[first:stop], **settings)
         except OSError as error:
             raise StorageError(
-                f"{self._what} cannot be computed by dask ({type(error).__name__}: {error}): look "
-                "at what the collection reads from."
+                f"{self._what} cannot be computed by dask ({type(error).__name__}: {error}): check "
+                "the files that the collection reads."
             ) from error
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Arrays in files, read without mapping what is read in order."""
+"""Arrays in files; rows that are read in order are not mapped into memory."""
 
 import mmap
 import os
@@ -35,7 +35,7 @@ class FileArray:
 
     @property
     def end(self) -> int:
-        """The size that the file has at least, in bytes."""
+        """The smallest possible size of the file, in bytes."""
         if 0 in self.shape:
             return self.offset
         reach = sum((n - 1) * step for n, step in zip(self.shape, self.strides, strict=True))
@@ -73,7 +73,7 @@ class FileArray:
         return np.ndarray(self.shape, self.dtype, memory, self.offset, self.strides)
 
     def refuse_if_truncated(self) -> None:
-        """A map that reaches beyond the end of its file would end the process when it is read."""
+        """Refuse a file that is too short: reading a map beyond its end would kill the process."""
         if os.stat(self.path).st_size < self.end:
             raise StorageError(_truncated(self))
 

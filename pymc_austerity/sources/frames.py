@@ -47,7 +47,7 @@ def numbers_of_series(what: str, series: Any) -> NDArray:
     Raises
     ------
     DataError
-        They are not numbers, or one of a column that is not of NumPy is missing.
+        They are not numbers, or a value is missing in a column that is not a NumPy one.
     """
     dtype = dtype_of_series(what, series.dtype)
     if isinstance(series.dtype, np.dtype):

@@ -76,7 +76,7 @@ def open_dataset(given: Any, columns: Columns, what: str) -> Source:
 
 
 def _stamps(path: Any) -> dict[str, Stamp]:
-    """Of a file; what a folder or an address leads to is xarray's own affair."""
+    """Stamps of a file; none for a folder or an address."""
     try:
         return stamps_of([path]) if isinstance(path, str) else {}
     except OSError:

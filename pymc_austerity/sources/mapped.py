@@ -31,8 +31,8 @@ _PAGES_AROUND = 16
 class FileSource:
     """Rows of arrays in files, one array after the other.
 
-    Rows in order are read by system calls, so that they do not stay in the process as pages of a
-    map do. Rows at random positions are read through memory maps, made where they are needed.
+    Rows in order are read by system calls, so that they do not stay in the process like pages of a
+    map. Rows at random positions are read through memory maps, which are made when needed.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class FileSource:
 
     @property
     def identity(self) -> str:
-        """What tells these rows from others: the files, their sizes and times."""
+        """Identifies these rows: the files, their sizes and times."""
         return f"{self._arrays} {self._stamps}"
 
     def refuse_if_changed(self) -> None:
@@ -122,7 +122,7 @@ class FileSource:
             yield
         except OSError as error:
             raise StorageError(
-                f"{self._what} cannot be read from {array.path} ({error}): look at the disk."
+                f"{self._what} cannot be read from {array.path} ({error}): check the disk."
             ) from error
 
     def _forget_pages(self) -> None:

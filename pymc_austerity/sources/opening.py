@@ -1,4 +1,4 @@
-"""From what a user gives to a source of rows; a library is imported where its objects are met."""
+"""From a user's data to a source of rows; a library is imported only for objects of its own."""
 
 import os
 import re
@@ -35,8 +35,8 @@ def open_source(given: Any, name: str) -> Source:
         A path leads to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
         (Feather) or a zarr array. Files of a folder follow each other in natural order of their
         names, part-2 before part-10.
-        `Columns` chooses columns of tables, variables of datasets and arrays of zarr groups;
-        without it, the one with the name of the data is taken.
+        `Columns` selects columns of tables, variables of datasets and arrays of zarr groups;
+        without it, the one with the name of the data is used.
     name : str
         The model's name for the data.
 
@@ -47,7 +47,7 @@ def open_source(given: Any, name: str) -> Source:
     Raises
     ------
     SettingTypeError
-        It is nothing that rows are read from.
+        Rows cannot be read from an object of this type.
     SettingError
         A column is missing.
     DataError

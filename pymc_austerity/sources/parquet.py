@@ -66,7 +66,7 @@ class ParquetSource(ChunkedSource):
 
     @property
     def identity(self) -> str:
-        """What tells these rows from others: the files, their sizes and times, and the columns."""
+        """Identifies these rows: the files, their sizes and times, and the columns."""
         return f"{self._stamps} {self._names} {self.row_shape}"
 
     def refuse_if_changed(self) -> None:
@@ -135,7 +135,7 @@ def _listed(dtypes: Sequence[np.dtype]) -> str:
 
 
 def _count_nulls(group: "pq.RowGroupMetaData", n_nulls: dict[str, int]) -> None:
-    """Add what the footer says of nulls; where it is silent, they are found when they are read."""
+    """Add the footer's count of nulls; without one they are found when they are read."""
     for place in range(group.num_columns):
         column = group.column(place)
         if column.path_in_schema in n_nulls and column.is_stats_set:

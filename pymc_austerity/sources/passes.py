@@ -32,15 +32,15 @@ def pass_over(
     *,
     here: bool = False,
 ) -> Iterator[Result]:
-    """What a function makes of each piece of the rows, in order: one pass.
+    """Results of a function for each piece of the rows, in order: one pass.
 
-    Results are the same wherever the function is called, and for any number of threads: pieces
-    are, linear algebra has one thread, and results come in the order of the rows.
+    Results are the same wherever the function is called, and for any number of threads: pieces are
+    the same, linear algebra has one thread, and results come in the order of the rows.
 
     Parameters
     ----------
     function : callable
-        Several threads, or processes, call it at a time: it changes nothing.
+        Called by several threads or processes at a time; it must not change anything.
     sources : mapping from str to Source
         All with the same number of rows.
     ranges : sequence of (start, stop)
@@ -72,8 +72,8 @@ def passes_run_by(run: Callable[..., Iterator[Any]]) -> Iterator[None]:
     Parameters
     ----------
     run : callable
-        From the function, the sources and the ranges of pieces to an iterator of what the function
-        makes of each of them, in order.
+        From the function, the sources and the ranges of pieces to an iterator of the results of
+        the function for each of them, in order.
     """
     token = _run_by.set(run)
     try:
@@ -111,17 +111,17 @@ def _cores() -> int:
 def mapped_in_order(
     function: Callable[[Item], Result], items: Iterable[Item], n_threads: int
 ) -> Iterator[Result]:
-    """What a function makes of each item, in their order, whichever is ready first.
+    """Results of a function for each item, in their order, whichever is ready first.
 
-    One item more than there are threads is in memory, or its result. What goes wrong in a thread is
+    One item more than there are threads is in memory, or its result. Errors in a thread are
     raised here, and the threads end with the iterator.
 
     Parameters
     ----------
     function : callable
-        Several threads call it at a time.
+        Called by several threads at a time.
     items : iterable
-        Gone through by the caller's thread.
+        Consumed by the caller's thread.
     n_threads : int
         With 1 no thread is started.
 

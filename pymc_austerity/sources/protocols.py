@@ -1,4 +1,4 @@
-"""The contract between rows that stay where they are and what reads them."""
+"""The contract between rows that stay where they are and their readers."""
 
 from typing import Protocol
 
@@ -11,11 +11,11 @@ __all__ = ["Source", "identity_of"]
 class Source(Protocol):
     """One named piece of data, rows on axis 0, read where it is.
 
-    Any number of threads may call ``read`` and ``take``. A pickled source carries no rows unless
-    they are in memory only: the process that unpickles it opens the store again.
+    Any number of threads may call ``read`` and ``take``. A pickled source contains rows only if
+    they are in memory: the process that unpickles it opens the store again.
 
-    A source may have ``identity``, a text that is another one whenever rows are, in any process.
-    With it, set-up that was killed goes on.
+    A source may have ``identity``, a text that changes whenever the rows do, and is the same in any
+    process. Only with it can set-up that was killed go on.
     """
 
     @property
@@ -56,11 +56,11 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Release files and memory; the next read takes them up again."""
+        """Release files and memory; the next read opens them again."""
         ...
 
 
 def identity_of(source: Source) -> str | None:
-    """What tells the rows of a source from others in any process; None if that is not known."""
+    """Identifies the rows of a source in any process; None if that is not possible."""
     identity: str | None = getattr(source, "identity", None)
     return identity

@@ -20,8 +20,8 @@ __all__ = ["ZarrSource", "open_zarr", "open_zarr_path"]
 class ZarrSource(ChunkedSource):
     """Rows of a zarr array.
 
-    Zarr reads a chunk whose file was removed as fill values, without an error. Files that were
-    there when a local array was opened are therefore looked for at every read.
+    Zarr reads fill values, without an error, for a chunk whose file was removed. Every read
+    therefore checks that the files that a local array had when it was opened still exist.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class ZarrSource(ChunkedSource):
 
     @property
     def identity(self) -> str | None:
-        """What tells these rows from others: files, their sizes and times; None without files."""
+        """Identifies these rows: files, their sizes and times; None without files."""
         if not self._stamps:
             return None
         return f"{self._stamps} {self.n_rows} {self.row_shape} {self.dtype}"

@@ -1,4 +1,4 @@
-"""Draws that compiled code makes ahead of PyMC, and that are handed to it one by one."""
+"""Draws that compiled code makes in advance, and that PyMC receives one by one."""
 
 import time
 from collections.abc import Sequence
@@ -43,11 +43,11 @@ class Given(NamedTuple):
 
 
 class DrawsAhead:
-    """The draws of a chain from where it stopped to change, block by block.
+    """The draws of a chain after everything about it is frozen, block by block.
 
-    A block is made while its draws are handed out; a chain whose point somebody else moves, or
-    whose state is read, goes back to the last draw that was handed out. Blocks of any length
-    give the same draws.
+    A block is made at once, and its draws are handed out one by one. If another step method changes
+    the point, or the state is read, the chain returns to the last draw that was handed out. Blocks
+    of any length give the same draws.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class DrawsAhead:
     def step(
         self, point: dict[str, Any], rng: np.random.Generator, audits: np.random.Generator
     ) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """The draw that follows a point, and its statistics; None where Python has to refuse it."""
+        """The draw that follows a point, and its statistics; None where Python has to reject it."""
         if point is not self._last:
             self._given = self.give_back()
             self._length = 1

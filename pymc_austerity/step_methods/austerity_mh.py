@@ -41,38 +41,39 @@ __all__ = ["AusterityMH"]
 class AusterityMH(MetropolisStep):
     r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
 
-    Takes the place of other step methods in ``pm.sample(step=AusterityMH())`` for models whose
-    likelihood is a product over rows; with many groups it is a `GroupedMH`. A proposal
+    Replaces other step methods in ``pm.sample(step=AusterityMH())`` for models whose
+    log-likelihood is a sum over rows; with many groups it is a `GroupedMH`. A proposal
     :math:`\theta'` is accepted iff the mean of the log-likelihood differences
-    :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds a threshold; a t-test on a
-    growing sample of rows tells on which side it lies, and with all rows seen it is exact.
+    :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds a threshold. A t-test on a
+    growing sample of rows decides on which side of the threshold the mean lies; once all rows are
+    read the decision is exact.
 
     Parameters
     ----------
     vars : sequence of variables or names, optional
-        Free variables to sample; all by default. PyMC gives others to NUTS, on all the data.
+        Free variables to sample; all by default. PyMC samples the others by NUTS, on all the data.
     epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
-        look; the whole test errs more often. 0 is plain Metropolis-Hastings on all rows. While
+        look; the whole test is wrong more often. 0 is plain Metropolis-Hastings on all rows. During
         tuning the test begins looser and is tightened. A function from the number of a draw,
-        counted from 0 with those of the tuning phase, says how strict each draw is. By
-        default there is none if exact decisions are expected to read fewer rows; otherwise it is
-        0.05 with control variates. Without them all rows are read, or, if `batch_size` or
-        `sampling` is given, the test is the one for ``max_error=0.01``.
+        counted from 0 at the first tuning draw, gives the value for each draw. By
+        default no test is used if exact decisions are expected to read fewer rows; otherwise
+        `epsilon` is 0.05 with control variates. Without them all rows are read, or, if `batch_size`
+        or `sampling` is given, the test is that of ``max_error=0.01``.
     max_error : float, optional
-        Largest share of wrong decisions, on average over all of them, above 0 and below 0.5,
-        instead of `epsilon`; single close ones may err more often. The test for it is the one for
-        the worst case while tuning, then the cheapest one for decisions like those of the tuning
-        phase.
+        Largest acceptable share of wrong decisions, on average over all of them, above 0 and below
+        0.5, instead of `epsilon`; close decisions may be wrong more often. During tuning the test
+        is designed for the worst case; then it is the cheapest one for decisions like those of the
+        tuning phase.
     test : {"auto", "exact"}, SequentialTest, StoppingRule or None
         Another test, instead of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
         posterior exactly invariant: rows are drawn at rates that bound what they can change,
         for models whose rows have such bounds. "auto" is "exact" where nothing else is
         asked for, the bounds take little time, and decisions read fewer rows than a first look.
-        None accepts every proposal, for those that follow gradients (`LangevinProposal`).
+        None accepts every proposal, and needs one that follows gradients (`LangevinProposal`).
     batch_size : int, optional
-        Rows of the first look at most; each stratum needs ten, and below 40 there are none. With
-        uniform samples, 500 by default, rows of every look.
+        Largest number of rows of the first look; each stratum needs ten, and below 40 there are no
+        strata. With uniform samples the number of rows of every look, 500 by default.
     likelihood : sequence of str, optional
         Names of the observed variables or potentials to subsample. By default the observed
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
@@ -80,57 +81,57 @@ class AusterityMH(MetropolisStep):
         Axis of the rows in their log-likelihood.
     sampling : {"auto", "strata", "windows", "fresh"}
         How rows are sampled. "strata", the default with control variates: by their influence,
-        measured on pilot pairs of points. "windows", the default without: short runs of
-        consecutive rows of a random order. "fresh": every row drawn anew as in the paper.
+        measured on pilot pairs of points. "windows", the default without control variates: short
+        runs of consecutive rows in a random order. "fresh": every row drawn anew, as in the paper.
     control_variates : {"auto", 1, 2, 3, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
         mode, whose sum over all rows is known. "auto" is the second order wherever the model
         allows it, else none; a sequential test has the third order where pilot pairs of points
-        say that it saves many rows. Terms of third order are those of the rows with the most
-        influence. `explain` says which order it is.
+        show that it saves many rows. Only the rows with the most influence have terms of third
+        order. `explain` says which order is used.
     anchor : dict or InferenceData, optional
         Where to expand, instead of at the mode: values of the free variables, or draws of an
         earlier run whose mean is taken.
     proposal : Proposal or callable, optional
-        Where to go next, such as a `CrankNicolsonProposal` or a `LangevinProposal`; by default
+        Such as a `CrankNicolsonProposal` or a `LangevinProposal`; by default
         ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` where a
         normal approximation does not fit, and ``RandomWalkProposal()`` without control variates.
-        A function ``(point, rng) -> (new point, log-ratio)`` plugs in, with
+        Also a function ``(point, rng) -> (new point, log-ratio)``, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
-        Share of the decisions, in [0, 1], that are checked on all rows after they were taken, for
-        the statistics only. "auto" is what about 5 % of the run pays for: see
+        Share of the decisions, in [0, 1], that are checked on all rows afterwards, for
+        the statistics only. "auto" is a share that costs about 5 % of the run: see
         `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
     tune : bool
         Adapt the proposal in the tuning phase.
     tuned : InferenceData or DataTree, optional
-        An earlier run of the model. Proposal and test are tuned at construction, where its draws
-        are, and chains start at their last draws: ``pm.sample(tune=0)`` goes on with that run.
+        An earlier run of the model. Proposal and test are tuned at construction, at its draws, and
+        chains start at its last draws: ``pm.sample(tune=0)`` continues that run.
     steps_per_draw : int
-        Transitions between recorded draws. Where a transition costs little, PyMC's own work on a
-        draw is most of the time; more of them make better draws in the same time.
+        Transitions between recorded draws. Where a transition costs little, most of the time is
+        PyMC's own work on a draw; more transitions give better draws in the same time.
     model : pymc.Model, optional
-        By default the model on the context stack. Outside of a model, settings are all that
-        ``AusterityMH()`` holds, for any number of models: ``pm.sample`` makes the step method.
+        By default the model on the context stack. Outside a model ``AusterityMH()`` only holds
+        settings, for any number of models: ``pm.sample`` constructs the step method.
     rng : int or numpy.random.Generator, optional
-        Source of the order of the stored rows, by default a fixed one, and of draws outside of
-        ``pm.sample``, which brings its own.
+        Source of the order of the stored rows, by default a fixed one, and of draws outside
+        ``pm.sample``, which has its own generator.
     initial_point : dict, optional
         Point at which shapes are read and the model is verified.
     blocked : bool
-        Update all variables together; else one step method for each variable, on shared rows.
+        Update all variables together; otherwise each variable has a step method, on shared rows.
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile``; the mode is NUMBA by default.
     data : dict of str to source, optional
         Where all rows are, if the model was built on a few of them: for the name of each
         ``pm.Data`` or observed variable that has rows, an array, a file or a table, with rows in
-        the same order. Exact decisions take rows that are drawn before the chains in a few passes;
+        the same order. Exact decisions read rows that are drawn before the chains in a few passes;
         these draws depend on `rng` and not on ``random_seed``. For sequential tests all rows are
         stored on this machine, in the order of sampling.
     setup_folder : path, optional
-        Where results of passes over `data` stay, so that the same set-up finds them again, also
-        after the machine was restarted. By default set-up that was killed finds them in a folder
-        for temporary files, which is removed when set-up has ended.
+        Where results of passes over `data` are kept for a repetition of the same set-up, also
+        after the machine was restarted. By default they are in a folder for temporary files, which
+        is removed when set-up has ended.
 
     Raises
     ------
@@ -149,9 +150,10 @@ class AusterityMH(MetropolisStep):
 
     Notes
     -----
-    ``sample_stats`` holds what every draw took (``accepted``, ``n_rows_used``, ``decision_error``,
-    ...) and, as attributes, constants of the run (``n_rows``, ``epsilon``, ``batch_size``,
-    ``setup_seconds``, ...): `pymc_austerity.step_methods.statistics` lists the statistics.
+    ``sample_stats`` has statistics of every draw (``accepted``, ``n_rows_used``,
+    ``decision_error``, ...) and, as attributes, constants of the run (``n_rows``, ``epsilon``,
+    ``batch_size``, ``setup_seconds``, ...): `pymc_austerity.step_methods.statistics` lists the
+    statistics.
 
     Before the run the t statistic of first looks at real differences is compared with Student's t;
     the result is in the attribute ``normality``, and a warning names the remedy where it fails.
@@ -244,7 +246,7 @@ class AusterityMH(MetropolisStep):
         )
         own_proposal = None if proposal is None else as_proposal(proposal)
         checked_choice("tune", tune, (True, False))
-        self.adapts = tune and settings.test is not None  # else nothing is learnt
+        self.adapts = tune and settings.test is not None  # else nothing is learned
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_variables(vars, model)

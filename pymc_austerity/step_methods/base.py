@@ -1,4 +1,4 @@
-"""What every step method of this package is to PyMC, whatever it proposes and decides."""
+"""PyMC's contract for all step methods of this package, whatever they propose and decide."""
 
 import inspect
 import logging
@@ -36,7 +36,7 @@ _log = logging.getLogger("pymc.austerity")
 class SubsamplingStep(ArrayStepShared):
     """A step method that was built from rows: its chains, its pickle, its statistics, its words.
 
-    A subclass has ``constants`` (what is constant over the run), ``_words`` (what was built) and
+    A subclass has ``constants`` (constants of the run), ``_words`` (what was built, in words) and
     ``reset_tuning``, and calls `_begin` at the start and `_finish` at the end of its ``__init__``.
     """
 
@@ -102,7 +102,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @property
     def summary(self) -> str:
-        """What was built and how exact it is, in one line; what it costs, in another one."""
+        """Two lines: what was built and how exact it is, and what it costs."""
         what, cost, _ = self._words
         return (
             f"{type(self).__name__} on {', '.join(self.subsampled)}: {what}\n"
@@ -124,7 +124,7 @@ class SubsamplingStep(ArrayStepShared):
         self.reset_tuning()
 
     def _refuse_impossible_start(self, exact_difference: float) -> None:
-        """Refuse a start that the user chose and that the priors rule out.
+        """Refuse a start that the user chose and that has zero prior density.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class SubsamplingStep(ArrayStepShared):
         self.phase = self.phase.with_tuning(tuning)
 
     def reset_tuning(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         raise NotImplementedError
 
     def _refuse_stale_data(self) -> None:
@@ -216,7 +216,7 @@ class SubsamplingStep(ArrayStepShared):
     # ------------------------------------------------------------------ PyMC's contract
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """Pickle what was built, not how: rows travel as a path, the model stays at home."""
+        """Pickle what was built, not how: rows as a path, and no model."""
         self._refuse_stale_data()
         return _rebuild, (type(self), self.__getstate__())
 
@@ -229,7 +229,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @staticmethod
     def competence(var: Any, has_grad: bool = False) -> Competence:
-        """Never chosen automatically: the user asks for it."""
+        """Never selected automatically: users have to ask for it."""
         return Competence.INCOMPATIBLE
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""A step method that is written outside of a model: settings, from which ``pm.sample`` makes it."""
+"""A step method written outside a model: settings, from which ``pm.sample`` constructs it."""
 
 import inspect
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["DeferredStep", "is_without_model", "with_model"]
 class DeferredStep:
     """The settings of a step method, for any number of models.
 
-    ``pm.sample(step=...)`` makes the step method for the model that it samples. Settings that
+    ``pm.sample(step=...)`` constructs the step method for the model that it samples. Settings that
     depend on the model, such as names of variables, are checked then.
 
     Parameters
@@ -83,7 +83,7 @@ def with_model(step: Any, model: pm.Model) -> Any:
     Parameters
     ----------
     step : step method, or list of them
-        Those that were written inside of a model are returned as they are.
+        Those that were written inside a model are returned as they are.
     model : pymc.Model
         What is sampled.
     """

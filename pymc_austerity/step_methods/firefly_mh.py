@@ -20,9 +20,10 @@ class FireflyMH(AusterityMH):
     r"""Firefly Monte Carlo: exact Metropolis-Hastings on the rows that are bright.
 
     Each row has a lower bound :math:`B_i` of its likelihood :math:`L_i` whose product over all rows
-    is known: its expansion of second order about the posterior mode, less a bound of what that
-    leaves. It is bright with probability :math:`1 - B_i / L_i`, and proposals are decided on given
-    which rows are bright; dark ones are not read. The bright rows are drawn anew at every step.
+    is known: the exponential of its expansion of second order about the posterior mode minus a
+    bound of the remainder. A row is bright with probability :math:`1 - B_i / L_i`. Decisions about
+    proposals are made given the bright rows, and do not read the others. The bright rows are drawn
+    anew at every step.
 
     ``AusterityMH(test="exact")`` works for the same models and accepts more of the same proposals,
     because its rows are drawn by bounds at both points instead of the current one.

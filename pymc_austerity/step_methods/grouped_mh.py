@@ -74,24 +74,25 @@ class GroupedMH(SubsamplingStep):
     r"""Exact Metropolis-Hastings in which every level of a factor has a decision of its own.
 
     For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
-    and a scale of its own. `AusterityMH()` returns this step method where the model has 200 levels
-    or more, 30 with several entries each, or three in the non-centered form or with one row each,
-    and no settings ask for something else; with an `epsilon`, where it has more than 300 entries.
+    and a scale of its own. `AusterityMH()` returns this step method where a factor has 30 levels or
+    more, with 200 entries in all or several each, or in a model of more than 300 entries; three
+    levels suffice in the non-centered form or with one row each. Other settings may exclude this;
+    with an `epsilon`, the model must have more than 300 entries.
     A step is a sweep:
 
     - entries that no row reads (means and scales of priors) move given the levels, which reads no
-      rows, and with the levels moved along, which makes them as independent as if the levels were
-      integrated out;
-    - all levels of a factor move at once. Given the rest they are independent, so that each has a
+      rows, and with the levels moving along, which makes them nearly as independent as if the
+      levels were integrated out;
+    - all levels of a factor move at once. Given the rest they are independent, so each has a
       proposal from its normal approximation, the exact prior, and an exact decision by itself;
     - the entries that all rows read move given the levels, and then jointly with the levels of all
       factors but the largest, whose levels move along;
-    - an intercept and the mean of the levels of a factor, or whatever no row notices, are
-      exchanged by their priors alone.
+    - sums that rows hold fixed, such as that of an intercept and the levels of a factor, are
+      exchanged: one part rises, the other falls, and only the priors matter.
 
     Decisions are exact. They read a few rows of each level, drawn at rates that bound
-    what they can change; all rows of a level where there is no such bound, or some of them, by a
-    sequential test, if you name an `epsilon`.
+    what they can change. Where there is no such bound they read all rows of a level, or, with an
+    `epsilon`, some of them by a sequential test.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class GroupedMH(SubsamplingStep):
         For rows without bounds: largest tail probability at which a t-test on some of the rows
         stops, in [0, 0.5]. Decisions about levels of at least 400 rows, and about all rows, are
         then sequential, and can be wrong. At 0, the default, all rows are read and decisions are
-        exact. Where rows have bounds, decisions are exact whatever `epsilon`.
+        exact. Where rows have bounds, decisions are exact for every `epsilon`.
     audit : float
         Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
         `pymc_austerity.diagnostics.audit`.
@@ -245,7 +246,7 @@ class GroupedMH(SubsamplingStep):
     # ------------------------------------------------------------------ a chain
 
     def reset_tuning(self) -> None:
-        """Forget what was learnt."""
+        """Forget what was learned."""
         self.tune = True
         self.sweep_state = self.target.sweep.init()
 

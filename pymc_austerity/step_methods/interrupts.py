@@ -1,4 +1,4 @@
-"""Ctrl-C takes effect between two steps: inside of compiled code it would cost all the draws.
+"""Ctrl-C takes effect between two steps: inside compiled code it would cost all the draws.
 
 An exception that a signal handler raises there surfaces as ``SystemError``, for which PyMC's loops
 are not prepared. So the first interrupt of a chain is noted, the draw at hand is recorded, and the
@@ -43,7 +43,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Interrupts:
-    """Those of this process: a signal has one handler, and so there is one of these.
+    """The interrupts of this process: a signal has one handler, so there is one instance.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ _raises: ContextVar[bool] = ContextVar("_raises", default=False)
 
 
 def defer_interrupts() -> None:
-    """Begin a chain, or to collect the draws of chains: the first interrupt waits for a step's end.
+    """When a chain or the collection of draws starts: let the first interrupt wait for a step.
 
     Only the main thread can do so, and only where an interrupt calls a Python function.
     """
@@ -118,7 +118,7 @@ def stop_if_interrupted() -> None:
 
 @contextmanager
 def errors_are_raised() -> Iterator[None]:
-    """Within this, `end_sampling` raises the error: who runs the chain keeps its draws."""
+    """Within this, `end_sampling` raises the error: the caller keeps the draws of the chain."""
     token = _raises.set(True)
     try:
         yield

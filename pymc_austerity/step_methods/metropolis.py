@@ -56,25 +56,25 @@ class MetropolisStep(SubsamplingStep):
     Attributes
     ----------
     settings : Settings
-        What the user chose.
+        Settings of the user.
     target : Target
         The posterior, as decisions see it.
     coordinates : Coordinates
         In which points move.
     surroundings : Surroundings
-        How own points lie in those that decisions are about.
+        How points of this step method lie in the points of decisions.
     decider : Decider or ExactDecider
         Accepts or rejects.
     proposal : Proposal
-        Where to go next.
+        Makes new points.
     normality : NormalityCheck or None
         What the check of the test's assumption found before the run.
     adapts : bool
         Whether the proposal learns in the tuning phase.
     learnt : Learnt or None
-        What chains know from the beginning, by an earlier run.
+        What chains begin with, from an earlier run.
     is_to_look_again : bool
-        Whether tuning has ended, and no draw been taken since.
+        Whether tuning has ended, and there has been no draw since.
     python_needed : str
         Why transitions after tuning are not made in compiled code; empty if they are.
     """
@@ -180,7 +180,7 @@ class MetropolisStep(SubsamplingStep):
         self.decider.begin_chain(self.rng)
 
     def reset_tuning(self) -> None:
-        """Forget what was learnt, but for what an earlier run told."""
+        """Forget what was learned, except from an earlier run."""
         self._give_back()
         self.tune, self.is_to_look_again = True, False
         self.decider.reset()
@@ -244,7 +244,7 @@ class MetropolisStep(SubsamplingStep):
 
     @property
     def decision_state(self) -> DecisionState | ExactState:
-        """What the decider knows that changes while a chain runs."""
+        """State of the decider."""
         return self.decider.state
 
     @decision_state.setter

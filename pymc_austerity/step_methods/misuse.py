@@ -1,4 +1,4 @@
-"""What ``pm.sample`` is given beside a step method and cannot go with it."""
+"""Arguments of ``pm.sample`` that cannot be used together with a step method."""
 
 import warnings
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ def refuse_misuse(
     model : pymc.Model
         What is sampled.
     steps : list of step methods
-        Those that the user gave.
+        Those of the user.
     nuts_sampler : str or None
-        Name of a sampler that takes the place of PyMC's NUTS.
+        Name of a sampler that replaces PyMC's NUTS.
     nuts_settings : dict
         Settings of NUTS.
     var_names : sequence of str or None
@@ -37,7 +37,7 @@ def refuse_misuse(
     Raises
     ------
     SettingError
-        In one sentence. Nothing is said where no step method is of this package.
+        The reason, in one sentence. Runs without a step method of this package are not checked.
 
     Warns
     -----

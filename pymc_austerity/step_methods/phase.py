@@ -26,7 +26,7 @@ class Phase(Enum):
 
     @property
     def is_tuning(self) -> bool:
-        """Whether what is learnt may still change."""
+        """Whether what was learned may still change."""
         return self in (Phase.START, Phase.TUNING)
 
     def begun(self) -> "Phase":

@@ -1,4 +1,4 @@
-"""The constants of a run, on their way to the attributes of what ``pm.sample`` returns."""
+"""The constants of a run, on their way to the attributes of the result of ``pm.sample``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,7 +7,7 @@ __all__ = ["StatisticsTypes", "merged_constants"]
 
 
 class StatisticsTypes(dict):
-    """Types of the statistics of a step method, with the constants of the run travelling along.
+    """Types of the statistics of a step method, together with the constants of the run.
 
     PyMC hands this dictionary unchanged from the step method to the trace, from where
     `pymc_austerity._pymc.annotate_conversion` writes the constants to the attributes of

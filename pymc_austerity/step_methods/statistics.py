@@ -10,16 +10,16 @@ n_looks            int64   looks of the sequential test; 0 if the prior alone de
 decision_error     float64 tail probability at the decision; 0 when it is exact
 standardized_mean  float64 estimated distance of the mean from the threshold (mu_std); NaN where
                            it is not defined
-used_all_rows      bool    whether the decision is exact because all rows were seen
+used_all_rows      bool    whether the decision is exact because all rows were read
 audited            bool    whether the decision was checked on all rows
-audit_agrees       bool    whether all rows agreed (True where not audited)
+audit_agrees       bool    whether the decision on all rows was the same (True where not audited)
 n_audited          int64   decisions checked on all rows: 1 or 0 with one step per draw
-n_wrong            int64   those of them that all rows contradict
+n_wrong            int64   those of them that were wrong
 scaling            float64 size of the proposal
 test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
 ================== ======= ====================================================================
 
-`FireflyMH` has ``n_bright``, the number of bright rows, besides; `GroupedMH` has ``accepted_``
+`FireflyMH` also has ``n_bright``, the number of bright rows; `GroupedMH` has ``accepted_``
 and ``n_rows_`` with the name of each block. With several steps per draw
 integers are sums, booleans hold for all the steps (``audited``: for any), the others are means.
 """
@@ -67,7 +67,7 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
     "audited": any,
     "standardized_mean": _mean_of_known,
 }
-"""What does not follow the rule of its kind."""
+"""Exceptions to the rule for a type."""
 
 
 def of_decision(
@@ -94,7 +94,7 @@ def of_decision(
 
 
 def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Statistics of a draw that took several decisions: counts summed, rates averaged.
+    """Statistics of a draw of several decisions: counts summed, rates averaged.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def of_transitions(
     made : float array, shape (n, 8)
         See `pymc_austerity.compiled.STATISTICS`.
     n_rows : int
-        Rows there are.
+        Number of all rows.
     steps_per_draw : int
         Transitions of a draw.
     scalings : float array, shape (C,)

@@ -22,7 +22,7 @@ _LONG_ENOUGH = 30
 
 
 class ReversibleJumpState(NamedTuple):
-    """What the moves have learnt.
+    """What the moves have learned.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class ReversibleJumpProposal:
 
     and that of the death that undoes it is minus that; an update is symmetric. The Jacobian is 1.
     While the chain tunes, the step of each coefficient is adapted to the usual acceptance rate in
-    one dimension, and the narrow normal distribution of its births is learnt.
+    one dimension, and the narrow normal distribution of its births is learned.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ class ReversibleJumpProposal:
         return state._replace(searches=searches, births=births)
 
     def freeze(self, state: ReversibleJumpState) -> ReversibleJumpState:
-        """Average steps, and no more learning; the usual step where too little was learnt."""
+        """Average steps, and no more learning; the usual step where too little was learned."""
         coefficients = state.searches[: state.births.means.size]
         learnt = [x.mean_log_scale for x in coefficients if x.n_steps >= _LONG_ENOUGH]
         usual_step = math.exp(float(np.median(learnt))) if learnt else self.scaling

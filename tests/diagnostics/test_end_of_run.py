@@ -115,7 +115,7 @@ def test_chains_that_accept_very_differently():
 @pytest.mark.parametrize("n_chains", [1, 3])
 def test_runs_that_did_not_move(n_chains):
     said = of(synthetic(2, 200, accepted=0.0).isel(chain=[0] * n_chains))
-    assert said.startswith("No decision changed anything, so that all draws are where chains began")
+    assert said.startswith("No decision changed anything, so all draws are where chains began")
     assert said.endswith("or tune longer.")
 
 

@@ -63,7 +63,7 @@ def test_more_draws_where_chains_agree_and_are_short(rng):
     [
         (audited(50, 25), "More decisions are wrong than the 5.00% allowed by epsilon"),
         (synthetic(), "No decision was checked on all rows"),
-        (audited(50, 0), "50 of the decisions audited is too few to confirm a rate of 5.00%"),
+        (audited(50, 0), "50 audited decisions are too few to confirm a rate of 5.00%"),
         (audited(600, 25, n_draws=600), "The audit neither confirms nor contradicts"),
     ],
 )
@@ -84,7 +84,7 @@ def test_too_few_says_how_many_are_enough():
         ({"data_fraction": 0.7}, {"control_variates": 0}, "Use control variates"),
         ({"data_fraction": 0.7}, {}, "far from their anchor"),
         ({"n_looks": 12}, {}, "12.0 looks on average"),
-        ({"decision_error": 1e-7}, {"batch_size": 500}, "a smaller batch_size would do"),
+        ({"decision_error": 1e-7}, {"batch_size": 500}, "a smaller batch_size would suffice"),
         ({"accepted": 0.02}, {"proposal": "RandomWalkProposal"}, "steps are too long"),
         ({"accepted": 0.9}, {"proposal": "RandomWalkProposal"}, "steps are too short"),
         ({"accepted": [[1.0], [0.0]]}, {}, "Nothing was accepted in chain 1"),
@@ -104,7 +104,7 @@ def test_chains_that_read_a_row_or_two_are_not_called_uneven():
 
 def test_promise_of_the_user():
     run = synthetic(n_draws=500, **QUIET)
-    assert "audited is too few" in advice(run, promised=1e-4)[0]
+    assert "audited decisions are too few" in advice(run, promised=1e-4)[0]
     with pytest.raises(SettingError, match="promised"):
         report(run, promised=2)
 
@@ -230,7 +230,7 @@ def test_few_audits_say_little():
     run = audited(3, 0, n_draws=2_000)
     text = " ".join(report(run).split())
     assert "3 of 4,000 decisions checked on all rows" in text
-    assert "So few say little about the 5.00% allowed by epsilon." in text
+    assert "These are too few to confirm the 5.00% allowed by epsilon." in text
     assert "Pass audit=0.1 to AusterityMH" in text
     assert "Pass audit=0.8 to" in " ".join(advice(audited(3, 0)))  # 72 of 100 decisions
     assert "audit=1 to AusterityMH, and take more draws" in " ".join(advice(run, promised=1e-4))

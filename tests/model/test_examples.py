@@ -215,7 +215,7 @@ def joined():
 
 
 REFUSED = [
-    (all_rows, {}, "all rows of 'x', such as their mean"),
+    (all_rows, {}, "a mean is computed from all rows of 'x'"),
     (number_of_rows, {}, "the number of rows of 'x'"),
     (total_size, {}, "leave total_size= out"),
     (array_without_source, {"names": ["y"]}, "hold it in a pm.Data and name a source for it"),
@@ -226,8 +226,8 @@ REFUSED = [
     ),
     (constant_without_source, {}, "an array of shape 40 without a name has one entry for each row"),
     (mask, {"likelihood": ["p"]}, "a mask that depends on parameters or on rows in sources"),
-    (lag, {"likelihood": ["p"]}, "by their numbers among the example's"),
-    (joined, {"likelihood": ["p"]}, "by their numbers among the example's"),
+    (lag, {"likelihood": ["p"]}, "by their numbers in the example"),
+    (joined, {"likelihood": ["p"]}, "by their numbers in the example"),
     (parameter_of_each_row, {}, "'level' has one entry for each row of the example"),
     (row_numbers, {}, "the numbers of the rows"),
 ]

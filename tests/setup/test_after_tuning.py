@@ -100,12 +100,12 @@ def test_a_test_of_many_looks_is_made_stricter(looked):
         return rows - rows.mean()
 
     changed, decider = looked(close, Settings())
-    assert "decisions made for a trial were wrong, more than 5.00%" in changed
+    assert "trial decisions were wrong, more than 5.00%" in changed
     assert decider.state.test.description.epsilon < 0.05
 
 
 def test_the_users_own_epsilon_stays_and_what_it_does_is_said(looked):
-    with pytest.warns(AusterityWarning, match="decisions made for a trial were wrong"):
+    with pytest.warns(AusterityWarning, match="trial decisions were wrong"):
         changed, decider = looked(rare, Settings(epsilon=0.005))
     assert changed == ""
     assert decider.state.test == StudentTTest(0.005)

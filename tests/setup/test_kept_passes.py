@@ -255,7 +255,9 @@ class TestToWhichSetUp:
 
     def test_rows_that_nothing_tells_from_others(self, data, tmp_path):
         assert prepare(logistic(data), data=data).rows.kept is None
-        with pytest.raises(SettingError, match=r"because nothing tells .* data\['x'\] has changed"):
+        with pytest.raises(
+            SettingError, match=r"because another process cannot see .* data\['x'\] has changed"
+        ):
             prepare(logistic(data), data=data, setup_folder=tmp_path)
 
     def test_a_source_of_the_users_own(self, data, tmp_path):

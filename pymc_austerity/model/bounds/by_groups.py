@@ -1,4 +1,4 @@
-"""Bounds of groups of like rows, which take far less time than those of single rows."""
+"""Bounds of groups of similar rows, which take far less time than those of single rows."""
 
 from collections.abc import Sequence
 

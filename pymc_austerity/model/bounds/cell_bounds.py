@@ -66,7 +66,7 @@ class CellBounds:
         Parameters
         ----------
         kinds : sequence of dict
-            Data of one row of each kind, and what is the same for all rows.
+            Data of one row of each kind, and data that are the same for all rows.
         first, last : int
         """
         names = [b"".join(np.asarray(x).tobytes() for x in kind.values()) for kind in kinds]
@@ -154,7 +154,7 @@ class Runs:
 
 
 def _of_kinds(values: Sequence[NDArray], which: NDArray[np.intp]) -> NDArray:
-    """Data of rows of several kinds; what is the same for all rows stays as it is."""
+    """Data of rows of several kinds; data that are the same for all rows stay as they are."""
     first = values[0]
     return first if np.ndim(first) == 0 or len(first) != 1 else np.concatenate(values)[which]
 

@@ -24,7 +24,7 @@ class Cells:
     center, lower, upper : float array, shape (n, k)
         A point of each box, and its ends.
     data : dict of variable to Interval
-        What is known of the data of the rows in each cell.
+        Intervals of the data of the rows in each cell.
     examples : dict of variable to array
         The data of one row in each cell, in their own types.
     """

@@ -18,7 +18,7 @@ CELLS_AT_ONCE = 2048
 """Cells whose Taylor coefficients are held at a time."""
 
 _ROUNDING, _NOTHING = 1e-6, 1e-13
-"""Derivatives that may be lost to cancellation: relative to what they are, and in nats."""
+"""Error of derivatives by cancellation that is acceptable: relative, and in nats."""
 
 
 @dataclass(frozen=True, eq=False)

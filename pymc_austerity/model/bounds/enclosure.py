@@ -145,7 +145,7 @@ class _Elsewhere:
         ]
 
     def terms(self, node: Any) -> Iterator[list[NDArray]]:
-        """Values of what a node adds up, at each of the points."""
+        """Values of the terms that a node adds up, at each of the points."""
         for known in self.known:
             yield [values_of(_as_number(node, v, known).center).lower for v in node.inputs]
 
@@ -207,7 +207,7 @@ def _loses_fractions(node: Any) -> bool:
 
 
 def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:
-    """A condition in arithmetic is a step: nothing is known of it where it is not certain."""
+    """A condition in arithmetic is a step, and is unknown where it is not certain."""
     x = known[v]
     is_choice = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Switch)
     if v.dtype != "bool" or node.outputs[0].dtype == "bool" or (is_choice and v is node.inputs[0]):

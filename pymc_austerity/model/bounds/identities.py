@@ -28,7 +28,7 @@ _SINGLE_PRECISION = 1e-7
 
 
 def simplified(graphs: Sequence[Variable]) -> list[Variable]:
-    """Rewrite by identities that interval arithmetic cannot see.
+    """Rewrite by identities that interval arithmetic cannot use.
 
     A shift of log-sum-exp or softmax by a maximum does not change them; shares of a softmax, and
     differences from 0 to 1, add up to one; a gamma distribution of shape 1 is exponential. The root
@@ -144,7 +144,7 @@ def _as_softmax(above: Variable, below: Variable) -> Variable | None:
 
 
 def _sum_of_shares(op: Any, v: Variable) -> Variable | None:
-    """One, where what is added up are all shares of a softmax."""
+    """One, where the terms are all shares of a softmax."""
     axes, node = _axes(op, v.type.ndim), v.owner
     if node is not None and isinstance(node.op, DimShuffle):
         order = node.op.new_order
@@ -203,7 +203,7 @@ def _difference_of_sigmoids(above: Variable, below: Variable) -> Variable | None
 
 
 def _logit_of(v: Variable) -> Variable | None:
-    """Logit of what is a sigmoid, 0 or 1; None for other variables."""
+    """Logit of a variable that is a sigmoid, 0 or 1; None for other variables."""
     node = v.owner
     if constant_entry(v) in (0, 1):
         return pt.log(v) - pt.log1p(-v)

@@ -28,7 +28,7 @@ Jet: TypeAlias = dict[MultiIndex, Interval]
 
 
 def constant(value: NDArray, n_predictors: int) -> Jet:
-    """Jet of what does not depend on the predictors."""
+    """Jet of a variable that does not depend on the predictors."""
     return {(0,) * n_predictors: intervals.point(value)}
 
 

@@ -32,7 +32,7 @@ __all__ = ["expand_logarithms"]
 
 
 def expand_logarithms(graphs: Sequence[Variable], predictors: Sequence[Variable]) -> list[Variable]:
-    """Rewrite logarithms, and quotients, of what is positive because it is an exponential.
+    """Rewrite logarithms and quotients of variables that are positive as exponentials.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def _varies(v: Variable, predictors: set[Variable]) -> bool:
 
 
 def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
-    """What replaces the result of a node, None for nothing."""
+    """Replacement of the result of a node, or None."""
     kind = _kind(node)
     if kind not in ("Log", "Log1p", "Reciprocal", "TrueDiv"):
         return None
@@ -110,7 +110,7 @@ def _negative_of(v: Variable) -> Variable | None:
 
 
 def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
-    """Logarithm without exponentials inside; None for what is not known to be positive."""
+    """Logarithm without exponentials inside; None for variables that may not be positive."""
     if not _varies(v, predictors):
         return pt.log(v)
     node, kind = v.owner, _kind(v.owner)
@@ -186,7 +186,7 @@ _PARTS_ARE_POSITIVE = {
 
 
 def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
-    """What v is the square of, for products of squares and of what is known to be positive."""
+    """The square root of v, for products of squares and of positive variables."""
     node, kind = v.owner, _kind(v.owner)
     if not _varies(v, predictors):
         entry = constant_entry(v)

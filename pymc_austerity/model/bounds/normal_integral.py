@@ -68,7 +68,7 @@ def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
 def _about(
     m: tuple[int, int], here: dict[tuple[int, int], NDArray], half: list[NDArray], highest: int
 ) -> Interval:
-    """Coefficient m over a box, by Taylor's formula and by what holds everywhere."""
+    """Coefficient m over a box, by Taylor's formula and by its global bound."""
     radius = np.zeros_like(here[m])
     for n in _indices(highest + 1 - sum(m)):
         if n != (0, 0):

@@ -57,7 +57,7 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
     Raises
     ------
     NotImplementedError
-        Entries are chosen by what is not among the data.
+        Entries are chosen by something that is not among the data.
     """
     entries = _entries(node)
     zero = (0,) * len(next(iter(known[entries[0]])))

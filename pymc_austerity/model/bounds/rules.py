@@ -24,7 +24,7 @@ class NoRuleError(Exception):
 
 
 class Enclosed(NamedTuple):
-    """What is known of one variable of the graph.
+    """The enclosure of one variable of the graph.
 
     Attributes
     ----------

@@ -216,7 +216,7 @@ def _parts_of(condition: Variable) -> list[Variable]:
 
 
 def _nodes_between(given: set[Variable], graphs: Sequence[Variable]) -> list:
-    """Nodes from what is given to the graphs, without the inside of log-sum-exp."""
+    """Nodes from the given variables to the graphs, without the inside of log-sum-exp."""
     needed = set(graphs)
     nodes = []
     for node in reversed(list(toposort(list(graphs)))):

@@ -96,7 +96,7 @@ class Cut:
         return self._taken[key]
 
     def take_or_none(self, variable: Variable, axis: int, selection: Selection) -> Variable | None:
-        """Cut a variable, or None where that is impossible; nothing is noted then."""
+        """Cut a variable; None, and no leaf, where that is impossible."""
         kept, local = list(self.kept), set(self.local)
         try:
             return self.take(variable, axis, selection)
@@ -107,7 +107,7 @@ class Cut:
     def take_or_keep(self, variable: Variable, axis: int, selection: Selection) -> Variable:
         """Cut an operand to rows, or keep it where it is broadcast along the rows.
 
-        Negative axes stand for axes that the operand does not have.
+        Negative axes are axes that the operand does not have.
         """
         if axis < 0 or variable.type.shape[axis] == 1:
             return self.keep(variable)
@@ -139,7 +139,7 @@ class Cut:
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:
         """Placeholder of a truth value per row, broadcastable to what is wanted."""
         if self.known.examples:
-            raise CannotCut("it changes rows by their numbers among the example's")
+            raise CannotCut("it changes rows by their numbers in the example")
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
@@ -179,7 +179,7 @@ class Cut:
     # ------------------------------------------------------------------ examples
 
     def _rows_of_examples(self, variable: Variable, axis: int, selection: Selection) -> Variable:
-        """Down to the data that are named: nothing is known of their other rows but these."""
+        """Rows of named data, of which only the example is known."""
         if self.known.parameter(variable) is not None:
             raise CannotCut(f"{variable.name!r} has one entry for each row of the example")
         if variable.owner is not None:
@@ -198,18 +198,18 @@ class Cut:
         return self._placeholders[name]
 
     def _refuse_example(self, variable: Variable) -> None:
-        """Refuse what one row reads of others."""
+        """Refuse a row that depends on others."""
         if self.known.reads_examples(variable):
             roots = (self.known.examples.name_of(v) for v in ancestors([variable]) if not v.owner)
             names = ", ".join(sorted({repr(name) for name in roots if name}))
             raise CannotCut(
-                f"something is computed from all rows of {names}, such as their mean, and the "
-                "model has an example of these only",
+                f"a quantity such as a mean is computed from all rows of {names}, and the model "
+                "has only an example of these",
                 "give its value as a number",
             )
 
 
-_NUMBERS = "it reads the numbers of the rows, which the example has its own of"
+_NUMBERS = "it reads the numbers of the rows, which are others in the example"
 
 
 def _not_named(variable: Variable) -> CannotCut:

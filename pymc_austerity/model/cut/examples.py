@@ -1,4 +1,4 @@
-"""Variables of a model that hold a few example rows of what is read from somewhere else."""
+"""Variables of a model that hold a few example rows of data that are elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ __all__ = ["NO_EXAMPLES", "Examples", "array_of"]
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Data of a model that stand for more rows than they have.
+    """Data of a model that represent more rows than they have.
 
-    Nothing may be concluded from their values, which other rows do not share.
+    Their values must not matter, because other rows do not share them.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Examples:
 
     @classmethod
     def named(cls, model: pm.Model, names: Sequence[str]) -> "Examples":
-        """Find the data that names stand for.
+        """Find the data of some names.
 
         Raises
         ------

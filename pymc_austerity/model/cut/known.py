@@ -1,4 +1,4 @@
-"""What is known of a graph before any rule is applied: dependence, values, shapes."""
+"""Properties of a graph before any rule is applied: dependence, values, shapes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -39,7 +39,7 @@ _SHAPES = Mode(linker="py", optimizer="fast_compile")
 
 
 def is_view(variable: Variable) -> bool:
-    """Tell whether a variable is another look at the memory of its first input."""
+    """Tell whether a variable is a view of its first input."""
     if variable.owner is None:
         return False
     op = variable.owner.op
@@ -47,7 +47,7 @@ def is_view(variable: Variable) -> bool:
 
 
 def without_views(variable: Variable) -> Variable:
-    """Return what a view, or a view of a view, looks at."""
+    """Return the variable behind a view, or behind a view of a view."""
     while is_view(variable):
         variable = variable.owner.inputs[0]
     return variable
@@ -78,7 +78,7 @@ def static_data(outputs: Sequence[Variable]) -> list[Variable]:
 
 
 class Known:
-    """Dependence on the parameters, values of what does not depend on them, and shapes.
+    """Dependence on the parameters, values of variables that do not depend on them, and shapes.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class Known:
         return "parameters or on rows in sources" if self.examples else "parameters"
 
     def reads_examples(self, variable: Variable) -> bool:
-        """Tell whether a value depends on data of which only some rows are there."""
+        """Tell whether a value depends on data of which the model has only some rows."""
         return bool(self.examples) and self._is_from(variable, self._is_example, self._reads)
 
     def _is_root(self, variable: Variable) -> bool:
@@ -200,7 +200,7 @@ class Known:
         return self._shapes[variable]
 
     def with_known_shapes(self, outputs: list[Variable]) -> list[Variable]:
-        """Replace the shapes of what depends on parameters by constants."""
+        """Replace the shapes of variables that depend on parameters by constants."""
         known = {
             v: pt.constant(np.array(self.shape(v.owner.inputs[0]), dtype=np.int64))
             if isinstance(v.owner.op, Shape)

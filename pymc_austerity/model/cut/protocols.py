@@ -1,4 +1,4 @@
-"""What a rule is asked for, and what it may ask of the cut."""
+"""The input of a rule, and the part of the cut that it may use."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["CutContext", "Wanted"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows of which variable.
+    """A variable, and the rows of it that are to be taken.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Wanted:
 
 
 class CutContext(Protocol):
-    """The cut as its rules see it: `Cut` without the recursion.
+    """The part of `Cut` that rules use.
 
     Attributes
     ----------

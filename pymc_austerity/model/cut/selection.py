@@ -20,7 +20,7 @@ class Selection:
     Parameters
     ----------
     rows : int array, shape (n_rows,), or None
-        None stands for ``rows[i] == i``.
+        None means ``rows[i] == i``.
     """
 
     rows: NDArray[np.int64] | None
@@ -53,7 +53,7 @@ class Selections:
     def new(self, rows: NDArray, key: Hashable) -> Selection:
         """Return the selection of these rows; the same for the same key."""
         if self._of_examples:
-            raise CannotCut("it picks, joins or repeats rows by their numbers among the example's")
+            raise CannotCut("it picks, joins or repeats rows by their numbers in the example")
         if key not in self._made:
             self._made[key] = Selection(np.ascontiguousarray(rows, dtype=np.int64))
         return self._made[key]

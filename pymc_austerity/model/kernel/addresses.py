@@ -1,4 +1,4 @@
-"""Arrays that compiled code knows by their addresses, and functions it can be told to call."""
+"""Arrays and functions that compiled code uses by their addresses."""
 
 from collections.abc import Callable
 from typing import Any

@@ -78,7 +78,7 @@ _FLAT = {"Sign", "Floor", "Ceil"}
 
 
 def derivatives(root: Scalar, places: Sequence[Scalar]) -> list[Scalar]:
-    """Derivatives of a formula by some of what it is made of.
+    """Derivatives of a formula by some of its scalars.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Small arrays of scalars: what one row sees of a variable."""
+"""Small arrays of scalars: the entries of a variable for one row."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -120,7 +120,7 @@ def formula_of(
     point: Mapping[str, NDArray],
     check_bounds: bool,
 ) -> tuple[Scalar, list[Scalar]]:
-    """A log-density, but for a constant, as a formula of the entries of a point, and these."""
+    """A log-density, up to a constant, as a formula of entries of a point, and these entries."""
     size = sum(np.size(point[variable.name]) for variable in variables)
     (joined,), theta = join_nonshared_inputs(dict(point), [graph], list(variables), dict(shared))
     entries = [given(f"point[{k}]", "f", Source.PREDICTOR) for k in range(size)]

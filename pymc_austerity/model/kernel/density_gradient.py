@@ -48,7 +48,7 @@ _MOST_OPERATIONS = 2_000
 
 @dataclass(frozen=True, eq=False)
 class DensityGradient:
-    """A log-density, but for a constant, and its gradient, as a compiled function.
+    """A log-density, up to a constant, and its gradient, as a compiled function.
 
     Attributes
     ----------

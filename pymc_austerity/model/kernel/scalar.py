@@ -38,7 +38,7 @@ class Scalar:
     kind : {"b", "i", "f"}
         Boolean, integer or real.
     value : object
-        Number of a constant, code of what is given.
+        Number of a constant, code of a given scalar.
     sources : int
         Flags of `Source`.
     """
@@ -116,7 +116,7 @@ ROW = given("i", "i", Source.DATA)
 def walk(
     roots: Iterable[Scalar], is_known: Callable[[Scalar], bool] = lambda _: False
 ) -> list[Scalar]:
-    """All scalars that roots are made of, arguments first, each once; nothing that is known."""
+    """All scalars that roots are made of, arguments first, each once, without known ones."""
     seen: dict[Scalar, None] = {}
     stack = [(root, False) for root in reversed(list(roots))]
     while stack:

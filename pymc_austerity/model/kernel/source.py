@@ -62,7 +62,7 @@ for j in range({leaf}.shape[1]):
 
 @dataclass(frozen=True, eq=False)
 class _Formula:
-    """A log-density as a function of what is computed before it.
+    """A log-density as a function of scalars that are computed before it.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> s
 
 
 def from_table(types: Sequence[tuple[str, int]], first: int = 0) -> list[str]:
-    """Arrays made of their addresses and shapes, which stand in a table from `first` on."""
+    """Arrays from their addresses and shapes in a table, from `first` on."""
     code = []
     for dtype, ndim in types:
         shape = ", ".join(f"table[{first + 1 + axis}]" for axis in range(ndim))
@@ -140,7 +140,7 @@ def from_table(types: Sequence[tuple[str, int]], first: int = 0) -> list[str]:
 
 
 def _split(root: Scalar) -> _Formula:
-    """Find what is computed once for all rows, or once for both points."""
+    """Find scalars that are computed once for all rows, or once for both points."""
 
     def is_outside(scalar: Scalar) -> bool:
         return scalar.name == "given" or scalar.sources in (Source.POINT, Source.DATA)
@@ -176,7 +176,7 @@ def _starts(lines: Sequence[Line]) -> list[str]:
 
 
 def _common(lines: Sequence[Line], formula: _Formula, points: dict[str, Names]) -> list[str]:
-    """Predictors that are the same for all rows, and what is computed from them alone."""
+    """Predictors that are the same for all rows, and scalars of these alone."""
     code = []
     for which, vector in (("new", "proposed"), ("old", "current")):
         names = points[which]

@@ -31,7 +31,7 @@ class Names:
         return f"{self.prefix}{self.counter[0]}"
 
     def inner(self) -> "Names":
-        """Names within a branch: what it computes is not known outside."""
+        """Names within a branch, which are not valid outside."""
         return Names(self.prefix, dict(self.known), self.counter)
 
     def of(self, scalar: Scalar) -> str:
@@ -57,7 +57,7 @@ def literal(scalar: Scalar) -> str:
 
 
 def statements(roots: Sequence[Scalar], names: Names) -> list[str]:
-    """Lines that compute scalars; `names` learns what they are called.
+    """Lines that compute scalars; their names are added to `names`.
 
     What only one branch of a switch needs, and is costly, is computed within that branch.
     """
@@ -85,7 +85,7 @@ def _branches(switch: Scalar, name: str, names: Names) -> list[str]:
 
 
 def _worth_a_branch(roots: Sequence[Scalar], names: Names) -> set[Scalar]:
-    """Switches with something costly that nothing but one of their branches needs."""
+    """Switches with costly scalars that only one of their branches needs."""
     switches = [s for s in walk(roots, names.has) if s.name == "Switch"]
     lazy = {s for s in switches if _has_costly(s, set(), names)}
     anyway = _unconditional(roots, names, lazy)

@@ -25,7 +25,7 @@ def module_of(source: str) -> ModuleType:
     Parameters
     ----------
     source : str
-        Python code, in which ``CACHE`` stands for whether compiled code is kept.
+        Python code; ``CACHE`` in it is replaced by whether compiled code is kept.
 
     Notes
     -----

@@ -35,7 +35,7 @@ def cells_of(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 def unrolled(outputs: list[Variable], inputs: Mapping[Variable, Cells]) -> list[Cells]:
-    """Cells of outputs, from cells of what they are computed from.
+    """Cells of outputs, from the cells of their inputs.
 
     Parameters
     ----------

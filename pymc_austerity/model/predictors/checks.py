@@ -31,7 +31,7 @@ def checked_by_row(rows: Variable, facts: Facts) -> Variable:
     rows : variable, shape (m,)
         Log-likelihoods of rows, which raise or are -inf all together where a check fails.
     facts : Facts
-        What is known of the graph.
+        Properties of the graph.
     """
 
     def by_row(node: Any, inputs: list[Variable]) -> list[Variable] | None:

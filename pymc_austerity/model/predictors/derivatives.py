@@ -153,7 +153,7 @@ def predictor_derivatives(
 
 
 def _quiet(function: _Function) -> _Function:
-    """Leave overflow to who asks and looks whether all is finite.
+    """Ignore overflow: callers check whether the results are finite.
 
     NumPy's own decorator makes functions that cannot be pickled.
     """

@@ -28,7 +28,7 @@ class MixedRowsError(Exception):
 
 
 class Facts:
-    """What is known of the variables of a row graph, learned from running it on a few rows.
+    """Properties of the variables of a row graph, found by running it on a few rows.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Facts:
     Attributes
     ----------
     arrays : dict of variable to array
-        All rows of the placeholders of which all are there.
+        All rows of the placeholders whose rows are all in memory.
     """
 
     def __init__(self, parameters: Mapping[Variable, NDArray], leaves: Sequence[RowLeaf]) -> None:

@@ -55,7 +55,7 @@ def find_predictors(
     variables : sequence of variables
         Value variables of the step, raveled and joined in this order.
     shared : mapping of variable to shared variable
-        What stands for the other value variables.
+        Replacements of the other value variables.
     point : mapping of str to array
         Values of the value variables, for their shapes.
 

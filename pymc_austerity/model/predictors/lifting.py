@@ -42,11 +42,11 @@ def lifted(
     rows : variable, shape (m,)
         The graph.
     by_row : mapping of variable to variable
-        For linear variables with rows, what to put in their place.
+        Replacements of linear variables with rows.
     batched : mapping of variable to variable
         For linear variables without rows, the same with the rows as a first axis.
     facts : Facts
-        What is known of the graph.
+        Properties of the graph.
 
     Returns
     -------

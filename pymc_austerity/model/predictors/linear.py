@@ -1,4 +1,4 @@
-"""What is linear in the parameters, and what the rules for operations have in common."""
+"""Variables that are linear in the parameters, and functions that rules for operations share."""
 
 from functools import singledispatch
 from typing import Any, TypeAlias
@@ -26,7 +26,7 @@ MOST_COLUMNS = 2_048
 
 
 class BeyondError(Exception):
-    """The result is not linear in the parameters, or no rule tells."""
+    """The result is not linear in the parameters, or there is no rule."""
 
 
 class Walk:
@@ -35,7 +35,7 @@ class Walk:
     Parameters
     ----------
     facts : Facts
-        What is known of the graph.
+        Properties of the graph.
     size : int
         Length of the raveled vector of the variables.
 
@@ -55,7 +55,7 @@ class Walk:
         return self.facts.depends(variable) and variable not in self.linear
 
     def columns(self, variable: Variable, axis: int) -> NDArray[Any]:
-        """Columns of anything but what is beyond, of length 1 along the axis of the rows."""
+        """Columns of a variable that is not beyond, of length 1 along the axis of the rows."""
         found = self.linear.get(variable)
         if isinstance(found, Columns):
             return found.array

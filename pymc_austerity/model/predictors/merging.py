@@ -80,7 +80,7 @@ def reduced(column: Column, identity: Identity) -> Multiple:
 
 
 def merged(terms: Sequence[Term], identity: Identity) -> tuple[Term, ...]:
-    """Add up what reads the same entries by the same data; columns of data become a matrix."""
+    """Add up columns that read the same entries by the same data; data become a matrix."""
     found: dict[Hashable, Term] = {}
     for term in terms:
         key = _key(term, identity)

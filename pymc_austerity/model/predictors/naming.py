@@ -81,7 +81,7 @@ def _text(term: Term, layout: Layout) -> str:
 
 
 def _data(graph: Variable) -> str:
-    """Name of what a graph of data is computed from."""
+    """Name of the data that a graph is computed from."""
     inputs = [v for v in ancestors([graph]) if v.owner is None and not isinstance(v, Constant)]
     names = list(dict.fromkeys(str(v.name) for v in inputs if v.name))
     return names[0] if len(names) == 1 else f"({', '.join(names)})" if names else "data"

@@ -1,4 +1,4 @@
-"""An index by data of the rows, pushed down to what is linear in the parameters."""
+"""An index by data of the rows, pushed down to linear variables."""
 
 from typing import Any
 
@@ -66,7 +66,7 @@ def _is_pick(node: Any, walk: Walk) -> bool:
 
 
 def _picked(operand: Variable, indices: list[Any], walk: Walk) -> Variable | None:
-    """``operand[indices]`` by way of what the operand is computed from, or None."""
+    """``operand[indices]`` in terms of the inputs of the operand, or None."""
     node = operand.owner
     if node is None or not walk.is_beyond(operand):
         return operand[tuple(indices)]

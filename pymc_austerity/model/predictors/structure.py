@@ -42,7 +42,7 @@ class Gathered:
     index : variable, shape (m,)
         Graph of leaf placeholders: integers from 0 to n - 1.
     coefficient : variable, shape (m,), or None
-        Graph of leaf placeholders; None stands for 1.
+        Graph of leaf placeholders; None means 1.
     scale : float
         A constant multiple.
     """
@@ -62,7 +62,7 @@ class Single:
     entry : int
         Position in the raveled vector.
     coefficient : variable, shape (m,), or None
-        Graph of leaf placeholders; None stands for 1.
+        Graph of leaf placeholders; None means 1.
     scale : float
         A constant multiple.
     """
@@ -84,7 +84,7 @@ class Predictor:
     terms : tuple of Dense, Gathered or Single
         Their sum is :math:`A_i \theta`.
     offset : variable, shape (m,), or None
-        Graph of leaf placeholders; None stands for 0.
+        Graph of leaf placeholders; None means 0.
     name : str
         What it is in the model, such as ``a[group] + X @ b``.
     """

@@ -1,4 +1,4 @@
-"""The forward walk: what does not depend on parameters, what is linear in them, what is beyond."""
+"""The forward walk, which sorts variables: independent of parameters, linear, beyond."""
 
 from collections.abc import Mapping
 
@@ -26,7 +26,7 @@ def walk(output: Variable, parameters: Mapping[Variable, Affine], facts: Facts, 
     parameters : mapping of variable to Affine
         The value variables as arrays of entries of the raveled vector.
     facts : Facts
-        What is known of the graph.
+        Properties of the graph.
     size : int
         Length of the raveled vector.
     """

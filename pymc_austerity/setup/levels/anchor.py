@@ -1,4 +1,4 @@
-"""The mode of what rows read, given a likely value of what none reads."""
+"""The mode of entries that rows read, given likely values of those that no row reads."""
 
 from dataclasses import dataclass
 
@@ -54,11 +54,11 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
     r"""Mode of levels and common entries, for priors that fit levels with their uncertainty.
 
     The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
-    all equal is infinite. So the entries that no row reads maximise the exact part at *draws* of
-    the levels about their modes, which are as spread out as the posterior has them (Monte Carlo EM
-    with a normal approximation); Newton steps for the rest are taken in between. The first draws
-    wait until these are near the mode for the entries at the start: far from it levels look alike,
-    and with a small scale they would stay alike for many rounds.
+    all equal is infinite. So the entries that no row reads maximize the exact part at *draws* of
+    the levels about their modes, which are as spread out as in the posterior (Monte Carlo EM
+    with a normal approximation), and Newton steps for the other entries come in between. The first
+    draws are made when the others are near their mode given the starting values: far from it levels
+    are similar, and with a small scale they would stay similar for many rounds.
 
     Parameters
     ----------
@@ -123,8 +123,8 @@ def solved(
 ) -> NDArray[np.float64]:
     """The solution of a sparse symmetric system, whose first entries are levels.
 
-    Levels of one factor do not depend on each other, so that they are eliminated one by one:
-    what is left is a system for the other entries.
+    Levels of one factor do not depend on each other, so they are eliminated one by one, and
+    a system for the other entries remains.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
 def _ascended(
     parts: Parts, point: NDArray[np.float64], step: NDArray[np.float64], value: float
 ) -> tuple[NDArray[np.float64], float, NDArray[np.float64], RowSums] | None:
-    """Go along the step, shortened until the log-density does not fall; None if it always does."""
+    """The point after the step, shortened until the log-density rises; None if it never does."""
     for _ in range(_HALVINGS):
         there = point.copy()
         there[parts.touched] += step
@@ -192,8 +192,8 @@ def _with_untouched(
 ) -> NDArray[np.float64]:
     """The same point with entries that no row reads at their mode given draws of the levels.
 
-    Entries that are normal given the others are drawn, too, like means of nested groups: they
-    stay at `z`, in standard deviations, while the others are searched for.
+    Entries that are normal given the others, like means of nested groups, are drawn, too: they
+    stay at `z`, in standard deviations, during the search for the others.
     """
     own, scaled = parts.blocks.untouched, parts.scaled
     free = np.setdiff1d(np.arange(own.size), scaled)

@@ -1,4 +1,4 @@
-"""What the rows say beyond their expansion, on average over the posterior of the levels."""
+"""The remainder of the expansion of rows, on average over the posterior of the levels."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,10 +20,11 @@ _STEP = 1e-3
 
 
 class BeyondExpansion(NamedTuple):
-    r"""Average gradients of what the expansion leaves out, along the moves of blocks.
+    r"""Average gradients of the remainder of the expansion, along the moves of blocks.
 
-    A level with few rows is not normal: its mean is not its mode. The effects of many levels on
-    what they share add up, and would lead moves of it astray by many standard deviations.
+    The posterior of a level with few rows is not normal: its mean is not its mode. The effects of
+    many levels on shared entries add up, and without a correction moves of these entries would be
+    wrong by many standard deviations.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ def _drawn(
 def _gradient_beyond(
     parts: Parts, posterior: GroupedPosterior, point: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Gradient of the rows at a point, less that of their expansion."""
+    """Gradient of the rows at a point, minus that of their expansion."""
     expanded = posterior.expansion.slope(point, np.arange(point.size))
     return parts.row_sums(point).gradient - expanded
 

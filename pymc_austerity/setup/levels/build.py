@@ -73,9 +73,9 @@ __all__ = [
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
 _FEWEST_LEVELS = 30
-"""Of the largest factor: with fewer there is little to win."""
+"""Levels of the largest factor: with fewer there is little to gain."""
 FEWEST_PRODUCTS = 3
-"""The same where moves of everything at once do not suit: not centered, or one row each."""
+"""The same where moves of everything at once are unsuitable: not centered, or one row each."""
 _FEWEST_ENTRIES = 200
 """Of all levels: with fewer, moves of everything at once take less time."""
 MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
@@ -106,7 +106,7 @@ class GroupedTarget:
     reads_all : str
         Why all rows of a level are read at every decision; empty if few are.
     compiled_as : str
-        What evaluates rows, as the end of a sentence.
+        How rows are evaluated, as the end of a sentence.
     """
 
     sweep: Sweep
@@ -144,7 +144,7 @@ def build_grouped(
     problem, coordinates
         As from `grouped_problem`.
     say : callable
-        Tells which stage begins.
+        Shows which stage begins.
     only_where_best : bool
         Whether to refuse models for which moves of everything at once are likely to be faster.
 
@@ -226,7 +226,7 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
 
 
 def _has_one_row_each(problem: Problem) -> bool:
-    """Whether some levels have one row each, which other moves are not for."""
+    """Whether some levels have one row each, for which other moves are unsuitable."""
     return bool(problem.likelihood.local_variables)
 
 
@@ -333,7 +333,7 @@ def _factors(
 
 
 def _means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
-    """Means of levels that stand for effects that sum to zero."""
+    """Means of levels that represent effects that sum to zero."""
     columns = {
         frozenset(own.tolist()): (number, column)
         for number, factor in enumerate(blocks.factors)

@@ -17,7 +17,7 @@ __all__ = ["exchange"]
 _SOME_ROWS = 4_096
 _MOST_COLUMNS = 300
 _NOTHING = 1e-10
-"""Of the change of predictors for moves of usual size, or of a singular value, what is rounding."""
+"""Share of the usual change of predictors, or of a singular value, that may be rounding."""
 
 
 def exchange(parts: Parts, anchor: LevelAnchor) -> Exchange | None:

@@ -1,4 +1,4 @@
-"""Normal approximations of what all rows read and of what none reads."""
+"""Normal approximations of entries that all rows read, and of those that no row reads."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -109,7 +109,7 @@ def untouched_entries(
 def _root_near(
     exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Root of the covariance at a point, with curvatures of the wrong sign turned round."""
+    """Root of the covariance at a point, with the sign of wrong curvatures changed."""
     precision = -exact.hessian(point)[:, own]
     values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
     raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))

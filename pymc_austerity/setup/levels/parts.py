@@ -1,4 +1,4 @@
-"""What the anchor and the moves of a model with groups are computed from."""
+"""The parts of a model with groups from which anchor and moves are computed."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Parts:
     order : int array, shape (N,)
         Numbers of these rows in the user's data.
     terms : tuple of LevelTerms
-        What the exact part says of the levels of each factor.
+        Terms of the exact part that depend on the levels of each factor.
     common_exact, untouched_exact : PartialDerivatives
         Of the exact part, with respect to the common entries and to those that no row reads.
     scaled : int array
@@ -107,7 +107,7 @@ class Parts:
         return sum(reversed(sums))
 
     def exact_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
-        """Hessian of the exact part for entries that rows read, but for pairs of two factors."""
+        """Hessian of the exact part for entries that rows read, without pairs of two factors."""
         rows, columns, values = [], [], []
         for factor, terms in zip(self.factors, self.terms, strict=True):
             _, hessians = terms.derivatives(point)

@@ -1,4 +1,4 @@
-"""What rows multiply parameters with, and bounds of their third derivatives, by level."""
+"""Multipliers of parameters in rows, and bounds of third derivatives of rows, by level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,16 +40,16 @@ _NOTHING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LevelLimits:
-    """The largest of what is known of the rows of each level of a factor.
+    """The largest multipliers and bounds of the rows of each level of a factor.
 
     Attributes
     ----------
     own : float array, shape (G,)
-        Norms of what rows multiply the entries of their level with.
+        Norms of the multipliers of the entries of the rows' level.
     common : float array, shape (G,)
         The same for the common entries.
     constants : float array, shape (R, G)
-        Third derivatives for displacements of the predictors of at most so much; infinite for none.
+        Third derivatives for displacements of the predictors up to each radius; infinite for none.
     """
 
     own: NDArray[np.float64]
@@ -82,7 +82,7 @@ def level_limits(
     common_root: NDArray[np.float64],
     levels: list[NDArray[np.int32]],
 ) -> tuple[list[LevelLimits], str]:
-    """One pass over the rows for what bounds those of each level.
+    """One pass over the rows for the limits of those of each level.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def level_limits(
 
 @dataclass(frozen=True, eq=False)
 class _Spans:
-    """What predictors are multiplied with, for entries in units of their spread given the rest."""
+    """Multipliers of entries in predictors, for entries in units of their spread given the rest."""
 
     parts: Parts
     roots: list[NDArray[np.float64]]

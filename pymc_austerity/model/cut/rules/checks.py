@@ -23,7 +23,7 @@ from pymc_austerity.model.cut.selection import Selection
 
 @rows_of.register(CheckAndRaise)
 def check(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
-    """Check what the batch sees; what holds for the data whatever the parameters is dropped."""
+    """Check the rows of the batch; checks that do not depend on parameters are dropped."""
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
     remaining = []

@@ -23,7 +23,7 @@ from pymc_austerity.model.cut.registry import rows_of
 
 
 def axes_of(axis: Any, ndim: int) -> set[int]:
-    """Axes as a set of non-negative numbers; None stands for all of them."""
+    """Axes as a set of non-negative numbers; None means all of them."""
     return set(range(ndim)) if axis is None else {int(a) % ndim for a in np.atleast_1d(axis)}
 
 

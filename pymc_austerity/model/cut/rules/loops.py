@@ -1,4 +1,4 @@
-"""Loops over the rows in which no row sees another."""
+"""Loops over the rows in which no row depends on another."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from pymc_austerity.model.cut.refusal import CannotCut
 from pymc_austerity.model.cut.registry import rows_of
 
 _RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
-"""What a loop has if one step sees the result of another."""
+"""Attributes of a loop in which a step depends on another."""
 
 
 @rows_of.register(Scan)
 def scan(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Replace a loop without recurrence by its body applied to all rows at once."""
     if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
-        raise CannotCut("a loop (scan) carries something from one step to the next")
+        raise CannotCut("a loop (scan) carries values from one step to the next")
     sequences = op.outer_seqs(wanted.node.inputs)
     fixed = op.outer_non_seqs(wanted.node.inputs)
     entries = {inner: inner.type() for inner in op.inner_seqs(op.inner_inputs)}

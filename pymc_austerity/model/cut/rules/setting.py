@@ -62,7 +62,7 @@ def _into_columns(op: Any, cut: CutContext, wanted: Wanted, indices: list[Any]) 
 def _into_rows(
     op: Any, cut: CutContext, wanted: Wanted, changed: NDArray, indices: tuple[Any, ...]
 ) -> Variable:
-    """Switch between old and new by row: every row knows whether it is one of the changed."""
+    """Switch between old and new by row, according to whether the row is changed."""
     operand, values = wanted.node.inputs[:2]
     rows = cut.take(operand, wanted.axis, wanted.selection)
     order = np.full(cut.known.shape(operand)[wanted.axis], -1)

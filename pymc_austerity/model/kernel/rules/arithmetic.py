@@ -1,4 +1,4 @@
-"""Element-wise operations, reductions of short axes, and what is made of them."""
+"""Element-wise operations, reductions of short axes, and operations made of them."""
 
 from functools import partial
 from itertools import accumulate, chain

@@ -13,7 +13,7 @@ from pymc_austerity.model.kernel.unrolled import cells_of
 
 @cells_of.register(CheckAndRaise)
 def assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """A formula cannot raise; what is true now needs no check."""
+    """A formula cannot raise; conditions that are true already need no check."""
     operand, *conditions = operands
     if all(c.only.is_constant and c.only.value for c in conditions):
         return operand
