@@ -26,3 +26,13 @@ def data_folder() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"PYMC_AUSTERITY_DATA names {folder}, which is not a folder")
     return Path(folder)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the cases that a mark `few` does not name into the exhaustive tier."""
+    for item in items:
+        few = item.get_closest_marker("few")
+        cases = getattr(item, "callspec", None)
+        if few and (cases is None or cases.id not in few.args):
+            item.add_marker("exhaustive")

@@ -145,6 +145,7 @@ def checked_variables(variables: Any, model: pm.Model) -> list:
             "each unknown, e.g. pm.Normal('beta')."
         )
     if variables is None:
+        _refuse_trees(model.free_RVs, model)
         return list(model.value_vars)
     if isinstance(variables, pm.Model):
         raise SettingTypeError(
@@ -162,7 +163,28 @@ def checked_variables(variables: Any, model: pm.Model) -> list:
             "vars=[] names no variable to sample: leave it out for all of them, or name some."
         )
     chosen = [_value_variable(variable, model) for variable in variables]
+    _refuse_trees([model.values_to_rvs[value] for value in chosen], model)
     return [value for value in model.value_vars if value in chosen]
+
+
+def _refuse_trees(variables: Sequence, model: pm.Model) -> None:
+    """Refuse the sums of trees of PyMC-BART, whose density PyMC does not have."""
+    trees = [variable.name for variable in variables if _is_bart(variable)]
+    if not trees:
+        return
+    others = [variable.name for variable in model.free_RVs if not _is_bart(variable)]
+    raise SettingError(
+        f"{', '.join(map(repr, trees))} is a sum of trees of PyMC-BART, which has a step method of "
+        + (
+            f"its own: name the variables to sample, as in vars={others}, and pm.sample adds it."
+            if others
+            else "its own, and the model has no other variables: leave step= out."
+        )
+    )
+
+
+def _is_bart(variable: Any) -> bool:
+    return any(base.__name__ == "BARTRV" for base in type(variable.owner.op).__mro__)
 
 
 def _value_variable(variable: Any, model: pm.Model) -> Any:

@@ -1,7 +1,5 @@
 """Taylor terms taken from the graph against finite differences of the rows."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -89,8 +87,6 @@ def assert_close(actual, expected, tolerance=1e-6):
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_taylor_terms_of_every_shape(shape, rng):
-    if shape.needs and find_spec(shape.needs) is None:
-        pytest.skip(f"{shape.needs} is not installed")
     compiled = Compiled(shape.build(N_ROWS), rng, shape.settings)
     anchor, block = compiled.anchor, compiled.block
     g, H = gradients(compiled.values, anchor), hessians(compiled.values, anchor)

@@ -111,6 +111,27 @@ def test_observed_variable_as_variable():
     refused(SettingError, "'y'", "not a free variable", vars=["y"])
 
 
+def model_with_trees(others=True):
+    """A model with a variable of the kind that PyMC-BART has, which need not be installed."""
+
+    class BARTRV(type(pm.Normal.rv_op)):
+        pass
+
+    class Trees(pm.Normal):
+        rv_op = BARTRV()
+
+    with pm.Model() as model:
+        sigma = pm.HalfNormal("sigma") if others else 1.0
+        pm.Normal("y", Trees("trees", shape=20), sigma, observed=np.zeros(20))
+    return model
+
+
+def test_sums_of_trees():
+    refused(SettingError, "'trees'", "PyMC-BART", "vars=['sigma']", model=model_with_trees())
+    refused(SettingError, "'trees'", model=model_with_trees(), vars=["trees", "sigma"])
+    refused(SettingError, "no other variables", model=model_with_trees(others=False))
+
+
 def test_no_variable():
     refused(SettingError, "vars=[]", vars=[])
 

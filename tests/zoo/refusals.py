@@ -141,11 +141,3 @@ def black_box(d: Data) -> None:
     simulate = Simulator(d.X, d.eta)
     b = pm.Normal("b", shape=N_COLUMNS)
     pm.CustomDist("y", b, logp=lambda value, b: simulate(b) + 0 * value, observed=d.eta)
-
-
-@refused("BART", needs="pymc_bart")
-def regression_trees(d: Data) -> None:
-    """Bayesian additive regression trees."""
-    from pymc_bart import BART
-
-    pm.Normal("y", BART("mu", d.X, d.eta), 1.0, observed=d.eta)

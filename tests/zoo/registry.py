@@ -65,7 +65,6 @@ class Shape:
     expect: Literal["works", "refused", "local"] = "works"
     because: str = ""
     settings: dict = field(default_factory=dict)
-    needs: str | None = None
     predictors: int | None = None
 
     def build(self, n_rows: int) -> pm.Model:

@@ -1,7 +1,5 @@
 """Kernels of all shapes of models give the numbers of the model, or say why there is none."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 
@@ -34,8 +32,6 @@ def shapes() -> list:
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Python's numbers warn where numba does not
 def test_kernel_gives_the_numbers_of_the_model(shape, rng):
-    if shape.needs and find_spec(shape.needs) is None:
-        pytest.skip(f"{shape.needs} is not installed")
     model = shape.build(N_ROWS)
     structure, rows = by_entries(model, **shape.settings)
     kernel = written_kernel(structure, 0)

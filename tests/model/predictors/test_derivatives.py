@@ -1,7 +1,5 @@
 """Derivatives by way of the predictors against those of the whole graph."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pymc as pm
 import pytest
@@ -27,8 +25,6 @@ def shapes():
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_sums_over_rows_are_those_of_the_whole_graph(shape, rng):
-    if shape.needs and find_spec(shape.needs) is None:
-        pytest.skip(f"{shape.needs} is not installed")
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
     arguments = (found.split, found.variables, {}, found.start)
     expected = compile_row_derivatives(*arguments, compile_kwargs={"mode": "FAST_COMPILE"})

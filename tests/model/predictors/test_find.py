@@ -1,7 +1,5 @@
 """Every shape of the zoo as a function of its linear predictors, and what these consist of."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pymc as pm
 import pytensor
@@ -50,8 +48,6 @@ def test_rows_are_the_function_of_the_predictors(shape, precision, rng):
 
 
 def check_rows(shape, precision, rng):
-    if shape.needs and find_spec(shape.needs) is None:
-        pytest.skip(f"{shape.needs} is not installed")
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
     structure = found.structure
     assert not isinstance(structure, str), structure
