@@ -31,6 +31,7 @@ def built(name):
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.few("random walk", "a user's function", "mixture, Poisson rows")
 def test_draws_of_the_posterior_stay_draws_of_it(name):
     kernel, target = built(name)
     rng = np.random.default_rng(1)

@@ -63,6 +63,7 @@ def test_the_simulation_decides_as_the_package_does(epsilon, rng):
 
 
 @pytest.mark.parametrize("setting", range(len(SETTINGS)))
+@pytest.mark.few("0", "1", "2")
 def test_error_and_usage_are_those_of_the_test_itself(setting):
     mu_std, looks, epsilon, alpha = SETTINGS[setting]
     boundary, rng = Boundary(epsilon, alpha), np.random.default_rng(setting)

@@ -54,6 +54,7 @@ def naive_grid(trial, looks):
 
 @pytest.mark.parametrize("looks", LOOKS)
 @pytest.mark.parametrize("measure", ["acceptance", "decision"])
+@pytest.mark.few("acceptance-doubling_looks", "decision-doubling_looks")
 def test_average_design_keeps_its_promise_and_beats_a_naive_grid(trial, looks, measure):
     design = average_design(trial, 0.01, measure=measure, looks=looks)
     boundary = Boundary(design.epsilon, design.alpha)

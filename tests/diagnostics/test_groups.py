@@ -43,6 +43,7 @@ def forms(run, folder):
 
 
 @pytest.mark.parametrize("kind", ["run", "compound"])
+@pytest.mark.few("run")
 def test_every_form_says_the_same(kind, request, tmp_path):
     run = request.getfixturevalue(kind)
     expected = statistics_of(run)
@@ -84,6 +85,7 @@ def test_constants_belong_to_their_step_methods():
     assert statistics_of(statistics_of(run, step_method=1))["epsilon"].values.tolist() == [0.1]
 
 
+@pytest.mark.exhaustive
 def test_statistics_shared_with_other_kinds_of_step_methods_are_unknown(tmp_path):
     run = real(groups, vars=["effect"], beside=lambda model: pm.Metropolis([model["spread"]]))
     assert run["sample_stats"]["accepted"].shape == (2, 200, 2)

@@ -92,6 +92,7 @@ def when_a_chain_has_begun(client, act):
 
 
 @pytest.mark.parametrize("case", [in_memory, in_files, beside_others, grouped])
+@pytest.mark.few("in_memory", "in_files")
 def test_draws_are_those_of_sampling_here(threads, elsewhere, case):
     model, step = elsewhere if case is in_files else built(case)
     settings = RUN | {"discard_tuned_samples": False}
@@ -150,6 +151,7 @@ def test_ctrl_c_returns_the_draws_so_far(threads, simple):
     assert kept == sorted(set(kept))
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_is_killed_is_replaced(simple, caplog):
     model, step, _ = simple
     settings = RUN | {"draws": 4_000, "chains": 2}

@@ -90,6 +90,7 @@ def everything_about(step):
 
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.05}])
+@pytest.mark.few("settings0")
 def test_set_up_finds_what_threads_find(threads, data, paths, settings, ran_on):
     with logistic(data):
         here = AusterityMH(data=paths, rng=1, **settings)
@@ -100,6 +101,7 @@ def test_set_up_finds_what_threads_find(threads, data, paths, settings, ran_on):
     assert everything_about(there) == everything_about(here)
 
 
+@pytest.mark.exhaustive
 def test_dask_collections_and_arrays_in_memory(threads, data):
     def given():
         return data | {"x": dask.array.from_array(data["x"], chunks=(9_000, 2))}

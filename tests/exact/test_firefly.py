@@ -39,6 +39,7 @@ def test_rows_are_drawn_without_repetition_and_all_alike():
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.few("grouping1")
 def test_ratios_are_right_on_average(grouping):
     """Given fresh bright rows, the mean of the ratio is that of the likelihoods."""
     model = Logistic(40, 2, **grouping)
@@ -51,6 +52,7 @@ def test_ratios_are_right_on_average(grouping):
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
+@pytest.mark.few("grouping0")
 def test_detailed_balance(grouping):
     model = Logistic(40, 2, **grouping)
     points = np.array([[0.0, 0.0], [1.5, -1.0], [-2.0, 0.7], [0.4, 2.0]])

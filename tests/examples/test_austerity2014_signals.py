@@ -118,6 +118,7 @@ class TestRotations:
         assert expected < -0.05
         assert rotations.log_volume(angles) == pytest.approx(expected, abs=1e-4)
 
+    @pytest.mark.exhaustive
     def test_moves_leave_the_uniform_distribution_as_it_is(self, rng):
         """Rejecting by the log-ratio alone samples SO(3): its angle has density 1 - cos."""
         moves = rotations.MovesAbout(np.eye(3), np.eye(3))

@@ -80,6 +80,7 @@ class TestSyntheticRows:
         assert abs(difference) < 4 * standard_error
         assert (rates.mean(axis=0) > 0.02).all()  # there are errors to compare
 
+    @pytest.mark.exhaustive
     def test_errors_on_the_border_are_those_of_theory(self, sampler, rng):
         rates = error_rates(sampler, questions_at_the_border, rng)
         looks = constant_looks(BATCH_SIZE, N_ROWS)

@@ -177,6 +177,7 @@ class TestReference:
                 value, np.zeros(3), np.eye(3), 2_000, np.random.default_rng(1)
             )
 
+    @pytest.mark.exhaustive
     def test_then_a_long_run_tells_where_to_look(self, monkeypatch):
         problem = problems.logistic(2_000, 4)
         direct = reference.reference(problem, 8_000)
@@ -193,6 +194,7 @@ class TestReference:
         assert distance < 6 * max(found["mean_error"] + direct["mean_error"])
         assert of_sd < 6 * max(found["sd_error"] + direct["sd_error"])
 
+    @pytest.mark.exhaustive
     def test_follows_the_order_of_the_flattened_draws(self):
         problem = problems.student_t(5_000)
         found = reference.reference(problem, 1_000)

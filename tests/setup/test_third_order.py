@@ -72,6 +72,7 @@ def steps(rare):
     return {order: built(rare, epsilon=0.05, control_variates=order) for order in (2, "auto")}
 
 
+@pytest.mark.few("logistic")
 def test_residuals_and_expansion_add_up_to_the_difference(cubic):
     new, old = pair(cubic)
     (*data, constants) = cubic.source.window(0, cubic.source.n_rows)

@@ -96,6 +96,7 @@ def every_row(target):
     return np.arange(target.source.n_rows)
 
 
+@pytest.mark.few("slopes")
 def test_the_parts_add_up_to_the_log_density(case):
     model, _, target = case
     its, at = target.sweep.posterior, log_density(model, target)
@@ -243,6 +244,7 @@ def normal_posterior(y, prior_sd):
 
 
 @pytest.mark.parametrize("prior_sd", [1.0, 0.1])
+@pytest.mark.few("0.1")
 def test_draws_have_the_moments_of_a_normal_posterior(prior_sd):
     y = 0.03 + TAU * RNG.normal(size=G)[GROUP] + SIGMA * RNG.normal(size=N)
     with pm.Model() as model:

@@ -45,6 +45,7 @@ def case(request):
     return request.param
 
 
+@pytest.mark.few("normal_regression-paper", "groups-defaults", "exact", "levels", "reversible-jump")
 def test_runs_are_reproducible_and_chains_dispersed(case):
     model, step = built(case)
     first, again, other = (sample(step, model, random_seed=seed) for seed in (3, 3, 4))
@@ -65,6 +66,7 @@ QUICK = {"normal_regression-defaults", "groups-paper", "exact", "langevin", "gib
     "case",
     [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.exhaustive]) for name in CASES],
 )
+@pytest.mark.few("groups-paper", "exact")
 def test_parallel_chains_are_the_sequential_ones(case):
     model, step = built(case)
     sequential = sample(step, model)
@@ -72,6 +74,7 @@ def test_parallel_chains_are_the_sequential_ones(case):
 
 
 @pytest.mark.parametrize("module", [pickle, cloudpickle])
+@pytest.mark.few("normal_regression-paper-pickle", "groups-defaults-cloudpickle", "exact-pickle", "exact-cloudpickle", "levels-pickle", "reversible-jump-pickle")
 def test_a_pickle_continues_where_the_original_was(case, module):
     model, step = built(case)
     point = model.initial_point()
@@ -120,6 +123,7 @@ def test_statistics(case):
     assert (n_wrong <= n_audited).all()
 
 
+@pytest.mark.few("normal_regression-paper", "groups-defaults", "exact", "levels", "firefly")
 def test_runs_can_be_saved_and_loaded(case, tmp_path):
     model, step = built(case)
     idata = sample(step, model, draws=400, tune=200)  # long enough for all to have moved

@@ -110,6 +110,7 @@ def test_beside_other_step_methods():
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.few("fork")
 def test_variables_of_other_step_methods_reach_the_workers(context):
     model = groups()
     with model:
