@@ -29,10 +29,17 @@ def data_folder() -> Path:
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the cases that a mark `few` does not name into the exhaustive tier."""
+    unknown: dict[str, set[str]] = {}
     for item in items:
         few = item.get_closest_marker("few")
-        cases = getattr(item, "callspec", None)
-        if few and (cases is None or cases.id not in few.args):
-            item.add_marker("exhaustive")
+        if few:
+            case = item.callspec.id
+            unknown.setdefault(item.nodeid.partition("[")[0], set(few.args)).discard(case)
+            if case not in few.args:
+                item.add_marker("exhaustive")
+    if not any("::" in argument for argument in config.args):  # all cases of a test, or none
+        for test, names in unknown.items():
+            if names:
+                raise pytest.UsageError(f"{test} has no cases {sorted(names)}")

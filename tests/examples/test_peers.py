@@ -209,6 +209,7 @@ class TestModels:
     @pytest.mark.parametrize(
         "name", ["logistic-20", "poisson", "student_t", "hierarchical", "rare", "saturation"]
     )
+    @pytest.mark.few("poisson", "student_t", "hierarchical", "rare", "saturation")
     def test_both_languages_describe_the_same_posterior(self, name):
         import jax
         from numpyro.infer import util

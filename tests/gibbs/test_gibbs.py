@@ -38,6 +38,7 @@ TRUTH = probabilities(FIELD, "x") @ moments_of(CONFIGURATIONS)
     ("epsilon", "bias", "scan"),
     [(0.0, 0.0, "systematic"), (0.005, 0.01, "systematic"), (0.005, 0.01, "random")],
 )
+@pytest.mark.few("0.005-0.01-systematic", "0.005-0.01-random")
 def test_marginals_of_an_enumerated_field(epsilon, bias, scan):
     with FIELD as model:
         step = AusterityGibbs(
@@ -54,6 +55,7 @@ def test_marginals_of_an_enumerated_field(epsilon, bias, scan):
 
 @pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
 @pytest.mark.parametrize("scan", ["systematic", "random"])
+@pytest.mark.few("systematic-NUMBA", "systematic-FAST_COMPILE", "random-FAST_COMPILE")
 def test_all_factors_give_the_chain_of_a_plain_gibbs_sampler(scan, mode):
     with FIELD as model:
         step = AusterityGibbs(
@@ -98,6 +100,7 @@ def sample(model, steps, **kwargs):
         return pm.sample(step=steps, **(settings | QUIET | kwargs))
 
 
+@pytest.mark.exhaustive
 def test_beside_a_step_method_for_an_unknown_strength():
     """The joint distribution of ten spins and the strength of their ties, by quadrature."""
     model = pairs_grid()
@@ -127,6 +130,7 @@ def test_beside_a_step_method_for_an_unknown_strength():
         assert (np.abs(found.mean(axis=0) - pairs) < 4.5 * batch_error(found) + 1e-3).all(), name
 
 
+@pytest.mark.exhaustive
 def test_spike_and_slab_with_sampled_coefficients():
     rng = np.random.default_rng(7)
     design = rng.normal(size=(150, 3))

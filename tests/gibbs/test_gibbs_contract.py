@@ -133,6 +133,7 @@ def test_chains_are_dispersed_and_reproducible(field, built):
 
 
 @pytest.mark.parametrize("context", ["spawn", "forkserver"])
+@pytest.mark.exhaustive
 def test_variables_of_other_step_methods_reach_the_workers(context):
     model = pairs_grid()
     with model:

@@ -204,6 +204,13 @@ def test_right_lists_pass_and_a_missing_factor_is_found(factors):
 
 @pytest.mark.parametrize("factors", [triples, spins, field_and_pairs, design])
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
+@pytest.mark.few(
+    "FAST_COMPILE-triples",
+    "FAST_COMPILE-spins",
+    "FAST_COMPILE-field_and_pairs",
+    "FAST_COMPILE-design",
+    "NUMBA-spins",
+)
 def test_picked_rows_are_the_rows(factors, mode):
     split, _ = split_of(factors)
     point = split.model.initial_point()

@@ -117,7 +117,12 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
     ],
 )
-@pytest.mark.few("logistic-settings0", "normal_regression-settings2", "logistic-settings4", "heavy_tails-settings8")
+@pytest.mark.few(
+    "logistic-settings0",
+    "normal_regression-settings2",
+    "logistic-settings4",
+    "heavy_tails-settings8",
+)
 def test_draws_are_those_of_python(model, settings):
     step, point = sampling(model(), settings)
     assert not step.python_needed
@@ -260,7 +265,13 @@ def own_proposal(point, rng):
         (normal_regression, {"vars": ["beta"]}, "other step methods move other variables"),
     ],
 )
-@pytest.mark.few("normal_regression-settings0-UserProposal has no compiled", "normal_mean-settings2-not sampled in strata", "normal_mean-settings3-the test has no compiled", "normal_mean-settings4-epsilon is a function", "normal_regression-settings5-other step methods move other variables")
+@pytest.mark.few(
+    "normal_regression-settings0-UserProposal has no compiled",
+    "normal_mean-settings2-not sampled in strata",
+    "normal_mean-settings3-the test has no compiled",
+    "normal_mean-settings4-epsilon is a function",
+    "normal_regression-settings5-other step methods move other variables",
+)
 def test_python_is_used_where_it_has_to_be(model, settings, why):
     with model():
         step = AusterityMH(**settings)

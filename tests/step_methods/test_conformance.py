@@ -74,7 +74,14 @@ def test_parallel_chains_are_the_sequential_ones(case):
 
 
 @pytest.mark.parametrize("module", [pickle, cloudpickle])
-@pytest.mark.few("normal_regression-paper-pickle", "groups-defaults-cloudpickle", "exact-pickle", "exact-cloudpickle", "levels-pickle", "reversible-jump-pickle")
+@pytest.mark.few(
+    "normal_regression-paper-pickle",
+    "groups-defaults-cloudpickle",
+    "exact-pickle",
+    "exact-cloudpickle",
+    "levels-pickle",
+    "reversible-jump-pickle",
+)
 def test_a_pickle_continues_where_the_original_was(case, module):
     model, step = built(case)
     point = model.initial_point()

@@ -163,7 +163,11 @@ def raises(point, rng):
         (lambda point, rng: (point, np.inf), SettingError, "log-ratio of inf"),
     ],
 )
-@pytest.mark.few("<lambda>-SettingError-(point, rng)", "<lambda>-SettingTypeError-not a pair0", "<lambda>-SettingError-log-ratio of nan")
+@pytest.mark.few(
+    "<lambda>-SettingError-(point, rng)",
+    "<lambda>-SettingTypeError-not a pair0",
+    "<lambda>-SettingError-log-ratio of nan",
+)
 def test_functions_that_propose_nothing_of_use(proposal, error, words):
     refused(error, "the proposal", words, model=normal_regression(), proposal=proposal)
 

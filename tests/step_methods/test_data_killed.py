@@ -55,6 +55,7 @@ def kept_in(place):
         ({"epsilon": 0.05}, [("pieces", 22)]),
     ],
 )
+@pytest.mark.few("settings1-kills1")
 def test_draws_are_those_of_a_set_up_that_was_not_killed(rows, place, settings, kills, caplog):
     model, step = constructed(rows, **settings)
     expected = sample(step, model, **RUN)

@@ -57,6 +57,7 @@ def run(request, place):
     return data, model, sources, built(model, data=sources, epsilon=0.05)
 
 
+@pytest.mark.few("in any order")
 def test_posterior_is_that_of_the_same_rows_in_memory(run):
     data, model, _, step = run
     assert isinstance(step.target.sampling, StratifiedSampling)

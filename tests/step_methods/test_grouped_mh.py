@@ -56,6 +56,12 @@ def run(request):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mu", "tau"])
+@pytest.mark.few(
+    "centered, 3 rows, 40 groups-mu",
+    "centered, 3 rows, 40 groups-tau",
+    "not centered, 100 rows, 40 groups-mu",
+    "not centered, 100 rows, 40 groups-tau",
+)
 def test_means_and_scales_are_those_of_quadrature(name, run):
     group, y, _, idata = run
     draws = idata.posterior[name]
@@ -68,6 +74,7 @@ def test_means_and_scales_are_those_of_quadrature(name, run):
 
 
 @pytest.mark.slow
+@pytest.mark.few("centered, 3 rows, 40 groups", "not centered, 100 rows, 40 groups")
 def test_output_has_the_variables_of_the_user(run):
     _, y, step, idata = run
     posterior = idata.posterior

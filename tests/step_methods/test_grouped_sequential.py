@@ -111,6 +111,7 @@ def test_rows_with_bounds_have_exact_decisions_whatever_epsilon():
 
 
 @pytest.mark.parametrize(("n_groups", "expected"), [(250, AusterityMH), (400, GroupedMH)])
+@pytest.mark.few("400-GroupedMH")
 def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_groups, expected):
     rng = np.random.default_rng(6)
     group = np.repeat(np.arange(n_groups), 10)

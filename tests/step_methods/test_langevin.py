@@ -160,6 +160,7 @@ VARIANTS = {
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.few("MALA", "small batches", "control variates", "Barker")
 def test_posterior_is_that_of_quadrature(variant):
     of_proposal, of_step = VARIANTS[variant]
     with logistic():

@@ -139,6 +139,7 @@ def test_an_anchor_is_that_of_the_user():
 @pytest.mark.parametrize(
     "settings", [{"proposal": RandomWalkProposal()}, {"control_variates": None}]
 )
+@pytest.mark.exhaustive
 def test_coordinates_of_the_user_where_they_matter(settings):
     with build():
         assert AusterityMH(**settings).coordinates.names == ()

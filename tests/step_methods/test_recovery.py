@@ -48,6 +48,7 @@ def poisson(x, eta, rng):
         pytest.param(poisson, "defaults", marks=pytest.mark.exhaustive),
     ],
 )
+@pytest.mark.few("logistic-defaults")
 def test_means_agree_with_nuts(build, settings):
     """PyMC's NUTS warns of overflows where it looks around before it has found its step size."""
     rng = np.random.default_rng(20_000)

@@ -62,6 +62,12 @@ def largest_difference(model):
     ],
     ids=lambda value: str(getattr(value, "__name__", value))[:24],
 )
+@pytest.mark.few(
+    "BarkerTest(noise=1.0)-{}",
+    "StudentTTest(epsilon=0.0-{'control_variates': Non",
+    "HoeffdingTest-{}",
+    "EmpiricalBernsteinTest-{}",
+)
 def test_posterior_of_a_normal_mean(test, settings):
     model = normal_mean()
     if isinstance(test, type):
