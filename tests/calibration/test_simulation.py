@@ -33,6 +33,7 @@ def test_ranks_are_uniform(name):
     assert min(p_values.values()) > LEVEL, p_values
 
 
+@pytest.mark.exhaustive
 def test_ranks_of_a_few_replications_are_uniform():
     """Two bins for the ten ranks of five replications: the columns are independent."""
     ranks = ranks_of(GENERATORS["logistic regression"], range(1_000, 1_005))

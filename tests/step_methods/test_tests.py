@@ -208,6 +208,7 @@ WITHOUT = {"control_variates": None}
         pytest.param("student_t", WITHOUT, marks=pytest.mark.exhaustive),
     ],
 )
+@pytest.mark.few("poisson-settings1")
 def test_the_audited_error_is_the_one_asked_for(kind, settings):
     idata = sample(
         regression(kind), max_error=0.01, audit=0.5, draws=1_000, tune=600, chains=1, **settings
