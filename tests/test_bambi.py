@@ -68,7 +68,7 @@ def built(formula, table, **settings):
     return model
 
 
-SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative"}
+SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative", "categorical"}
 
 
 @pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")

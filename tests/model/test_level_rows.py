@@ -88,6 +88,7 @@ def near(problem):
     return problem.start + 0.3 * RNG.normal(size=problem.start.size)
 
 
+@pytest.mark.few("normal", "regression_of_levels", "nested", "covariance", "named_dimensions")
 def test_are_functions_of_a_few_predictors(case):
     _, _, terms = case
     assert isinstance(terms.as_rows, LevelsAsRows)

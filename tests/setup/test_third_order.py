@@ -188,6 +188,7 @@ def test_exact_decisions_are_of_second_order():
         built(logistic(), test="exact", control_variates=3)
 
 
+@pytest.mark.exhaustive
 def test_rows_that_are_functions_of_many_predictors(monkeypatch):
     monkeypatch.setattr(row_functions, "_MOST_STORED", 0)
     with pytest.raises(SettingError, match="control_variates=3 is not possible because rows are"):

@@ -24,7 +24,7 @@ from tests.step_methods.models import normal_mean
 
 REPOSITORY = Path(__file__).parents[2]
 
-few = [("sequential", 10), ("fork", 5)]
+few = [("sequential", 5), ("fork", 5)]
 many = [("sequential", 100), ("fork", 100), ("spawn", 100)]
 
 
