@@ -2,8 +2,8 @@
 
 One core, chains one after the other. Effective draws are counted for every parameter; "s to 400" is
 the time to 400 effective draws of the least well sampled one, with set-up or compilation and the
-tuning of one chain. Numbers are kept as files in ``results/groups``, from which
-``python -m examples.start_page`` draws.
+tuning of one chain. Numbers are kept as files in ``results/groups``, from which the table of the
+page on groups is made, and the picture of ``python -m examples.start_page``.
 """
 
 import argparse
@@ -23,13 +23,17 @@ import arviz as az  # noqa: E402
 import numpy as np  # noqa: E402
 import pymc as pm  # noqa: E402
 
+from examples.benchmarks import grouped_table  # noqa: E402
 from examples.benchmarks.circumstances import circumstances  # noqa: E402
 from examples.benchmarks.grouped_models import GROUPED_MODELS, SIZES  # noqa: E402
+from examples.benchmarks.grouped_table import seconds_to  # noqa: E402
 from pymc_austerity import AusterityMH  # noqa: E402
 
 DEFAULT = ("100 groups", "1,000 groups", "10,000 groups")
 LABELS = {"ours": "AusterityMH", "nutpie": "nutpie"}
-RESULTS = Path(__file__).parents[1] / "results" / "groups"
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results" / "groups"
+SITE = ROOT / "docs" / "_generated" / "many_groups.md"
 QUIET = {"progressbar": False, "compute_convergence_checks": False}
 
 
@@ -83,18 +87,6 @@ def line(name: str, cell: dict[str, Any]) -> str:
         f"| {cell['ess_per_second_min']:.3g} | {cell['ess_per_second_median']:.3g} | {worst} "
         f"| {seconds_to(400, cell):.0f} | {means} | {cell['note']} |"
     )
-
-
-def seconds_to(n_effective: int, cell: dict[str, Any]) -> float:
-    """Set-up or compilation, tuning, and so many effective draws of the least well sampled one.
-
-    Examples
-    --------
-    >>> seconds_to(400, {"ready_seconds": 3, "tuning_seconds": 1, "ess_per_second_min": 100})
-    8.0
-    """
-    fixed: float = cell["ready_seconds"] + cell["tuning_seconds"]
-    return fixed + n_effective / cell["ess_per_second_min"]
 
 
 def keep(name: str, sampler: str, cell: dict[str, Any], folder: Path) -> None:
@@ -186,14 +178,23 @@ def nutpie(model: pm.Model, n_draws: int, n_chains: int) -> Result:
 
 
 def main() -> None:
-    """Run and print a table."""
+    """Run, and write the table of the page."""
     parser = argparse.ArgumentParser(prog="python -m examples.many_groups", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(GROUPED_MODELS)}")
     parser.add_argument("--draws", type=int, default=1_000, help="of AusterityMH")
     parser.add_argument("--nuts", type=int, default=200, help="draws of nutpie; 0 for none")
     parser.add_argument("--chains", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="only write the table of the page")
     parser.add_argument("--results", type=Path, default=RESULTS)
     options = parser.parse_args()
+    if not options.table:
+        run(options)
+    if options.results == RESULTS:
+        SITE.write_text(grouped_table.table(grouped_table.read(RESULTS)))
+
+
+def run(options: argparse.Namespace) -> None:
+    """Sample the models, and print what each run took."""
     logging.getLogger("pymc").setLevel(logging.WARNING)
     print("| | ready, s | tuned, s | least ESS/s | median | r_hat | s to 400 | means | |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |")

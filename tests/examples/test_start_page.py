@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 
 from examples import many_groups, start_page
+from examples.benchmarks import grouped_table
 
 ROWS = {"model": "logistic-20", "ess_min": 900.0, "rhat_max": 1.0, "n_draws": 1_000}
 SECONDS = {"setup_seconds": 2.0, "compile_seconds": 3.0, "tuning_seconds": 1.0}
@@ -44,6 +45,13 @@ def test_numbers_on_groups_are_kept_and_read_again(folder):
     assert n_groups == 1_000
     assert seconds == pytest.approx(many_groups.seconds_to(1_000, result.cell))
     assert seconds == pytest.approx(3.0 + 1_000 / (500 / 0.5), rel=0.3)
+
+
+def test_the_table_of_groups_is_that_of_the_files():
+    cells = grouped_table.read(many_groups.RESULTS)
+    assert len(cells) == len(list(many_groups.RESULTS.glob("*.json")))
+    assert many_groups.SITE.read_text() == grouped_table.table(cells)
+    assert "| 1,000 groups | nutpie |" in grouped_table.table(cells)
 
 
 def test_a_panel_for_groups_once_there_are_numbers(folder, tmp_path):
