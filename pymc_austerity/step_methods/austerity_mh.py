@@ -39,14 +39,22 @@ __all__ = ["AusterityMH"]
 
 
 class AusterityMH(MetropolisStep):
-    r"""Metropolis-Hastings with a sequential test on mini-batches for every decision.
+    r"""Metropolis-Hastings that reads a few rows for every decision.
 
     Replaces other step methods in ``pm.sample(step=AusterityMH())`` for models whose
-    log-likelihood is a sum over rows; with many groups it is a `GroupedMH`. A proposal
-    :math:`\theta'` is accepted iff the mean of the log-likelihood differences
-    :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds a threshold. A t-test on a
-    growing sample of rows decides on which side of the threshold the mean lies; once all rows are
-    read the decision is exact.
+    log-likelihood is a sum over rows. A proposal :math:`\theta'` is accepted iff the mean of the
+    log-likelihood differences :math:`l_i = \log p(x_i | \theta') - \log p(x_i | \theta)` exceeds
+    a threshold. By default each difference is taken relative to its Taylor expansion about the
+    posterior mode, whose sum over all rows is known, and decisions are made in one of three ways:
+
+    - Where the rest of every row has a bound, rows are drawn at rates that depend on their bounds.
+      These decisions leave the posterior exactly invariant (Zhang et al. 2020; Prado et al. 2024).
+    - Otherwise a t-test on a growing sample of rows decides on which side of the threshold the
+      mean lies; once all rows are read the decision is exact (Korattikara et al. 2014).
+    - Without an expansion all rows are read, unless `epsilon`, `max_error` or `test` asks for a
+      test.
+
+    For models with many groups ``AusterityMH()`` is a `GroupedMH`.
 
     Parameters
     ----------
@@ -162,6 +170,12 @@ class AusterityMH(MetropolisStep):
     ----------
     Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
     Metropolis-Hastings Budget. ICML. arXiv:1304.5299.
+
+    Prado, E., Nemeth, C. and Sherlock, C. (2024). Metropolis-Hastings with Scalable Subsampling.
+    arXiv:2407.19602.
+
+    Zhang, R., Cooper, A. F. and De Sa, C. (2020). Asymptotically Optimal Exact Minibatch
+    Metropolis-Hastings. NeurIPS. arXiv:2006.11677.
 
     Examples
     --------
