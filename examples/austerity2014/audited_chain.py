@@ -43,9 +43,9 @@ class Fixed:
     epsilon: float
     checks: list[dict[str, float]] = field(default_factory=list)
 
-    def after(self, draws: Floats, new: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Which of the new draws were audited: none."""
-        return np.zeros(new, dtype=bool)
+    def after(self, draws: Floats, new: int, rng: np.random.Generator) -> Floats:
+        """Rows that audits read at each of the new draws: none."""
+        return np.zeros(new)
 
 
 @dataclass
@@ -59,7 +59,9 @@ class Shrinking:
     audit : Audit
         How a decision is audited.
     share : float
-        Share of the draws from which a decision is audited.
+        Share of the draws at which there is an audit.
+    rows_per_audit : float
+        Rows that an audit reads.
     steps_per_draw : int
         Steps between draws.
     epsilon : float
@@ -71,21 +73,22 @@ class Shrinking:
     statistic: Statistic
     audit: Audit
     share: float
+    rows_per_audit: float
     steps_per_draw: int
     epsilon: float = LOOSEST
     checks: list[dict[str, float]] = field(default_factory=list)
     _values: list[Floats] = field(default_factory=list)
     _effects: list[Floats] = field(default_factory=list)
 
-    def after(self, draws: Floats, new: int, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """Audit decisions at some of the new draws, check the balance, and say which they were."""
+    def after(self, draws: Floats, new: int, rng: np.random.Generator) -> Floats:
+        """Audit some of the new draws and check the balance; rows that audits read, by draw."""
         audited = rng.random(new) < self.share
         fresh = draws[len(draws) - new :]
         self._values.append(self.statistic(fresh).astype(np.float32))
         if audited.any():
             self._effects.append(self.audit(fresh[audited], self.epsilon, rng))
         self._check()
-        return audited
+        return self.rows_per_audit * audited
 
     def _check(self) -> None:
         values = np.concatenate(self._values)
@@ -148,7 +151,7 @@ def sample_rows(
         n_new = _length(rows, n_rows)
         run = sample_chain(n_new, step, {name: point}, seed=int(rng.integers(2**31)))
         draws = np.concatenate([draws, run.draws(name)[0]])
-        audited = step.n_rows * rule.after(draws, n_new, rng)
+        audited = rule.after(draws, n_new, rng)
         spent = run.rows[0] + np.cumsum(audited)
         audit_rows += float(audited.sum())
         rows = np.concatenate([rows, spent + (rows[-1] if rows.size else 0.0)])

@@ -110,19 +110,19 @@ class TestRule:
         def audit(points, epsilon, rng):
             return effect + 1e-3 * rng.normal(size=points.shape)
 
-        return Shrinking(lambda draws: draws, audit, share, steps_per_draw=10)
+        return Shrinking(lambda draws: draws, audit, share, rows_per_audit=900, steps_per_draw=10)
 
     @pytest.mark.parametrize(("effect", "expected"), [(0.0, 0.2), (10.0, 0.05)])
     def test_epsilon_is_halved_where_squared_bias_exceeds_variance(self, effect, expected, rng):
         rule, draws = self.rule(effect), rng.normal(size=(200, 2))
         for end in (100, 200):
-            assert rule.after(draws[:end], 100, rng).all()
+            assert rule.after(draws[:end], 100, rng).sum() == 100 * 900
         assert rule.epsilon == expected
         assert [check["n_draws"] for check in rule.checks] == [100, 200]
 
     def test_a_random_share_is_audited(self, rng):
         audited = self.rule(0.0, share=0.25).after(rng.normal(size=(2_000, 2)), 2_000, rng)
-        assert 400 < audited.sum() < 600
+        assert 400 * 900 < audited.sum() < 600 * 900
 
     def test_rows_of_audits_count(self, digits, rng):
         with logistic_regression(digits.design, digits.labels):
@@ -151,6 +151,19 @@ class TestAudit:
         audit, points = shrinking_epsilon.walk_audit(digits), rng.normal(size=(4, 3))
         assert audit(points, 0.2, rng).shape == (4, 20)
         assert not audit(points, 0.0, rng).any()
+
+    def test_gradients_are_those_of_the_model(self, digits, rng):
+        gradient = logistic_regression(digits.design, digits.labels).compile_dlogp()
+        points = rng.normal(size=(2, 3))
+        for point, found in zip(points, shrinking_epsilon.gradients(digits, points), strict=True):
+            np.testing.assert_allclose(found, gradient({"beta": point}))
+
+    def test_reflection_keeps_what_is_along_the_gradient(self, rng):
+        moves, gradients = rng.normal(size=(2, 5, 3))
+        mirrored = shrinking_epsilon.reflected(moves, gradients)
+        np.testing.assert_allclose((mirrored * gradients).sum(1), (moves * gradients).sum(1))
+        np.testing.assert_allclose((mirrored**2).sum(1), (moves**2).sum(1))
+        assert not np.allclose(mirrored, moves)
 
 
 @pytest.fixture
