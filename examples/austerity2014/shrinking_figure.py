@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from examples.austerity2014 import risk
+from examples.austerity2014.balance import LOOSEST
 from examples.austerity2014.budgets import epsilon_of, label
 from examples.austerity2014.experiment import Results, Verdict
 from pymc_austerity.plots import plot_risk
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["SHRINKING", "draw", "draw_defaults", "regret", "verdict", "wins_and_losses"]
 
 SHRINKING = "shrinking epsilon"
-EXACT, LOOSE = label(0.0), label(0.2)
+EXACT = label(0.0)
 GREY = "grey: variance of the truth that we compare with"
 
 
@@ -111,19 +112,29 @@ def verdict(results: Results) -> Verdict:
 
 def _explanation(results: Results) -> str:
     """What the schedule did, and what its estimates are worth."""
-    last = [checks[-1] for checks in results["checks"]]
-    estimates = {name: np.mean([c[name] for c in last]) for name in ("squared_bias", "variance")}
-    epsilons = sorted({check["epsilon"] for check in last})
-    exact = means(results)[EXACT][-1]
+    checks, common = results["checks"], results["squared_bias"]
+    loose = [[check for check in each if check["epsilon"] == LOOSEST][-1] for each in checks]
+    epsilons = sorted({each[-1]["epsilon"] for each in checks})
+    exact = common[EXACT] / means(results)[EXACT][-1]
     return (
-        f"At the last check of a chain epsilon was {epsilons[0]:g} to {epsilons[-1]:g}; audits "
-        f"read {results['audit_share']:.1%} of the rows. The estimates were "
-        f"{estimates['squared_bias']:.2g} for the squared bias and {estimates['variance']:.2g} for "
-        f"the variance. The squared error that all chains have in common, the way from the start "
-        f"included, is {_texts(results['squared_bias'], '.2g')} in the end, of which that of the "
-        f"exact chains, {results['squared_bias'][EXACT] / exact:.0%} of their risk, can only come "
-        f"from the start. Chains made {_texts(results['steps'], ',.0f')} steps."
+        f"Epsilon stayed at {LOOSEST:g} for {_range(loose, 'rows', 1e6)} million rows and was "
+        f"{epsilons[0]:g} to {epsilons[-1]:g} at the last check; audits read "
+        f"{results['audit_share']:.1%} of the rows. When it was checked last, {LOOSEST:g} had the "
+        f"estimated squared bias {_mean(loose, 'squared_bias'):.2g} and the estimated variance "
+        f"{_mean(loose, 'variance'):.2g}. The squared error that chains have in common in the end, "
+        f"bias and way from the start together, is {_texts(common, '.2g')}; the exact chains' is "
+        f"{exact:.0%} of their risk and comes from the start alone. Chains made "
+        f"{_texts(results['steps'], ',.0f')} steps."
     )
+
+
+def _range(checks: list[dict[str, float]], name: str, unit: float) -> str:
+    values = _column(checks, name) / unit
+    return f"{values.min():.3g} to {values.max():.3g}"
+
+
+def _mean(checks: list[dict[str, float]], name: str) -> float:
+    return float(_column(checks, name).mean())
 
 
 def _each(curves: dict[str, np.ndarray], budget: int) -> str:

@@ -171,14 +171,14 @@ def results(rng):
     """Results in which all rules have the same risk, up to chance."""
     rows = np.geomspace(1e6, 256e6, 17)
     names = [*shrinking_epsilon.BUDGET.steps, shrinking_figure.SHRINKING]
-    check = {"n_draws": 100, "epsilon": 0.1, "squared_bias": -1e-6, "variance": 1e-4, "rows": 1e6}
+    check = {"n_draws": 100, "epsilon": 0.2, "squared_bias": -1e-6, "variance": 1e-4, "rows": 1e6}
     return {
         "budget": {"ratio": 0.2, "exact_steps": 75_484, "rows": rows.tolist()},
         "truth_error": 1e-7,
         "risk": {name: rng.uniform(0.95, 1.05, size=(8, 17)).tolist() for name in names},
         "steps": dict.fromkeys(names, 1_000.0),
         "squared_bias": dict.fromkeys(names, 0.5),
-        "checks": [[check, {**check, "squared_bias": 1e-5, "rows": 2e6}]] * 8,
+        "checks": [[check, {**check, "epsilon": 0.1, "squared_bias": 1e-5, "rows": 2e6}]] * 8,
         "audit_share": 0.1,
         "defaults": {"rows": [1e5, 1e6], "risk": [[1e-5, 1e-6]] * 8},
     }
