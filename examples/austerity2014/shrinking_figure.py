@@ -29,7 +29,7 @@ def draw(results: Results) -> "Figure":
     _draw_balance(results["checks"], axes[1])
     for checks in results["checks"]:
         rows, epsilon = _column(checks, "rows"), _column(checks, "epsilon")
-        axes[2].step(rows, epsilon, where="post", color="C0", alpha=0.5)
+        axes[2].step(rows, epsilon, where="pre", color="C0", alpha=0.5)
     axes[2].set(xscale="log", yscale="log", xlabel="rows read", ylabel="epsilon, every chain")
     return figure
 
@@ -122,7 +122,8 @@ def _explanation(results: Results) -> str:
         f"{results['audit_share']:.1%} of the rows. When it was checked last, {LOOSEST:g} had the "
         f"estimated squared bias {_mean(loose, 'squared_bias'):.2g} and the estimated variance "
         f"{_mean(loose, 'variance'):.2g}. The squared error that chains have in common in the end, "
-        f"bias and way from the start together, is {_texts(common, '.2g')}; the exact chains' is "
+        f"bias and way from the start together, less what chance explains, is "
+        f"{_texts(common, '.2g')}; the exact chains' is "
         f"{exact:.0%} of their risk and comes from the start alone. Chains made "
         f"{_texts(results['steps'], ',.0f')} steps."
     )
