@@ -1,4 +1,4 @@
-"""The experiments there are, in the order of the paper."""
+"""The experiments there are, in the order of the paper; those beyond it last."""
 
 from importlib import import_module
 
@@ -13,6 +13,7 @@ NAMES = (
     "sgld_pitfall",
     "sgld_intrusions",
     "markov_field",
+    "shrinking_epsilon",
 )
 """Modules of this package with a constant ``EXPERIMENT`` of the same name."""
 

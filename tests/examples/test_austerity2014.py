@@ -70,7 +70,7 @@ def data(tmp_path, rng):
     return tmp_path
 
 
-LONG = {"sgld_intrusions", "markov_field", "random_walk", "ica"}
+LONG = {"sgld_intrusions", "markov_field", "random_walk", "ica", "shrinking_epsilon"}
 
 
 @pytest.mark.parametrize(
