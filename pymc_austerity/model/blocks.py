@@ -166,11 +166,11 @@ def _terms(structure: RowStructure) -> Iterator[Term]:
 
 
 def _with_entries_once(term: Term) -> Term:
-    """A term with each entry once: rows that pick the school of their class pick the school."""
+    """A term with each entry once, in order: rows that pick the school of their class pick it."""
     if not isinstance(term, Gathered):
         return term
     entries, numbers = np.unique(term.entries, return_inverse=True)
-    if entries.size == term.entries.size:
+    if np.array_equal(entries, term.entries):
         return term
     index = pt.constant(numbers.astype(np.int32))[term.index]
     return replace(term, entries=entries, index=index)

@@ -79,10 +79,11 @@ def further_counts(
     """
     left = strata.sizes - counts
     weights = np.where(left > 0, _shrunken(strata.sizes * deviations, counts, left > 0), 0.0)
-    if not np.add.reduce(weights) > 0.0:
+    total = np.add.reduce(weights)
+    if not 0.0 < total < np.inf:  # squares of differences may overflow
         return np.minimum(left, counts)
     n_open = float(np.add.reduce(counts[left > 0]))
-    wanted = 2.0 * n_open * weights / np.add.reduce(weights) - counts
+    wanted = 2.0 * n_open * weights / total - counts
     return np.minimum(left, np.maximum(np.ceil(wanted), _FEWEST_NEW_ROWS).astype(np.int64))
 
 

@@ -96,6 +96,18 @@ def test_schools_that_rows_read_by_their_class(data, rng):
     np.testing.assert_array_equal(schools.n_rows, np.bincount(school[in_class]))
 
 
+def test_levels_that_rows_read_in_another_order_are_in_that_of_their_prior(rng):
+    """Such as districts with one school each."""
+    order, school = np.array([3, 0, 4, 1, 2]), np.arange(N_ROWS) ** 2 % 5
+    with pm.Model() as model:
+        a, b = pm.Normal("a", shape=5), pm.Normal("b", shape=5)
+        pm.Normal("y", a[school] + b[order][school], 1.0, observed=rng.normal(size=N_ROWS))
+    schools, districts = blocks_of(Structured(model, rng)).factors
+    for factor, levels in ((schools, school), (districts, order[school])):
+        assert (np.diff(factor.entries[:, 0]) > 0).all()
+        np.testing.assert_array_equal(factor.n_rows, np.bincount(levels, minlength=5))
+
+
 def test_explain_shows_the_groups(rng):
     group = np.repeat(np.arange(4), 50)
     with pm.Model():

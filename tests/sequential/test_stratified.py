@@ -160,6 +160,14 @@ def test_a_row_that_is_not_finite_rejects(rng):
     assert not decision.accept
 
 
+def test_rows_whose_squares_overflow_are_all_read(rng):
+    """Such as counts with a log link, at a point far from where they are likely."""
+    strata = [-1e200 * rng.random(size=500), rng.normal(size=300)]
+    decision = exceeds(survey_of(strata, [20, 20], rng), 0.0, rule=StudentTTest(0.05))
+    assert not decision.accept
+    assert decision.exact
+
+
 # ------------------------------------------------------------------ residuals as models have them
 
 

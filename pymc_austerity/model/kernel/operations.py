@@ -84,7 +84,7 @@ OPERATIONS: dict[str, Operation] = (
         Minimum="({0} if {0} <= {1} or {0} != {0} else {1})",
         Lookup="{0}[min(max({1}, -{0}.size), {0}.size - 1)]",
         Clip="({1} if {0} < {1} else ({2} if {0} > {2} else {0}))",
-        to_float="float({0})",
+        to_float="1.0 * {0}",
         to_int="int({0})",
         to_bool="({0} != 0)",
     )

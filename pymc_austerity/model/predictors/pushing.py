@@ -151,4 +151,7 @@ def _through_index(node: Any, indices: list[Any], walk: Walk) -> Variable | None
     is_simple = operand.type.ndim == len(indices) == len(inner) == 1
     if not is_simple or any(walk.facts.depends(i) for i in first):
         return None
-    return _picked(operand, [inner[0][indices[0]]], walk)
+    positions = inner[0]
+    if positions.dtype == "bool":  # a mask
+        positions = pt.constant(np.flatnonzero(walk.facts.value(positions)))
+    return _picked(operand, [positions[indices[0]]], walk)

@@ -128,6 +128,13 @@ def test_logic_of_booleans():
     np.testing.assert_array_equal(values(compiled("Invert", 1), x), ~x)
 
 
+@pytest.mark.parametrize("name", ["to_float", "to_int"])
+def test_booleans_and_integers_become_numbers(name):
+    """Such as the treatment of a group, which rows read by its position."""
+    for x in (np.array([True, False]), np.array([-3, 0, 2])):
+        np.testing.assert_array_equal(values(compiled(name, 1), x), x.astype(float))
+
+
 def test_integers_divide_as_in_numpy():
     x, y = (a.ravel() for a in np.meshgrid([-7, -2, 0, 3, 9], [-4, 1, 3]))
     np.testing.assert_array_equal(values(compiled("IntDiv", 2), x, y), x // y)

@@ -192,6 +192,21 @@ def test_negative_indices_count_from_the_end(rng):
     np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
 
 
+def test_rows_pick_from_what_a_mask_leaves_of_transformed_levels(rng):
+    kept = np.arange(12) % 4 != 1
+    group = rng.integers(-9, 9, 40)
+
+    def write():
+        rate = pt.exp(pm.Normal("a", shape=12))
+        pm.Poisson("y", rate[kept][group] + rate[pm.Data("kept", kept)][group], observed=group + 9)
+
+    found = structured(write, rng)
+    assert {p.name for p in found.structure.predictors} == {"a[data]"}
+    point, block = found.point(), found.block(20)
+    rows = found.of_etas(found.etas(found.raveled(point), block), block)
+    np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
+
+
 def test_multiples_and_offsets_of_one_predictor_are_one(rng):
     X, y = rng.standard_normal((40, 3)), rng.standard_normal(40)
 
