@@ -1,6 +1,7 @@
 """Checks of scalars and choices, with one dialect of messages: ``name=value is not X: do Y``."""
 
 import difflib
+import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
@@ -22,6 +23,7 @@ __all__ = [
     "checked_tail",
     "choice_among",
     "refuse_positional",
+    "refuse_unknown",
 ]
 
 _MOST_NAMES = 10
@@ -173,3 +175,13 @@ def refuse_positional(cls: type, arguments: Sequence) -> None:
             f"{cls.__name__} takes one argument without a name, the variables, and was given "
             f"{len(arguments)} more: name them, as in {cls.__name__}(epsilon=0.05)."
         )
+
+
+def refuse_unknown(cls: type, settings: Iterable[str]) -> None:
+    """Settings have names that the step method knows."""
+    known = list(inspect.signature(cls).parameters)
+    unknown = sorted(name for name in settings if name not in known and not name.startswith("_"))
+    if unknown:
+        close = difflib.get_close_matches(unknown[0], known, n=1)
+        meant = f"{close[0]!r} may be meant" if close else f"choose from {', '.join(known)}"
+        raise SettingTypeError(f"{cls.__name__} has no setting {unknown[0]!r}: {meant}.")

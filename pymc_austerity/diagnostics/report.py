@@ -118,7 +118,7 @@ def _item(text: str) -> str:
 def _heading(facts: Facts) -> str:
     n_chains, n_methods = (facts.statistics.sizes[name] for name in ("chain", "step_method"))
     return (
-        f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.info.decision}s in {n_chains} "
+        f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.info.counted}s in {n_chains} "
         + ("chain" if n_chains == 1 else "chains")
         + (f" by {n_methods} step methods" if n_methods > 1 else "")
         + _size_of_data(facts)
@@ -259,7 +259,7 @@ def _rows_and_looks(facts: Facts) -> list[str]:
         return []
     looks = f"It took {row['looks_mean']:.1f} looks on average."
     return [
-        f"{info.a_decision.capitalize()} read {row['data_fraction']:.2%} of "
+        f"{info.a_counted.capitalize()} read {row['data_fraction']:.2%} of "
         f"{'its' if info.is_gibbs else 'the'} {info.rows} on average: mean "
         f"{row['rows_mean']:,.0f}, median {row['rows_median']:,.0f}, 95% quantile "
         f"{row['rows_q95']:,.0f} {info.rows}.",

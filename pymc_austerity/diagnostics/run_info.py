@@ -74,6 +74,16 @@ class RunInfo:
         return "an update" if self.is_gibbs else "a decision"
 
     @property
+    def counted(self) -> str:
+        """What the number of decisions counts: those of `GroupedMH` are whole sweeps."""
+        return "sweep" if self.has_sweeps else self.decision
+
+    @property
+    def a_counted(self) -> str:
+        """The same, with its article."""
+        return "a sweep" if self.has_sweeps else self.a_decision
+
+    @property
     def unit(self) -> str:
         """What a record describes: a single decision, or the mean of those of a draw."""
         return f"{self.decision}s" if set(self.constants("steps_per_draw")) == {1} else "draws"

@@ -16,6 +16,7 @@ from pymc_austerity.arguments import (
     checked_fraction,
     checked_tail,
     refuse_positional,
+    refuse_unknown,
 )
 from pymc_austerity.gibbs.checks import checked_binary_variables
 from pymc_austerity.gibbs.compiled import CompiledSweep
@@ -174,6 +175,7 @@ class AusterityGibbs(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
+        refuse_unknown(cls, kwargs)
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
 

@@ -15,7 +15,7 @@ from pymc_austerity.model.pointwise import PointwiseRows
 from pymc_austerity.pointwise.draws import Draws, draws_of
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
-__all__ = ["Asked", "Generators", "observed_names"]
+__all__ = ["Asked", "Generators", "observed_names", "refuse_too_many"]
 
 Generators = Callable[[int], list[np.random.Generator]]
 """From the number of a draw to what is drawn with there."""
@@ -168,6 +168,24 @@ def observed_names(model: pm.Model, var_names: Sequence[str] | None) -> list[str
     return names
 
 
+def refuse_too_many(observations: ArrayLike, n_rows: int) -> None:
+    """A number or the numbers of rows of a sample, all of which there are.
+
+    Raises
+    ------
+    SettingError
+        There are fewer rows.
+    """
+    asked = np.asarray(observations)
+    if asked.ndim == 0 and asked.dtype.kind in "iu" and not 1 <= asked <= n_rows:
+        raise SettingError(
+            f"observations={observations!r} is not a number of rows from 1 to {n_rows:,}: give "
+            "fewer, or name with data= where all rows are."
+        )
+    if asked.ndim and asked.dtype.kind in "iu":
+        _checked(asked, n_rows)
+
+
 def _checked(rows: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | range:
     if rows is None:
         return range(n_rows)
@@ -179,6 +197,7 @@ def _checked(rows: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | range:
         )
     if found.min() < 0 or found.max() >= n_rows:
         raise SettingError(
-            f"rows must be from 0 to {n_rows - 1:,}, not from {found.min():,} to {found.max():,}."
+            f"rows must be from 0 to {n_rows - 1:,}, not from {found.min():,} to {found.max():,}: "
+            "leave out the others, or name with data= where all rows are."
         )
     return found.astype(np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model.pointwise import log_likelihood_rows
-from pymc_austerity.pointwise.asked import Asked, observed_names
+from pymc_austerity.pointwise.asked import Asked, observed_names, refuse_too_many
 from pymc_austerity.pointwise.lazy import lazy_variable
 
 __all__ = ["loo_subsample"]
@@ -56,7 +56,8 @@ def loo_subsample(
     Raises
     ------
     SettingError
-        arviz-stats is missing or too old, or there are several observed variables.
+        arviz-stats is missing or too old, there are several observed variables, or fewer rows
+        than asked for.
 
     References
     ----------
@@ -80,6 +81,7 @@ def loo_subsample(
         )
     of_rows = log_likelihood_rows(model, names[0], axis, tuple(data or ()))
     asked = Asked.of(of_rows, idata, model, data=data)
+    refuse_too_many(observations, len(asked.numbers))
     coords = {dim: asked.coords[dim] for dim in asked.dims}
     nothing = np.broadcast_to(np.zeros(()), asked.shape)  # takes the place of the data
     tree = xr.DataTree.from_dict(

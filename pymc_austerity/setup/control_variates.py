@@ -233,7 +233,8 @@ def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None
     sampling = stored(sampling, about.residuals)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
-        f"{sampling.groups.n_groups:,} groups of similar bounds.",
+        f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "
+        "similar bounds.",
     )
     if n_first is not None:
         details += (f"A sequential test would read {n_first:,} rows or more at its first look.",)

@@ -50,11 +50,17 @@ def checked_data(value: Any) -> tuple[str, ...]:
     """Names of the data whose rows are in sources; none by default."""
     if value is None:
         return ()
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, Mapping):
         raise SettingTypeError(
-            f"data={value!r:.80} is not a dictionary: give where the rows of each pm.Data or "
-            "observed variable are, as in data={'x': source, 'y': source}."
+            f"data of type {type(value).__name__} is not a dictionary: give where the rows of each "
+            "pm.Data or observed variable are, as in data={'x': source, 'y': source}."
         )
+    for name in value:
+        if not isinstance(name, str):
+            raise SettingTypeError(
+                f"data= has the key {name!r:.80}, which is not a name: give the name of a pm.Data "
+                "or of an observed variable, as in data={'x': source, 'y': source}."
+            )
     if not value:
         raise SettingError(
             "data={} names nothing: leave it out, or give where the rows of each pm.Data or "

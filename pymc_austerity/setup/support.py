@@ -56,6 +56,14 @@ def refuse_local(problem: Problem) -> None:
     model = problem.model
     names = [model.values_to_rvs[variable].name for variable in local]
     others = [rv.name for rv in model.free_RVs if rv.name not in names]
+    discrete = [model.values_to_rvs[v].name for v in local if v.dtype.startswith(("int", "uint"))]
+    if discrete:
+        raise SettingError(
+            f"{', '.join(map(repr, discrete))} is discrete and has one entry per row, so that a "
+            "step on it cannot be made cheap by reading fewer rows: sum it out of the likelihood, "
+            "as pm.Mixture does, or leave it to another step method with "
+            f"AusterityMH(vars={others!r})."
+        )
     raise SettingError(
         f"{', '.join(map(repr, names))} has one entry per row, so that a step on it cannot be made "
         "cheap by reading fewer rows: sample the model with NUTS, or leave it to another step "

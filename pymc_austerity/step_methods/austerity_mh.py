@@ -9,7 +9,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import without_traces
-from pymc_austerity.arguments import checked_choice, refuse_positional
+from pymc_austerity.arguments import checked_choice, refuse_positional, refuse_unknown
 from pymc_austerity.deciding.settings import Settings, refuse_contradictions
 from pymc_austerity.proposals import Proposal, ProposalFunction, as_proposal
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
@@ -201,6 +201,7 @@ class AusterityMH(MetropolisStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does, and share one copy of the rows among blocks."""
         refuse_positional(cls, args)
+        refuse_unknown(cls, kwargs)
         refuse_contradictions(kwargs)
         checked_choice("blocked", kwargs.get("blocked", True), (True, False))
         if is_without_model(kwargs):

@@ -1,11 +1,8 @@
 """A step method written outside a model: settings, from which ``pm.sample`` constructs it."""
 
-import inspect
 from typing import Any
 
 import pymc as pm
-
-from pymc_austerity.errors import SettingTypeError
 
 __all__ = ["DeferredStep", "is_without_model", "with_model"]
 
@@ -24,20 +21,9 @@ class DeferredStep:
         What it samples.
     settings : dict
         Its other arguments.
-
-    Raises
-    ------
-    SettingTypeError
-        There is no such setting.
     """
 
     def __init__(self, cls: type, vars: Any, settings: dict[str, Any]) -> None:
-        known = inspect.signature(cls).parameters
-        unknown = sorted(set(settings) - set(known))
-        if unknown:
-            raise SettingTypeError(
-                f"{cls.__name__} has no setting {unknown[0]!r}: choose from {', '.join(known)}."
-            )
         self._class, self._vars, self._settings = cls, vars, settings
 
     def for_model(self, model: pm.Model) -> Any:

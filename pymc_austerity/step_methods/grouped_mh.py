@@ -16,6 +16,7 @@ from pymc_austerity.arguments import (
     checked_fraction,
     checked_tail,
     refuse_positional,
+    refuse_unknown,
 )
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.errors import SettingError
@@ -161,6 +162,7 @@ class GroupedMH(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
+        refuse_unknown(cls, kwargs)
         if is_without_model(kwargs):
             return DeferredStep(cls, vars, kwargs)
         model = checked_model(kwargs.get("model"))

@@ -36,3 +36,9 @@ def test_is_in_the_report():
         report(grouped()).split()
     )
     assert "By block" not in report(synthetic())
+
+
+def test_the_report_counts_sweeps():
+    page = " ".join(report(grouped(sampler="GroupedMH")).split())
+    assert page.startswith("100 sweeps in 2 chains on 1,000 rows")
+    assert "A sweep read 10.00% of the rows on average" in page

@@ -301,10 +301,18 @@ def test_cross_validation_needs_arviz_stats(model, run):
         loo_subsample(run, 10, model=model)
 
 
+@pytest.mark.skipif(not HAS_SUBSAMPLING, reason="comes with ArviZ 1")
+def test_cross_validation_of_rows_that_there_are_not(model, run):
+    with pytest.raises(SettingError, match=r"observations=301 is not .* 1 to 300: .* data="):
+        loo_subsample(run, 301, model=model, var_name="normal")
+    with pytest.raises(SettingError, match="rows must be from 0 to 299"):
+        loo_subsample(run, [3, 300], model=model, var_name="normal")
+
+
 def test_what_cannot_be_asked_for(model, run):
     with pytest.raises(SettingError, match=r"'normalx' is not an observed variable.*'normal' may"):
         compute_log_likelihood(run, model=model, var_names=["normalx"])
-    with pytest.raises(SettingError, match="rows must be from 0 to 299, not from 3 to 300"):
+    with pytest.raises(SettingError, match=r"from 3 to 300: leave .* data="):
         compute_log_likelihood(run, model=model, rows=[3, 300])
     for rows in ([0.5], [], [[1]]):
         with pytest.raises(SettingError, match="rows must be the numbers"):

@@ -143,10 +143,13 @@ class TestRefused:
         with pytest.raises(ValueError, match="'level' has one entry for each row of the example"):
             prepare(model, data=given)
 
-    @pytest.mark.parametrize("given", [[1, 2], {1: np.ones(3)}])
-    def test_no_dictionary(self, model, given):
-        with pytest.raises(SettingTypeError, match="is not a dictionary"):
-            prepare(model, data=given)
+    def test_no_dictionary(self, model):
+        with pytest.raises(SettingTypeError, match="data of type list is not a dictionary"):
+            prepare(model, data=[1, 2])
+
+    def test_key_that_is_no_name(self, model):
+        with pytest.raises(SettingTypeError, match="data= has the key 1, which is not a name"):
+            prepare(model, data={1: np.ones(3)})
 
     def test_nothing(self, model):
         with pytest.raises(SettingError, match="names nothing"):

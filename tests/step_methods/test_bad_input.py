@@ -10,6 +10,8 @@ from pymc_austerity import (
     AusterityMH,
     AusterityWarning,
     DataError,
+    FireflyMH,
+    GroupedMH,
     NotRowwiseError,
     RandomWalkProposal,
     SettingError,
@@ -254,3 +256,25 @@ def test_parameters_outside_of_the_support_are_rejections():
     for _ in range(200):
         point, _ = step.step(point)
         assert point["scale"] > 0
+
+
+@pytest.mark.parametrize("step_method", [AusterityMH, FireflyMH, GroupedMH])
+def test_settings_that_do_not_exist(step_method):
+    with normal_mean():
+        with pytest.raises(SettingTypeError, match=r"no setting 'modle': 'model' may be meant\.$"):
+            step_method(modle=None)
+        with pytest.raises(SettingTypeError, match=r"'zzz': choose from vars, .*, rng, "):
+            step_method(zzz=1)
+
+
+def test_data_that_are_no_dictionary():
+    refused(SettingTypeError, "data of type ndarray is not a dictionary", data=np.ones((99, 3)))
+    refused(SettingTypeError, "data= has the key 3, which is not a name", data={"y": "y.npy", 3: 1})
+
+
+def test_discrete_variables_with_one_entry_per_row():
+    with pm.Model() as model:
+        which = pm.Bernoulli("which", 0.5, shape=200)
+        mean = pm.Normal("mean", 0.0, 1.0, shape=2)
+        pm.Normal("y", mean[which], 1.0, observed=np.linspace(-1.0, 1.0, 200))
+    refused(SettingError, "'which' is discrete", "pm.Mixture", "vars=['mean']", model=model)
