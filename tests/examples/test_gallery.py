@@ -44,7 +44,6 @@ def run(name: str, parameters: dict) -> dict:
 @pytest.mark.filterwarnings("ignore:invalid value encountered in scalar divide:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
 @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto distribution")
-@pytest.mark.few("tall_logistic_regression", "many_groups", "rows_on_disk")
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs_on_little_data(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -60,7 +59,6 @@ def test_every_notebook_is_tried():
     assert {path.name.removesuffix(".myst.md") for path in GALLERY.glob("*.myst.md")} == set(SMALL)
 
 
-@pytest.mark.few("tall_logistic_regression", "many_groups", "rows_on_disk")
 @pytest.mark.parametrize("name", SMALL)
 def test_the_executed_notebook_is_the_written_one(name):
     executed = json.loads((GALLERY / f"{name}.ipynb").read_text())
@@ -74,7 +72,6 @@ def test_the_executed_notebook_is_the_written_one(name):
     assert all(text in source for text in texts), f"run make notebooks ARGS={name}"
 
 
-@pytest.mark.few("tall_logistic_regression", "many_groups", "rows_on_disk")
 @pytest.mark.parametrize("name", SMALL)
 def test_the_executed_notebook_has_pictures_and_no_error(name):
     executed = json.loads((GALLERY / f"{name}.ipynb").read_text())
