@@ -27,6 +27,9 @@ UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
 
 _MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk suffice."""
+_MOST_SCALED = 2
+"""The same for those that are normal given the others: more of them form a funnel with their scale,
+such as the effects of districts that are the means of schools."""
 _STEPS, _TRAJECTORIES = 4, 2
 """Of a random walk, and of Hamiltonian Monte Carlo, at every sweep."""
 
@@ -61,7 +64,7 @@ class UntouchedEntries:
     @property
     def are_few(self) -> bool:
         """Whether a random walk moves them."""
-        return self.entries.size <= _MOST_BY_RANDOM_WALK
+        return self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
 
     def init(self) -> UntouchedState:
         """State of a chain that begins."""

@@ -53,29 +53,30 @@ def test_follow_their_distribution_given_the_rest(n_entries):
     assert untouched.are_few is (n_entries == 2)
 
 
-def funnel():
-    """Eleven normal entries whose common scale is the exponential of another one: Neal's funnel."""
+def funnel(n):
+    """Normal entries whose common scale is the exponential of another one: Neal's funnel."""
 
     def gradient(theta):
-        log_scale, x = theta[0], theta[1:12]
+        log_scale, x = theta[0], theta[1 : n + 1]
         squares = x @ x * np.exp(-2.0 * log_scale)
-        value = -0.5 * squares - 11.0 * log_scale - 0.5 * log_scale**2
+        value = -0.5 * squares - n * log_scale - 0.5 * log_scale**2
         slope = np.zeros(theta.size)
-        slope[0] = squares - 11.0 - log_scale
-        slope[1:12] = -x * np.exp(-2.0 * log_scale)
+        slope[0] = squares - n - log_scale
+        slope[1 : n + 1] = -x * np.exp(-2.0 * log_scale)
         return np.asarray(value), slope
 
     def exact_part(proposed, current):
         return float(gradient(proposed)[0] - gradient(current)[0])
 
-    about = GaussianApproximation(np.zeros(12), np.eye(12))
-    return UntouchedEntries(np.arange(12), about, exact_part, gradient, np.arange(1, 12))
+    about = GaussianApproximation(np.zeros(n + 1), np.eye(n + 1))
+    return UntouchedEntries(np.arange(n + 1), about, exact_part, gradient, np.arange(1, n + 1))
 
 
-def test_a_funnel_is_straightened():
-    points = walked(funnel(), np.zeros(13), 8_000, np.random.default_rng(2))
+@pytest.mark.parametrize("n", [7, 11])
+def test_a_funnel_is_straightened(n):
+    points = walked(funnel(n), np.zeros(n + 2), 8_000, np.random.default_rng(2))
     log_scale = points[:, 0]
-    z = points[:, 1:12] * np.exp(-log_scale)[:, None]
+    z = points[:, 1 : n + 1] * np.exp(-log_scale)[:, None]
     for values, expected in ((log_scale, 0.0), (log_scale**2, 1.0), (z[:, 0] ** 2, 1.0)):
         means = values.reshape(40, 200).mean(axis=1)
         error = means.std(ddof=1) / np.sqrt(len(means))
