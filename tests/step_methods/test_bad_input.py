@@ -261,8 +261,10 @@ def test_parameters_outside_of_the_support_are_rejections():
 @pytest.mark.parametrize("step_method", [AusterityMH, FireflyMH, GroupedMH])
 def test_settings_that_do_not_exist(step_method):
     with normal_mean():
-        with pytest.raises(SettingTypeError, match=r"no setting 'modle': 'model' may be meant\.$"):
-            step_method(modle=None)
+        with pytest.raises(
+            SettingTypeError, match=r"no setting 'initialpoint': 'initial_point' may be meant\.$"
+        ):
+            step_method(initialpoint=None)
         with pytest.raises(SettingTypeError, match=r"'zzz': choose from vars, .*, rng, "):
             step_method(zzz=1)
 
