@@ -73,7 +73,7 @@ def run_austerity(family: Family, lengths: Lengths) -> Record:
                 facts |= {"path": _path(step), "summary": step.summary}
                 idata = pm.sample(
                     draws=lengths.austerity, tune=lengths.austerity, chains=lengths.chains,
-                    step=step, callback=watch, var_names=_names(family, model), cores=1,
+                    step=step, callback=watch, var_names=_kept(family, model), cores=1,
                     random_seed=1, progressbar=False,
                 )  # fmt: skip
         except Exception as problem:  # noqa: BLE001  how a run ends is a result
@@ -169,6 +169,12 @@ def _ours(family: Family, model: pm.Model) -> Sequence[Any] | None:
     if not family.beside:
         return None
     return [each for each in model.free_RVs if each.name != family.beside]
+
+
+def _kept(family: Family, model: pm.Model) -> list[str]:
+    """What is compared and, since PyMC checks the convergence of such alone, a free variable."""
+    names, free = _names(family, model), [variable.name for variable in model.free_RVs]
+    return names if set(names) & set(free) else [*names, free[0]]
 
 
 def _names(family: Family, model: pm.Model) -> list[str]:
