@@ -14,6 +14,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
+from examples.benchmarks.grouped_table import seconds_to
 from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
 from examples.benchmarks.peers.samplers import LABELS
 
@@ -79,8 +80,7 @@ def over_groups(folder: Path) -> dict[str, list[Point]]:
 def _of_groups(cells: list[dict[str, Any]], sampler: str) -> Iterator[Point]:
     for cell in cells:
         if cell["sampler"] == sampler and cell["n_groups"] is not None:
-            fixed = cell["ready_seconds"] + cell["tuning_seconds"]
-            yield cell["n_groups"], fixed + _EFFECTIVE / cell["ess_per_second_min"]
+            yield cell["n_groups"], seconds_to(_EFFECTIVE, cell)
 
 
 def _panel(axis: Axes, points: dict[str, list[Point]], what: str, title: str) -> None:
