@@ -21,7 +21,7 @@ _CHANCE = 1e-4
 """Probability of a false alarm where the tail is just tolerable."""
 
 _HARMLESS = 0.5
-"""Wrong decisions at the first look that do no harm, as a share of epsilon."""
+"""Wrong decisions at the first look that do no harm, as a share of what is promised."""
 
 _SMALLEST_TAIL = 0.005
 """Tail probability below which some thousand samples say nothing."""
@@ -53,6 +53,8 @@ class NormalityCheck:
         Tail probability at which the test stops.
     n_independent : int, optional
         Number of samples without overlap that would tell as much; by default all of them.
+    promised : float, optional
+        Share of wrong decisions that is put up with; by default `epsilon`.
 
     References
     ----------
@@ -81,6 +83,7 @@ class NormalityCheck:
     within_degrees_of_freedom: Floats
     epsilon: float
     n_independent: int | None = None
+    promised: float | None = None
 
     @property
     def tail(self) -> float:
@@ -109,7 +112,8 @@ class NormalityCheck:
     @property
     def passes(self) -> bool:
         """Whether the tails are light or harmless."""
-        return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * self.epsilon
+        promised = self.epsilon if self.promised is None else self.promised
+        return self.is_light_tailed or self.wrong_decisions <= _HARMLESS * promised
 
     @property
     def worst_stratum(self) -> int:

@@ -108,7 +108,8 @@ def look_again(
         The test is the user's own and is wrong more often than its epsilon.
     """
     assumption = decider.state.test.description.assumption
-    if assumption != "normal means" or decider.target.sampling.is_exact:
+    before = _epsilon(decider)
+    if assumption != "normal means" or decider.target.sampling.is_exact or before == 0.0:
         return ""
     rows = RowsToCheck.of(target.source, decider.target.sampling.strata)
     known, single_rows_decide = _known(target, questions, rows)
@@ -118,7 +119,7 @@ def look_again(
         return ""
     found = ""
     for _ in range(_MOST_TRIES):
-        trial = _tried(decider, known, rows, rng)
+        trial = _tried(decider, known, rows, _epsilon(decider) / before, rng)
         if not trial.errs and trial.check.passes:
             return found
         if _is_the_users(decider):
@@ -127,6 +128,8 @@ def look_again(
                 _warn(trial)
             return ""
         found = f"{trial.words[0].upper()}{trial.words[1:]}: {_stricter(decider, trial)}."
+        if decider.state.test == StudentTTest(0.0):
+            return found
     decider.state.test = StudentTTest(0.0)
     return f"{found[:-1]}, which does not suffice: all rows are read from now on."
 
@@ -172,9 +175,20 @@ def _of_single_rows(decider: Decider) -> str:
     return ""
 
 
+def _epsilon(decider: Decider) -> float:
+    """Tail probability at which the present test stops; 1 for a test that has none."""
+    test = decider.state.test
+    return test.epsilon if isinstance(test, StudentTTest | WangTsiatisTest) else 1.0
+
+
 def _tried(
-    decider: Decider, known: list[_Known], rows: RowsToCheck, rng: np.random.Generator
+    decider: Decider,
+    known: list[_Known],
+    rows: RowsToCheck,
+    strictness: float,
+    rng: np.random.Generator,
 ) -> _Trial:
+    """Decide some questions with a test whose epsilon was multiplied by `strictness`."""
     state, sampling, settings = decider.state, decider.target.sampling, decider.settings
     strata = sampling.strata
     if isinstance(sampling, UniformSampling) and state.batch_size is not None:
@@ -184,7 +198,10 @@ def _tried(
     n_independent = max(1, len(known) * rows.n_rows // strata.n_first)
     promised = settings.tail
     check = NormalityCheck(
-        *samples, epsilon=promised, n_independent=min(samples[0].size, n_independent)
+        *samples,
+        epsilon=strictness * promised,
+        n_independent=min(samples[0].size, n_independent),
+        promised=promised,
     )
     n_wrong = n_decisions = n_looks = 0
     for differences, log_known in known:
@@ -237,7 +254,7 @@ def _stricter(decider: Decider, trial: _Trial) -> str:
         if may_grow and batch_size < n_rows:
             state.batch_size = batch_size
             return f"{batch_size:,} rows are read at the first look from now on"
-    elif isinstance(test, StudentTTest | WangTsiatisTest):
+    if isinstance(test, StudentTTest | WangTsiatisTest):
         state.test = replace(test, epsilon=_STRICTER * test.epsilon)
         return f"epsilon is {state.test.description.epsilon:.2g} from now on"
     state.test = StudentTTest(0.0)

@@ -122,6 +122,26 @@ def test_strata_that_are_not_normal_give_way_to_all_rows(rng):
     assert decision.n_rows_used == N_ROWS
 
 
+def test_strata_that_are_a_little_skewed_get_a_smaller_epsilon(rng):
+    rows = 1e-3 * rng.lognormal(sigma=1.6, size=N_ROWS)
+    rows -= rows.mean()
+    strata = Strata(np.array([N_ROWS // 2, N_ROWS // 2]), np.array([60, 60]))
+    windows = StratifiedWindows(ArrayRows([rows]), strata)
+    sampling = StratifiedSampling(row_function, windows, np.array([0.01, 0.01]))
+    target = MadeUp(rows, sampling)
+    decider = Decider(Settings(), target)
+    changed = look_again(target, decider, QUESTIONS, rng)
+    assert "means of first looks are not normal: epsilon is" in changed
+    assert 0.0 < decider.state.test.description.epsilon < 0.05
+    wrong = n_rows = 0
+    for question in 500 * QUESTIONS:
+        decision = decider.decide(*question, rng)
+        wrong += decision.accept != ((rows * question.proposed).sum() > decision.log_threshold)
+        n_rows += decision.n_rows_used
+    assert wrong < 0.05 * 2_000
+    assert n_rows < 0.9 * 2_000 * N_ROWS
+
+
 def test_points_where_no_row_says_anything_are_left_alone(rng):
     target = target_of(np.zeros(N_ROWS))
     with warnings.catch_warnings():

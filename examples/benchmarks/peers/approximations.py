@@ -27,9 +27,10 @@ def advi(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """Mean-field ADVI on mini-batches, with PyMC's own optimizer."""
     rows, steps = problem.rows, int(share * STEPS)
     names = list(rows)
+    whole = [pm.intX(part) if part.dtype.kind in "iu" else part for part in rows.values()]
     with compile_clock() as clock:
         started = now()
-        batch = dict(zip(names, pm.Minibatch(*rows.values(), batch_size=BATCH), strict=True))
+        batch = dict(zip(names, pm.Minibatch(*whole, batch_size=BATCH), strict=True))
         deadline, steps_made = Deadline(seconds), 0
 
         def watch(_: Any, __: Any, i: int) -> None:
