@@ -120,6 +120,8 @@ def _interval(chain: pd.Series) -> tuple[float, float]:
 def _poor_mixing(info: RunInfo) -> str:
     if info.is_gibbs:
         return "take more draws, or start from other places (initvals)"
+    if info.statistics.attrs.get("tuning_steps") == 0:
+        return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
     if set(info.constants("proposal")) == {"RandomWalkProposal"}:
         why = " (step.summary says why there are no control variates)"
         reason = why if info.constant("control_variates") == 0 else ""

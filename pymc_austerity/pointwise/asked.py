@@ -1,5 +1,6 @@
 """Which quantity is asked for, of which rows, at which draws."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 from rich.progress import track
 
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.model.pointwise import PointwiseRows
 from pymc_austerity.pointwise.draws import Draws, draws_of
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
@@ -67,11 +68,18 @@ class Asked:
         ------
         SettingError, SettingTypeError
             There are no such rows, or no draws of what they depend on.
+
+        Warns
+        -----
+        AusterityWarning
+            The run read rows of ``data=``, and these are the rows of the model.
         """
         draws, source, shape = draws_of(idata, of_rows.variables), None, list(of_rows.shape)
         if data is not None:
             source = SourceRows.of(open_sources(data, of_rows.examples), of_rows)
             shape[of_rows.axis] = source.n_rows
+        else:
+            _warn_of_an_example(idata, shape[of_rows.axis])
         numbers = _checked(rows, shape[of_rows.axis])
         known = model.named_vars_to_dims.get(of_rows.name) or [None] * len(of_rows.shape)
         dims = tuple(dim or f"{of_rows.name}_dim_{k}" for k, dim in enumerate(known))
@@ -184,6 +192,18 @@ def refuse_too_many(observations: ArrayLike, n_rows: int) -> None:
         )
     if asked.ndim and asked.dtype.kind in "iu":
         _checked(asked, n_rows)
+
+
+def _warn_of_an_example(idata: Any, n_rows: int) -> None:
+    """Say that the run read other rows than the model holds."""
+    facts = getattr(getattr(idata, "sample_stats", None), "attrs", {})
+    if facts.get("data"):
+        warnings.warn(
+            f"The run read {facts['n_rows']:,} rows of data= ({facts['data']}), and the model "
+            f"holds {n_rows:,}, which are used here: pass data= as well, unless they are meant.",
+            AusterityWarning,
+            stacklevel=4,
+        )
 
 
 def _checked(rows: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | range:

@@ -63,6 +63,8 @@ class SubsamplingStep(ArrayStepShared):
         self.n_rows = problem.likelihood.n_rows
         self.subsampled = problem.likelihood.subsampled
         self.data_fingerprint = problem.prepared.fingerprint
+        rows = problem.prepared.from_sources
+        self._rows_elsewhere = {} if rows is None else {"data": ", ".join(rows.sources)}
         self.deterministics_by_row = tuple(row_length_deterministics(problem.likelihood))
         self.phase = Phase.TUNING
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
@@ -93,6 +95,7 @@ class SubsamplingStep(ArrayStepShared):
             "n_rows": self.n_rows,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
+            **self._rows_elsewhere,
         }
 
     @property

@@ -40,6 +40,7 @@ def test_chains_that_disagree(form, rng):
     ("attrs", "says"),
     [
         ({"proposal": "ProposalMixture", "control_variates": 2}, "the proposals do not fit"),
+        ({"proposal": "ProposalMixture", "tuning_steps": 0}, "tune for 1,000 steps"),
         ({"sampler": "AusterityGibbs"}, "take more draws, or start from other places"),
     ],
 )

@@ -1,5 +1,6 @@
 """Log-likelihoods and replications of rows, against PyMC's own."""
 
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -12,6 +13,7 @@ from scipy import stats
 
 from pymc_austerity._pymc import PYMC_GENERATION
 from pymc_austerity.errors import (
+    AusterityWarning,
     NotRowwiseError,
     SettingError,
     SettingTypeError,
@@ -67,10 +69,11 @@ def draws(model, n=4):
     return wrapped(xr.Dataset(values, {"chain": [0, 1], "draw": np.arange(n)}))
 
 
-def wrapped(posterior):
-    if PYMC_GENERATION < 6:
-        return az.InferenceData(posterior=posterior)
-    return xr.DataTree.from_dict({"posterior": posterior})
+def wrapped(posterior, facts=None):
+    groups = {"posterior": posterior}
+    if facts is not None:
+        groups["sample_stats"] = xr.Dataset({"accepted": 1.0}, attrs=facts)
+    return az.InferenceData(**groups) if PYMC_GENERATION < 6 else xr.DataTree.from_dict(groups)
 
 
 def group(idata, name):
@@ -293,6 +296,17 @@ def test_rows_may_be_elsewhere(elsewhere, monkeypatch):
         expected = sample_posterior_predictive(run, model=whole, rows=rows, **kwargs)
         found = sample_posterior_predictive(run, model=example, data=data, rows=rows, **kwargs)
         xr.testing.assert_equal(found, expected)
+
+
+def test_rows_of_the_model_after_a_run_elsewhere_are_warned_of(elsewhere):
+    _, example, data = elsewhere
+    run = draws(example)
+    run = wrapped(group(run, "posterior"), {"data": "x, y", "n_rows": N})
+    with pytest.warns(AusterityWarning, match=r"read 300 rows of data= \(x, y\), .* holds 5, "):
+        compute_log_likelihood(run, model=example, extend_inferencedata=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compute_log_likelihood(run, model=example, data=data, extend_inferencedata=False)
 
 
 @pytest.mark.skipif(HAS_SUBSAMPLING, reason="only where it is missing")

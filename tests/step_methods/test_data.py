@@ -60,6 +60,7 @@ class TestPosterior:
         assert abs(found[0] - mean) < 0.1 * sd
         assert abs(found[1] / sd - 1.0) < 0.1
         assert (idata.sample_stats["n_rows_used"] == 0).all()  # the expansion is exact
+        assert idata.sample_stats.attrs["data"] == "y"
 
     @pytest.mark.few("by time")
     def test_is_that_of_the_same_rows_in_memory(self, regression):
