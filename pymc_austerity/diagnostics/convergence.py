@@ -38,7 +38,7 @@ class Convergence:
     n_chains, n_draws : int
         Chains, and draws of all of them.
     name : str
-        Entry with the largest `r_hat`, such as ``"tau"`` or ``"b[3]"``.
+        Entry with the largest `r_hat`, such as ``"tau"``, ``"b[3]"`` or ``"b[Texas]"``.
     r_hat : float
         Its rank-normalized split r_hat.
     ess : float
@@ -146,12 +146,13 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
     for name, variable in posterior.data_vars.items():
         if variable.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(variable.dims):
             continue
-        values = variable.transpose("chain", "draw", ...).values
+        variable = variable.transpose("chain", "draw", ...)
+        values = variable.values
         flat = values.reshape(*values.shape[:2], -1)
         scores = _split_r_hat(flat)
         worst = np.argsort(-scores, kind="stable")[:_N_CANDIDATES]  # NaN comes last
         its = [
-            (scores[i], f"{name}{_index(i, values.shape[2:])}", flat[..., i].astype(float))
+            (scores[i], f"{name}{_index(i, variable[0, 0])}", flat[..., i].astype(float))
             for i in worst
             if not math.isnan(scores[i])
         ]
@@ -161,8 +162,11 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
     return {name: draws for _, name, draws in first + ranked[:_N_CANDIDATES]}
 
 
-def _index(flat: int, shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(str(i) for i in np.unravel_index(flat, shape))}]" if shape else ""
+def _index(flat: int, entries: xr.DataArray) -> str:
+    """Labels of an entry in brackets, as ``az.summary`` has them; empty for a scalar."""
+    places = zip(entries.dims, np.unravel_index(flat, entries.shape), strict=True)
+    labels = (entries[dim].values[i] if dim in entries.coords else i for dim, i in places)
+    return f"[{', '.join(map(str, labels))}]" if entries.dims else ""
 
 
 def _split_r_hat(draws: NDArray) -> NDArray:

@@ -31,6 +31,15 @@ def test_the_worst_entry_of_all_is_named(form, rng, tmp_path):
     assert (found.n_chains, found.n_draws) == (4, 2_000)
 
 
+def test_entries_have_the_labels_of_their_coordinates(rng):
+    b = rng.normal(size=(4, 500, 3, 2))
+    b[2, :, 1, 1] += 1.0
+    dims, states = ("chain", "draw", "state", "k"), ["Ohio", "Texas", "Utah"]
+    posterior = xr.Dataset({"b": (dims, b)}, coords={"state": states})
+    found = convergence_of(xr.DataTree.from_dict({"posterior": posterior}))
+    assert found.name == "b[Texas, 1]"
+
+
 def test_a_slow_scale_beside_many_levels_is_found(rng):
     """Its chains agree better than those of some levels."""
     halves = np.repeat(rng.normal(size=(4, 125)), 4, axis=1)
