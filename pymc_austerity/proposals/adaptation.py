@@ -24,7 +24,7 @@ def usual_acceptance(n_entries: int) -> float:
 
 
 def optimal_scaling(n_entries: int) -> float:
-    """Standard deviation of an efficient random walk in posterior standard deviations.
+    """Standard deviation of an efficient random walk, in posterior standard deviations.
 
     ``2.38 / sqrt(d)``; source: Gelman, Roberts and Gilks (1996).
     """
@@ -46,13 +46,13 @@ class ScaleSearch(NamedTuple):
     Attributes
     ----------
     log_scale : float
-        Where it is.
+        Current value.
     mean_log_scale : float
-        Average of where it has been, with weights that grow linearly: where it began counts least.
+        Average of past values with linearly growing weights: the first values count least.
     n_steps : int
         Steps so far.
     largest : float
-        The scale does not grow beyond.
+        Upper limit of the scale.
     """
 
     log_scale: float
@@ -62,7 +62,7 @@ class ScaleSearch(NamedTuple):
 
     @classmethod
     def begin(cls, scaling: float, largest: float = math.inf) -> "ScaleSearch":
-        """Search that begins at a scale."""
+        """Search that starts at a given scale."""
         log_scale = math.log(min(scaling, largest))
         return cls(log_scale, log_scale, largest=largest)
 
@@ -80,29 +80,30 @@ class ScaleSearch(NamedTuple):
         return ScaleSearch(log_scale, mean, n_steps, self.largest)
 
     def end(self) -> "ScaleSearch":
-        """Settle for the average."""
+        """Replace the scale by the average."""
         return self._replace(log_scale=self.mean_log_scale)
 
 
 def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:
-    """Covariance of a stretch of a chain, shrunk towards its diagonal as far as it is short.
+    """Covariance of a stretch of a chain, shrunk towards its diagonal if the stretch is short.
 
-    A random walk in d dimensions needs about d steps for an independent point, so the
-    correlations of n points are worth those of ``n / d``: they get the weight ``n / (n + 5 d)``.
+    A random walk in d dimensions needs about d steps for an independent point, so n points tell as
+    much about correlations as ``n / d`` independent ones: the correlations get the weight
+    ``n / (n + 5 d)``.
 
     Parameters
     ----------
     points : float array, shape (n, d)
         Successive points of the chain.
     full : bool
-        Whether correlations are wanted at all.
+        Whether to estimate correlations.
 
     Returns
     -------
     float array, shape (d, d) or (d,)
-        Positive definite covariance, or the variances if not `full`; None where the chain has
-        not moved. An entry that has not moved while others have is given the variance 1: it is an
-        integer, whose moves are rounded.
+        Positive definite covariance, or the variances if not `full`; None if the chain has not
+        moved. An entry that has not moved while others have gets the variance 1: it is an integer,
+        whose moves are rounded.
     """
     variances = points.var(axis=0, ddof=1)
     if not np.any(variances > 0.0):

@@ -13,7 +13,7 @@ from pymc_austerity.proposals.protocols import Outcome
 __all__ = ["Center"]
 
 _MARGIN = 2.0
-"""Squared distance that is taken for chance, next to the one that is expected."""
+"""Squared distance that is attributed to chance, relative to the expected one."""
 
 
 class Center(NamedTuple):
@@ -24,7 +24,7 @@ class Center(NamedTuple):
     approximation : GaussianApproximation
         Normal approximation of the posterior, usually about its mode.
     efficiency : Efficiency
-        Of all steps.
+        Efficiency of all steps.
     total : float array, shape (d,)
         Sum of the points after the steps.
     """
@@ -35,11 +35,11 @@ class Center(NamedTuple):
 
     @classmethod
     def begin(cls, approximation: GaussianApproximation) -> "Center":
-        """Of a chain that has not begun."""
+        """Center of a chain that has not started."""
         return cls(approximation, Efficiency(), np.zeros(approximation.mean.size))
 
     def after(self, outcome: Outcome) -> "Center":
-        """With one more step."""
+        """Center after one more step."""
         efficiency, n_rows = self.efficiency, outcome.n_rows_used
         if outcome.accepted:
             jump = self.approximation.standardize(outcome.following - outcome.previous)
@@ -49,12 +49,12 @@ class Center(NamedTuple):
         return Center(self.approximation, efficiency, self.total + outcome.following)
 
     def discounted(self) -> "Center":
-        """With half the weight on what is known so far, from before the chain converged."""
+        """Center with half the weight on the steps so far, which precede convergence."""
         return Center(self.approximation, self.efficiency.discounted(), 0.5 * self.total)
 
     @property
     def independence(self) -> float:
-        """Independent draws that a step is worth, 0 to 1.
+        """Number of independent draws that a step is worth, from 0 to 1.
 
         Two independent draws are the square root of ``2 d`` standard deviations apart on average.
         """
@@ -67,11 +67,11 @@ class Center(NamedTuple):
         return self.total.size / n_independent if n_independent else np.inf
 
     def estimate(self) -> GaussianApproximation:
-        """The approximation, about the mean of the chain if that differs from its own.
+        """The approximation, moved to the mean of the chain if that differs from its own.
 
-        The way to the average is shortened by the factor of James and Stein (1961), Estimation with
-        quadratic loss. It is not gone at all unless it is longer than chance explains, with a
-        margin, as chains that stick are worth fewer independent draws than it seems.
+        The move is shortened by the factor of James and Stein (1961), Estimation with
+        quadratic loss. The approximation does not move unless the distance exceeds what chance
+        explains, with a margin, because draws of chains that stick are worth less than estimated.
         """
         if not self.uncertainty < np.inf:
             return self.approximation

@@ -21,7 +21,7 @@ class Conditional(NamedTuple):
     Attributes
     ----------
     approximation : GaussianApproximation
-        With the others at their means.
+        Distribution with the others at their means.
     gain : float array, shape (k, d - k)
         :math:`K` in the mean :math:`m_o + K (x_r - m_r)`.
     """
@@ -33,7 +33,7 @@ class Conditional(NamedTuple):
 def conditional(
     joint: GaussianApproximation, own: NDArray[np.intp], rest: NDArray[np.intp]
 ) -> Conditional:
-    r"""Distribution of the own entries given the rest.
+    r"""Distribution of the entries `own` given the entries `rest`.
 
     With the precision :math:`P`, the covariance is :math:`P_{oo}^{-1}` and
     :math:`K = -P_{oo}^{-1} P_{or}`.
@@ -57,16 +57,16 @@ def conditional(
 
 
 class ConditionalState(NamedTuple):
-    """What a `ConditionalProposal` knows, which does not change.
+    """The fixed quantities of a `ConditionalProposal`.
 
     Attributes
     ----------
     moved, held : int arrays, shapes (m,) and (d - m,)
-        Entries of either kind.
+        Entries that move, and entries that are held.
     center : float array, shape (d - m,)
         Mean of the entries that are held.
     given : Conditional
-        Distribution of the others given these.
+        Distribution of the entries that move, given the held ones.
     """
 
     moved: NDArray[np.int64]
@@ -89,8 +89,8 @@ class ConditionalProposal(FixedSize):
     .. math::
         \theta' = m(\psi) + \sqrt{1 - b^2} (\theta - m(\psi)) + b L \xi, \qquad \xi \sim N(0, I)
 
-    For hierarchies, whose means and scales are far from normal: these are held, and other moves
-    are made for them.
+    For hierarchies, whose means and scales are far from normal: these are held here and moved by
+    other proposals.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Coordinates in which the funnels of hierarchies are straight, and a log-density in them.
+r"""Coordinates that straighten the funnels of hierarchies, and a log-density in them.
 
 Some entries :math:`\theta_i` have a prior that is normal given the others, :math:`\psi`, such as
 the levels of a hierarchy given their mean and scale. They are measured from a conditional mean, in
@@ -10,13 +10,15 @@ conditional standard deviations:
     m_i = \theta_i^* + s_i / P_i
 
 with the slope :math:`s_i` and the curvature :math:`c_i` (with a minus sign) of the exact part at
-:math:`(\psi, \theta^*)`. That is centered where the rows tell much of an entry, and not where the
-prior does, after Papaspiliopoulos, Roberts and Skold (2003), Non-centered parameterisations for
-hierarchical models. The density of the coordinates has the factor :math:`\prod_i P_i^{-1/2}`.
+:math:`(\psi, \theta^*)`. This is centered where the rows say much about an entry, and non-centered
+where the prior does, after Papaspiliopoulos, Roberts and Skold (2003), Non-centered
+parameterisations for hierarchical models. The density of the coordinates has the factor
+:math:`\prod_i P_i^{-1/2}`.
 
 The exact part is quadratic in these entries, and its cross derivatives between them vanish. Its
-gradient at a few points tells then all second and third derivatives that are needed, without error:
-differences of a quadratic function are exact. Functions here are plain ones that numba can compile.
+gradient at a few points therefore gives all second and third derivatives that are needed, without
+error: differences of a quadratic function are exact. These are plain functions, which numba can
+compile.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +31,7 @@ from numpy.typing import NDArray
 __all__ = ["Exact", "center_and_scale", "evaluate", "log_density"]
 
 Exact = Callable[[NDArray], Sequence[Any]]
-"""From a point to the exact part there, nats, and its gradient, shape (d,)."""
+"""Maps a point to the exact part there, nats, and its gradient, shape (d,)."""
 
 
 def evaluate(exact: Exact, point: NDArray) -> tuple[float, NDArray]:
@@ -49,7 +51,7 @@ def center_and_scale(
     exact : callable
         The exact part.
     x : float array, shape (d,)
-        A point, or coordinates: scaled entries do not matter.
+        A point, or coordinates; the values of scaled entries do not matter.
     anchor, hessian : float arrays, shapes (d,) and (d, d)
         :math:`\theta^*` and :math:`H`.
     scaled : int array, shape (k,)
@@ -72,7 +74,7 @@ def _of_rows(hessian: NDArray, scaled: NDArray) -> NDArray:
 
 @register_jitable
 def _displaced(x: NDArray, anchor: NDArray, scaled: NDArray, by: NDArray) -> NDArray:
-    """The point with the scaled entries at the anchor and some way from it."""
+    """The point with its scaled entries displaced from the anchor."""
     there = x.copy()
     there[scaled] = anchor[scaled] + by
     return there
@@ -82,7 +84,7 @@ def _displaced(x: NDArray, anchor: NDArray, scaled: NDArray, by: NDArray) -> NDA
 def _derivatives(
     exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """First and second derivatives by each scaled entry, at the anchor."""
+    """First and second derivatives with respect to each scaled entry, at the anchor."""
     one = np.ones(scaled.size)
     ahead = evaluate(exact, _displaced(x, anchor, scaled, one))[1][scaled]
     behind = evaluate(exact, _displaced(x, anchor, scaled, -one))[1][scaled]
@@ -142,7 +144,7 @@ def log_density(
 def _through_slope(
     exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, weights: NDArray, scale: NDArray
 ) -> NDArray:
-    """Gradient of a weighted sum of the first derivatives by the scaled entries."""
+    """Gradient of a weighted sum of the first derivatives with respect to the scaled entries."""
     size = np.max(np.abs(weights) / scale)
     if not size > 0.0:
         return np.zeros(x.size)
@@ -155,7 +157,7 @@ def _through_slope(
 def _through_curvature(
     exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, weights: NDArray, scale: NDArray
 ) -> NDArray:
-    """Gradient of a weighted sum of the second derivatives by the scaled entries."""
+    """Gradient of a weighted sum of the second derivatives with respect to the scaled entries."""
     roots = np.sqrt(np.abs(weights))
     size = np.max(roots / scale)
     if not size > 0.0:

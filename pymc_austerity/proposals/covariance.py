@@ -1,4 +1,4 @@
-"""Covariances as users give them."""
+"""Checks of the covariances that users give."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ __all__ = ["checked_covariance", "root_of"]
 
 
 def checked_covariance(name: str, value: Any, words: str) -> NDArray[np.float64]:
-    """Positive variances or a positive definite matrix, or one sentence about what it should be.
+    """Check positive variances or a positive definite matrix, or raise an error.
 
     Parameters
     ----------
     name : str
-        Of the argument.
+        Name of the argument.
     value : array_like, shape (d,) or (d, d)
         What the user gave.
     words : str
-        What else may be given, for the sentence.
+        What else may be given, for the message.
     """
     try:
         array = np.array(value, dtype=np.float64)
@@ -31,7 +31,7 @@ def checked_covariance(name: str, value: Any, words: str) -> NDArray[np.float64]
         ) from error
     if not _is_covariance(array):
         raise SettingError(
-            f"{name} of shape {array.shape} is no covariance: give positive variances of shape "
+            f"{name} of shape {array.shape} is not a covariance: give positive variances of shape "
             "(d,) or a symmetric positive definite array of shape (d, d)."
         )
     return array

@@ -19,7 +19,7 @@ _State = TypeVar("_State")
 
 
 class FixedSize:
-    """What moves of a fixed size have in common: there is nothing to learn.
+    """Common part of proposals whose moves have a fixed size: there is nothing to learn.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class CrankNicolsonProposal(FixedSize):
         """The approximation itself, which does not change."""
         if approximation is None:
             raise SettingError(
-                "CrankNicolsonProposal, of which ProposalMixture() has some, needs the normal "
+                "CrankNicolsonProposal, which ProposalMixture() includes, needs the normal "
                 "approximation of the posterior that comes with control variates, and there are "
                 "none here: use RandomWalkProposal(), or AusterityMH with control variates."
             )

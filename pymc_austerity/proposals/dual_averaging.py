@@ -16,17 +16,17 @@ class DualAveraging(NamedTuple):
         \log \epsilon_{t+1} = \mu - \frac{\sqrt t}{\gamma} \frac{1}{t + t_0}
         \sum_{i \le t} (\delta - \alpha_i)
 
-    with :math:`\mu = \log(10 \epsilon_1)`, and in the end an average of :math:`\log \epsilon_t`
-    with weights that prefer late ones.
+    with :math:`\mu = \log(10 \epsilon_1)`, and finally an average of :math:`\log \epsilon_t` whose
+    weights favor late steps.
 
     Attributes
     ----------
     log_size, mean_log_size : float
-        Where it is, and the average of where it has been.
+        Current value, and the average of past values.
     about : float
         :math:`\mu`.
     deficit : float
-        Average of what acceptance lacked.
+        Average shortfall of the acceptance probability.
     n_steps : int
         :math:`t`.
 
@@ -51,7 +51,7 @@ class DualAveraging(NamedTuple):
 
     @classmethod
     def begin(cls, size: float) -> "DualAveraging":
-        """Search that begins at a step size."""
+        """Search that starts at a given step size."""
         return cls(math.log(size), math.log(size), math.log(10.0 * size))
 
     @property
@@ -69,5 +69,5 @@ class DualAveraging(NamedTuple):
         return DualAveraging(log_size, mean, self.about, deficit, n)
 
     def end(self) -> "DualAveraging":
-        """Settle for the average."""
+        """Replace the step size by the average."""
         return self._replace(log_size=self.mean_log_size)

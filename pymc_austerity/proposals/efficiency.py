@@ -5,22 +5,22 @@ from typing import NamedTuple
 __all__ = ["Efficiency"]
 
 _OVERHEAD_ROWS = 300.0
-"""Rows that could be evaluated in the time that a decision takes besides its rows."""
+"""Rows that could be evaluated in the time that a decision takes apart from its rows."""
 
 
 class Efficiency(NamedTuple):
-    """Distances, waits and rows of a sequence of proposals.
+    """Distances, waits and costs of a sequence of proposals.
 
     Attributes
     ----------
     n_moves, n_tries : float
-        Accepted and all proposals.
+        Numbers of accepted proposals and of all proposals.
     travelled : float
         Sum of squared jump distances, in standard deviations squared.
     squared_waits : float
-        Sum of the squares of the numbers of tries from move to move.
+        Sum of the squared numbers of tries between moves.
     cost : float
-        Rows evaluated, or that could have been in the time.
+        Rows evaluated, plus those that could have been evaluated in the rest of the time.
     waiting : int
         Tries since the last move.
 
@@ -39,7 +39,7 @@ class Efficiency(NamedTuple):
     waiting: int = 0
 
     def rejected(self, n_rows_used: int) -> "Efficiency":
-        """With one more proposal, which was rejected."""
+        """Efficiency after one more proposal, which was rejected."""
         return Efficiency(
             self.n_moves,
             self.n_tries + 1,
@@ -50,7 +50,7 @@ class Efficiency(NamedTuple):
         )
 
     def accepted(self, n_rows_used: int, squared_distance: float) -> "Efficiency":
-        """With one more proposal, which was accepted."""
+        """Efficiency after one more proposal, which was accepted."""
         return Efficiency(
             self.n_moves + 1,
             self.n_tries + 1,
@@ -61,7 +61,7 @@ class Efficiency(NamedTuple):
         )
 
     def discounted(self) -> "Efficiency":
-        """With half the weight on what is known so far, from before the chain converged."""
+        """Efficiency with half the weight on the proposals so far, which precede convergence."""
         return Efficiency(
             0.5 * self.n_moves,
             0.5 * self.n_tries,
@@ -73,7 +73,7 @@ class Efficiency(NamedTuple):
 
     @property
     def distance_per_wait(self) -> float:
-        """Squared distance of a move, per wait for it as a random step sees it."""
+        """Squared distance of a move per wait, where the wait is that of a randomly chosen step."""
         if self.n_moves == 0 or self.n_tries == 0:
             return 0.0
         wait = (self.squared_waits + self.waiting**2) / self.n_tries

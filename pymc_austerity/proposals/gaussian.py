@@ -30,12 +30,12 @@ class GaussianApproximation:
 
     @classmethod
     def of_points(cls, points: NDArray) -> "GaussianApproximation | None":
-        """The moments of draws, shape (n, d), of a chain; None if they are all the same."""
+        """Distribution with the moments of a chain's draws, shape (n, d); None if all are equal."""
         covariance = covariance_estimate(points, full=True)
         return None if covariance is None else cls(points.mean(axis=0), root_of(covariance))
 
     def marginal(self, entries: NDArray[np.bool_]) -> "GaussianApproximation":
-        """Distribution of some of the entries, which a mask of shape (d,) picks."""
+        """Distribution of the entries that a mask of shape (d,) selects."""
         own = self.root[entries]
         return GaussianApproximation(self.mean[entries], root_of(own @ own.T))
 

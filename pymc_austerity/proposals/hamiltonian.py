@@ -21,10 +21,11 @@ from pymc_austerity.proposals.protocols import Outcome
 __all__ = ["HamiltonianState", "Surrogate", "SurrogateHamiltonianProposal"]
 
 _FIRST_WINDOW = 200
-"""Steps until the metric, which is known from before the run, is estimated anew."""
+"""Steps after which the metric, known from before the run, is estimated anew."""
 
 _LEAST_SHARE = 0.1
-"""Of the step size before the run, with which a window begins at least: chains come from far."""
+"""Least step size at the start of a window, as a share of that before the run, because chains
+may start far away."""
 
 
 class Surrogate(Protocol):
@@ -37,11 +38,11 @@ class Surrogate(Protocol):
 
     @property
     def step_size(self) -> float:
-        """A step size that suits it."""
+        """A suitable step size."""
         ...
 
     def coordinates(self, point: NDArray) -> NDArray[np.float64]:
-        """Of a point, shape (d,)."""
+        """Coordinates of a point, shape (d,)."""
         ...
 
     def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -49,7 +50,7 @@ class Surrogate(Protocol):
         ...
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
-        """Of the log-density at two points, nats."""
+        """Difference of the log-density at two points, nats."""
         ...
 
     def walk(
@@ -66,12 +67,12 @@ class Surrogate(Protocol):
 
 
 class HamiltonianState(NamedTuple):
-    """What a chain of Hamiltonian moves has learned.
+    """State of a chain of Hamiltonian moves.
 
     Attributes
     ----------
     root : float array, shape (d, d)
-        Of the inverse of the metric.
+        Root of the inverse of the metric.
     averaging : DualAveraging
         Step size.
     acceptance : float
@@ -79,7 +80,7 @@ class HamiltonianState(NamedTuple):
     window : int
         Steps after which the metric is estimated anew.
     path : Path
-        Coordinates since the last time.
+        Coordinates since the metric was last estimated.
     """
 
     root: NDArray[np.float64]
@@ -97,39 +98,39 @@ class SurrogateHamiltonianProposal:
         S(\theta) = \log \rho(\theta) + G \cdot (\theta - \theta^*)
         + \tfrac12 (\theta - \theta^*)' H (\theta - \theta^*)
 
-    reads no rows: :math:`\log \rho` is the exact part, with the priors, and :math:`G` and :math:`H`
-    are the sums over all rows that control variates have. A few trajectories on it, accepted or
-    rejected by their change of energy, are one proposal, whose log-ratio is
-    :math:`S(\theta) - S(\theta')`. Decisions add the exact part and the expansion, which cancel:
-    what is left for the rows to decide are the residuals. The acceptance is that of an independence
-    sampler whose only errors are the residuals, whatever the priors look like: funnels, horseshoes
-    and heavy tails, which no normal approximation fits.
+    is evaluated without reading rows: :math:`\log \rho` is the exact part, with the priors, and
+    :math:`G` and :math:`H` are the sums over all rows that control variates provide. A proposal is
+    a few trajectories on this surrogate, each accepted or rejected by its change of energy; its
+    log-ratio is :math:`S(\theta) - S(\theta')`. The decision adds the exact part and the expansion,
+    which cancel the log-ratio: only the residuals remain for the rows to decide. The acceptance is
+    that of an independence sampler whose only errors are the residuals, whatever the priors look
+    like: funnels, horseshoes and heavy tails, which no normal approximation fits.
 
     Parameters
     ----------
     n_trajectories : int
         Trajectories of a proposal.
     time : float
-        Mean length of a trajectory, in posterior standard deviations: each is of a length drawn
-        uniformly from 0 to twice as much.
+        Mean length of a trajectory, in posterior standard deviations; each length is uniform
+        between 0 and twice this value.
     target_acceptance : float
-        Mean acceptance probability of trajectories that the step size is tuned to.
+        Mean acceptance probability of the trajectories, to which the step size is tuned.
 
     Raises
     ------
     SettingError, SettingTypeError
-        A setting cannot be used; or, when it is given to a step method: there are no control
-        variates to make the surrogate from.
+        A setting cannot be used; or, when the proposal is given to a step method, there are no
+        control variates to build the surrogate from.
 
     Notes
     -----
-    Entries whose prior is normal with a scale or a mean that is sampled, too, are moved in units of
-    their conditional standard deviation given these, diagonally, from their conditional mean:
-    centered where rows say much about them, else not. The draws are those of the user's variables.
+    Entries whose prior is normal with a sampled scale or mean are measured from their conditional
+    mean, in units of their conditional standard deviation (diagonally): centered where the rows say
+    much about them, non-centered elsewhere. The draws are those of the user's variables.
 
-    Trajectories follow the surrogate, and chains are as good as it is: where the rows are far from
-    quadratic at the scale of the posterior, such as in :math:`y \sim N(a b, 1)`, residuals are
-    large, and many proposals are rejected.
+    Trajectories follow the surrogate, so proposals are only as good as it is: where the rows
+    are far from quadratic at the scale of the posterior, as in :math:`y \sim N(a b, 1)`, the
+    residuals are large, and many proposals are rejected.
 
     References
     ----------
@@ -169,14 +170,14 @@ class SurrogateHamiltonianProposal:
         checked_rate("target_acceptance", self.target_acceptance)
 
     def with_surrogate(self, surrogate: Surrogate) -> "SurrogateHamiltonianProposal":
-        """The same settings for the posterior of a step method."""
+        """A proposal with the same settings, for the posterior of a step method."""
         bound = copy.copy(self)
         object.__setattr__(bound, "_surrogate", surrogate)
         return bound
 
     @property
     def surrogate(self) -> Surrogate:
-        """What the step method gave."""
+        """The surrogate that the step method provided."""
         if self._surrogate is None:
             raise SettingError(
                 "SurrogateHamiltonianProposal is not connected to a model: give "
@@ -187,14 +188,14 @@ class SurrogateHamiltonianProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> HamiltonianState:
-        """Metric and step size of a chain that begins."""
+        """Initial metric and step size of a chain."""
         surrogate = self.surrogate
         return HamiltonianState(surrogate.root, DualAveraging.begin(surrogate.step_size))
 
     def propose(
         self, state: HamiltonianState, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, HamiltonianState]:
-        """New point, log-ratio, which is -inf where no trajectory was accepted, and state."""
+        """New point, log-ratio (-inf if no trajectory was accepted), and new state."""
         surrogate = self.surrogate
         end, acceptance, n_accepted = surrogate.walk(
             surrogate.coordinates(point),

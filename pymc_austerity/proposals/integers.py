@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 __all__ = ["integer_moves"]
 
 _SMALLEST_SD = 0.5
-"""Below this a rounded normal step would hardly ever leave its place."""
+"""Below this, a rounded normal step would hardly ever move."""
 
 
 def integer_moves(
@@ -27,7 +27,7 @@ def integer_moves(
     Parameters
     ----------
     moves : float array, shape (d,)
-        Normal moves; those of real entries are returned as they are.
+        Normal moves; those of real entries are returned unchanged.
     sds : float array, shape (d,)
         Their standard deviations; those of integers are raised to at least 0.5.
     point : array, shape (d,)

@@ -1,4 +1,4 @@
-"""Langevin moves: up the gradient of a mini-batch, and noise."""
+"""Langevin moves: steps up the gradient of a mini-batch, plus noise."""
 
 import copy
 import math
@@ -23,29 +23,29 @@ from pymc_austerity.proposals.step_size import StepSizeSchedule, check_step_size
 __all__ = ["LangevinProposal", "LangevinState"]
 
 _ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347, "poisson": 0.574}
-"""Where the speed of long chains in many dimensions is largest: see `LangevinProposal`."""
+"""Most efficient acceptance rates of long chains in many dimensions: see `LangevinProposal`."""
 
 _STRONG_PULL, _LONG_PULL = 10, 100
-"""A chain that follows a posterior does not go ten times as far along the gradient as its noise for
-a hundred steps: the noise of mini-batches included, it would not be one of that posterior."""
+"""A chain near its posterior does not move ten times as far along the gradient as by noise for a
+hundred steps in a row, even with the noise of mini-batches."""
 
 _OPTIMAL_STEP = 1.65**2
 """Step size for a standard normal target, times d**(1/3): Roberts and Rosenthal (1998)."""
 
 
 class LangevinState(NamedTuple):
-    """What a chain of Langevin moves knows.
+    """State of a chain of Langevin moves.
 
     Attributes
     ----------
     preconditioner : Preconditioner
         M.
     search : ScaleSearch
-        Step size, on its way to the acceptance rate that is wanted.
+        Search for the step size that gives the target acceptance rate.
     n_steps : int
         Proposals so far.
     n_pulled : int
-        How many in a row, up to the last one, moved much farther along the gradient than by noise.
+        Number of latest successive proposals that moved much farther by gradient than by noise.
     """
 
     preconditioner: Preconditioner
@@ -63,9 +63,9 @@ class LangevinProposal:
         g(\theta) = \nabla \log \rho(\theta)
         + \frac Nn \sum_{i \in X_n} \nabla \log p(x_i | \theta)
 
-    The mini-batch :math:`X_n` is drawn anew for every step, without regard to :math:`\theta`, and
+    The mini-batch :math:`X_n` is drawn anew for every step, independently of :math:`\theta`, and
     the reverse move is evaluated with the same one. Each :math:`X_n` then gives a valid proposal,
-    and so does their mixture: the decision makes the draws those of the posterior at any step size.
+    and so does their mixture: the decision makes the posterior the target at any step size.
     With control variates
 
     .. math::
@@ -81,36 +81,36 @@ class LangevinProposal:
     Parameters
     ----------
     step_size : float or callable, optional
-        :math:`h`, in units of M, where the tuning phase begins; it is tuned to the acceptance rate
-        that is wanted. A function from the number of the step, from 0, to a step size is used as it
-        is, and so is a number with ``test=None``, where one must be given.
+        :math:`h`, in units of M, at the start of the tuning phase, which tunes it to the target
+        acceptance rate. A function from the number of the step, counted from 0, to a step size is
+        used as it is, and so is a number with ``test=None``, where one of the two is required.
         By default :math:`1.65^2 d^{-1/3}`, over the number of rows if there is no preconditioner.
     batch_size : int or None
-        Rows for the gradient, n; None for all of them.
+        Number of rows for the gradient, n; None for all of them.
     control_variates : {"auto", True, False}
-        Whether the gradient has control variates. "auto" is as the decisions of the step method;
-        their order is that of the decisions in any case.
+        Whether the gradient has control variates. "auto" follows the decisions of the step method;
+        the order is always that of the decisions.
     preconditioner : {"auto", None} or array, shape (d,) or (d, d)
         M, in unconstrained space: variances, or a covariance. "auto" is the covariance of the
-        normal approximation at the anchor if there is one, else none; None is the identity.
+        normal approximation at the anchor if there is one, else the identity; None is the identity.
     target_acceptance : float, optional
-        Acceptance rate that the step size is tuned to; by default 0.574, and 0.347 where the
+        Acceptance rate to which the step size is tuned; by default 0.574, or 0.347 if the
         decisions are Barker's.
 
     Raises
     ------
     SettingError, SettingTypeError
-        A setting cannot be used; or, when it is given to a step method: the variables are not
-        continuous, the log-density has no gradient, control variates are wanted and there is no
-        anchor, or nothing says how large the steps of an uncorrected chain are.
+        A setting cannot be used; or, when the proposal is given to a step method, the variables are
+        not continuous, the log-density has no gradient, control variates are requested but there is
+        no anchor, or there is no step size for an uncorrected chain.
 
     Notes
     -----
-    The rows of the gradient are evaluated at two points, as those of a decision are (without a
-    test at one). They are not part of ``n_rows_used``; the constant ``proposal_rows`` in the
+    The rows of the gradient are evaluated at two points, as those of a decision are (at one point
+    without a test). They are not part of ``n_rows_used``; the constant ``proposal_rows`` in the
     attributes of ``sample_stats`` is their number in every step. A proposal whose gradient is not
-    finite is rejected. Without a test a chain whose steps are too large can diverge: a
-    warning says so.
+    finite is rejected. Without a test, a chain whose steps are too large can diverge; a
+    warning reports this.
 
     References
     ----------
@@ -172,7 +172,7 @@ class LangevinProposal:
     # ------------------------------------------------------------------ in a step method
 
     def with_gradients(self, gradients: Gradients) -> "LangevinProposal":
-        """The same settings for the gradients and the decisions of a step method."""
+        """A proposal with the same settings, for the gradients and decisions of a step method."""
         if gradients.decisions == "none" and self.step_size is None:
             raise SettingError(
                 "With test=None the step size cannot be tuned: give step_size=, a number or a "
@@ -189,7 +189,7 @@ class LangevinProposal:
 
     @property
     def gradients(self) -> Gradients:
-        """What the step method gave."""
+        """The gradients that the step method provided."""
         if self._gradients is None:
             raise SettingError(
                 "LangevinProposal is not connected to a model: give it to "
@@ -199,7 +199,7 @@ class LangevinProposal:
 
     @property
     def n_rows_read(self) -> int:
-        """Rows for the gradient of every step."""
+        """Number of rows for the gradient of every step."""
         return self.gradients.batch_size
 
     @property
@@ -213,7 +213,7 @@ class LangevinProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> LangevinState:
-        """Preconditioner and step size of a chain that begins."""
+        """Initial preconditioner and step size of a chain."""
         n_rows, size = self.gradients.n_rows, self.step_size
         matrix = self._preconditioner(layout.n_entries, approximation)
         if callable(size):
@@ -246,9 +246,9 @@ class LangevinProposal:
     def propose(
         self, state: LangevinState, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, LangevinState]:
-        """New point, log-ratio, which is -inf where a gradient is not finite, and state.
+        """New point, log-ratio (-inf where a gradient is not finite), and new state.
 
-        Without a test the way back is not evaluated, and the log-ratio is 0.
+        Without a test, the reverse move is not evaluated, and the log-ratio is 0.
         """
         state = self._next_step(state)
         size, matrix = state.search.scale, state.preconditioner

@@ -20,7 +20,7 @@ class Block:
     shape : tuple of int
         Shape of its value.
     first : int
-        Place of its first entry in the point.
+        Position of its first entry in the point.
     orthonormal : bool
         Whether it is known to be a matrix with orthonormal columns, or an array of such matrices.
     """
@@ -32,7 +32,7 @@ class Block:
 
     @property
     def entries(self) -> slice:
-        """Where the entries of the variable are in the point."""
+        """Positions of the entries of the variable in the point."""
         return slice(self.first, self.first + math.prod(self.shape))
 
 

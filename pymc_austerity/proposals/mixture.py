@@ -25,7 +25,7 @@ _SHARE_OF_OTHERS = 0.5
 
 
 class MixtureState(NamedTuple):
-    """What a mixture has learned.
+    """State of a mixture.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class MixtureState(NamedTuple):
     cumulative : tuple of float
         Running sum of `shares`.
     efficiencies : tuple of Efficiency
-        How far each component has come and what that cost.
+        Distance travelled and cost of each component.
     inverse_root : float array, shape (d, d), or None
-        Puts jumps in units of the normal approximation.
+        Converts jumps to units of the normal approximation.
     chosen : int
         Component that made the last proposal.
     n_steps, window : int
@@ -57,14 +57,14 @@ class MixtureState(NamedTuple):
 
 @dataclass(frozen=True)
 class ProposalMixture:
-    """Each step proposes from one of several components, chosen at random.
+    """Proposals from several components, one of which is chosen at random for each step.
 
-    While the chain tunes, half of the steps go to the most efficient component and half to all of
-    them alike. Efficiency is the squared distance of its moves, in units of the normal
-    approximation, over the wait for a move and over the rows read. The wait is that of a
-    randomly chosen step, the mean square of the waits over their mean, so that a
-    component that is stuck now and then for long is not mistaken for a fast one. When tuning ends
-    the best one gets everything but `smallest_share`, which goes to the last component: the one
+    During tuning, half of the steps go to the most efficient component, and half are shared equally
+    among all components. Efficiency is the squared distance of a component's moves, in units of the
+    normal approximation, divided by the wait for a move and by the rows read. The wait is that of a
+    randomly chosen step, the mean square of the waits divided by their mean, so that a component
+    that is occasionally stuck for long is not mistaken for a fast one. When tuning ends, the best
+    component gets all steps except for `smallest_share`, which goes to the last component: the one
     that works where the others fail.
 
     Parameters
@@ -77,9 +77,9 @@ class ProposalMixture:
 
     Notes
     -----
-    A mixture of kernels that leave the posterior invariant does so too; the choice does not depend
-    on the point. After Pasarica and Gelman (2010), Adaptively scaling the Metropolis algorithm
-    using expected squared jumped distance, whose criterion does not see the waits.
+    A mixture of kernels that leave the posterior invariant leaves it invariant too, because the
+    choice does not depend on the point. After Pasarica and Gelman (2010), Adaptively scaling the
+    Metropolis algorithm using expected squared jumped distance, whose criterion ignores the waits.
     """
 
     components: Sequence[Proposal] = (
@@ -121,7 +121,7 @@ class ProposalMixture:
     def propose(
         self, state: MixtureState, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, MixtureState]:
-        """A proposal of a component chosen at random."""
+        """A proposal from a component chosen at random."""
         uniform, chosen = rng.random(), 0
         while uniform >= state.cumulative[chosen]:
             chosen += 1
@@ -155,7 +155,7 @@ class ProposalMixture:
         )
 
     def freeze(self, state: MixtureState) -> MixtureState:
-        """The best component, and the last one now and then."""
+        """State that uses the best component, and the last one now and then."""
         pairs = zip(self.components, state.states, strict=True)
         states = tuple(component.freeze(own) for component, own in pairs)
         shares = np.zeros(len(self.components))

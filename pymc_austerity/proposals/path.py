@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 __all__ = ["Path"]
 
 _CHUNK = 64
-"""Points that are copied at most when one is appended."""
+"""Largest number of points that are copied when one is appended."""
 
 
 class Path(NamedTuple):
-    """A sequence of points that never changes; appending makes a new one, cheaply.
+    """An immutable sequence of points; appending cheaply makes a new one.
 
     Attributes
     ----------
     chunks : tuple of tuples of arrays, each of shape (d,)
-        The points but the last few.
+        All points but the last few.
     latest : tuple of arrays, each of shape (d,)
         The last few.
 

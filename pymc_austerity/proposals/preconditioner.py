@@ -1,4 +1,4 @@
-"""The matrix that multiplies gradients, and is the covariance of noise."""
+"""The matrix that multiplies gradients and is the covariance of the noise."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +14,7 @@ __all__ = ["Preconditioner"]
 
 @dataclass(frozen=True, eq=False)
 class Preconditioner:
-    """A covariance matrix M by its square root: ``root root' = M``.
+    """A covariance matrix M, stored as its square root: ``root root' = M``.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Preconditioner:
 
     @classmethod
     def of(cls, matrix: NDArray[np.float64]) -> "Preconditioner":
-        """From variances, shape (d,), or a covariance, shape (d, d)."""
+        """Preconditioner from variances, shape (d,), or a covariance, shape (d, d)."""
         return cls(root_of(matrix))
 
     @cached_property

@@ -36,8 +36,8 @@ class Outcome(NamedTuple):
 class ProposalFunction(Protocol):
     """The simplest proposal: a function, which never adapts.
 
-    Takes the current point (array, shape ``(d,)``: the variables of the step method in
-    unconstrained space, raveled and joined) and a random generator; returns a new array of the
+    It takes the current point (array, shape ``(d,)``: the variables of the step method in
+    unconstrained space, raveled and joined) and a random generator; it returns a new array of the
     same shape and the log-ratio ``log q(current | new) - log q(new | current)`` in nats, which is
     0 for a symmetric proposal.
     """
@@ -50,26 +50,26 @@ class ProposalFunction(Protocol):
 class Proposal(Protocol[State]):
     """A proposal that may adapt while the chain is tuning.
 
-    The object holds the settings and never changes, so that chains can share it. What the next
-    step needs is in a state, which never changes either: methods take a state and return a new
-    one, and the step method keeps and pickles the latest.
+    The object holds the settings and is immutable, so that chains can share it. Everything that
+    changes is in a state, which is immutable too: methods take a state and return a new one, and
+    the step method keeps and pickles the latest.
 
-    Two more things are optional. An attribute ``unconstrained = False`` says that no normal
-    approximation fits the coordinates in which it moves, so that none is looked for. A method
-    ``disperse(layout, point, radius, rng)`` returns a possible start of a chain about a point,
-    the farther away the larger the radius, which is at most 1.
+    Two more members are optional. An attribute ``unconstrained = False`` states that no normal
+    approximation fits the coordinates in which the proposal moves, so that none is computed. A
+    method ``disperse(layout, point, radius, rng)`` returns a possible start near a point; a
+    larger radius, which is at most 1, gives a more distant start.
     """
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
-        """State of a chain that begins, given an approximation of the posterior if there is one."""
+        """Initial state of a chain, given an approximation of the posterior if there is one."""
         ...
 
     def propose(
         self, state: State, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, State]:
-        """New point, ``log q(point | new) - log q(new | point)`` in nats, and the state after it.
+        """New point, ``log q(point | new) - log q(new | point)`` in nats, and the new state.
 
-        `current_scaling` and `tune` get this state.
+        `current_scaling` and `tune` receive this state.
         """
         ...
 
@@ -78,7 +78,7 @@ class Proposal(Protocol[State]):
         ...
 
     def freeze(self, state: State) -> State:
-        """State in which the tuning phase ends and nothing changes any more."""
+        """State at the end of the tuning phase, after which nothing changes."""
         ...
 
     def current_scaling(self, state: State) -> float:
@@ -91,17 +91,17 @@ class Gradients(Protocol):
 
     @property
     def n_rows(self) -> int:
-        """Rows there are."""
+        """Number of rows."""
         ...
 
     @property
     def batch_size(self) -> int:
-        """Rows of a mini-batch; all of them give the gradient itself."""
+        """Number of rows in a mini-batch; a mini-batch of all rows gives the exact gradient."""
         ...
 
     @property
     def decisions(self) -> Literal["metropolis", "barker", "poisson", "none"]:
-        """The rule that decides about the proposals; with none of them all are accepted."""
+        """Rule that decides on the proposals; with "none", all of them are accepted."""
         ...
 
     def draw(self, rng: np.random.Generator) -> Callable[[NDArray], NDArray[np.float64]]:
@@ -110,16 +110,16 @@ class Gradients(Protocol):
 
 
 class GradientProposal(Proposal[State], Protocol[State]):
-    """A proposal that asks the step method for gradients."""
+    """A proposal that uses gradients from the step method."""
 
     @property
     def batch_size(self) -> int | None:
-        """Rows of a mini-batch; None for all."""
+        """Number of rows in a mini-batch; None for all."""
         ...
 
     @property
     def control_variates(self) -> Literal["auto"] | bool:
-        """Whether the gradients are to have control variates."""
+        """Whether the gradients use control variates."""
         ...
 
     @property
@@ -128,5 +128,5 @@ class GradientProposal(Proposal[State], Protocol[State]):
         ...
 
     def with_gradients(self, gradients: Gradients) -> Proposal[Any]:
-        """The same proposal, able to propose."""
+        """The same proposal with gradients, ready to propose."""
         ...

@@ -27,7 +27,7 @@ _FIRST_WINDOW = 50
 
 
 class RandomWalkState(NamedTuple):
-    """What a random walk has learned.
+    """State of a random walk.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class RandomWalkProposal:
     While the chain tunes, :math:`h` follows a Robbins-Monro recursion towards the usual
     acceptance rate, and :math:`\Sigma` is estimated anew at the end of windows of 50, 100, 200,
     400, ... steps from the chain in that window. Both are frozen when tuning ends. Integer
-    entries take rounded steps, binary and categorical ones change category.
+    entries take rounded steps; binary and categorical ones change category.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class RandomWalkProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> RandomWalkState:
-        """The covariance that was given, else that of the approximation, else unit covariance."""
+        """State with the given covariance, else that of the approximation, else unit covariance."""
         n_entries = layout.n_entries
         scaling = self.scaling or optimal_scaling(n_entries)
         if isinstance(self.covariance, str):

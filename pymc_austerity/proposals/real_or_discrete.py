@@ -1,4 +1,4 @@
-"""Moves of the real entries of a point, and of the discrete ones, in turn at random."""
+"""Moves of either the real or the discrete entries of a point, chosen at random."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ __all__ = ["RealOrDiscreteProposal", "RealOrDiscreteState"]
 
 
 class RealOrDiscreteState(NamedTuple):
-    """What the two proposals have learned.
+    """State of the two proposals.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class RealOrDiscreteProposal:
     Parameters
     ----------
     of_real : Proposal
-        Moves the real entries.
+        Proposal for the real entries.
     approximation : GaussianApproximation
-        Of the real entries.
+        Normal approximation of the real entries.
     of_discrete : Proposal
-        Moves the discrete entries.
+        Proposal for the discrete entries.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class RealOrDiscreteProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> RealOrDiscreteState:
-        """Nothing is learned yet."""
+        """Initial states of the two proposals."""
         is_real = layout.n_categories == 0
         real = self.of_real.init(Layout(layout.n_categories[is_real]), self.approximation)
         discrete = self.of_discrete.init(Layout(layout.n_categories[~is_real]))
@@ -88,7 +88,7 @@ class RealOrDiscreteProposal:
         return new, log_ratio, state._replace(discrete=own, moves_real=False)
 
     def tune(self, state: RealOrDiscreteState, outcome: Outcome) -> RealOrDiscreteState:
-        """Tell the one that made the proposal."""
+        """Tune the proposal that made the move."""
         entries = state.is_real if state.moves_real else ~state.is_real
         part = outcome._replace(
             previous=outcome.previous[entries], following=outcome.following[entries]

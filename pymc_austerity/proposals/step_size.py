@@ -9,14 +9,14 @@ from pymc_austerity.errors import SettingError
 __all__ = ["StepSizeSchedule", "check_step_size", "checked_size"]
 
 StepSizeSchedule = Callable[[int], float]
-"""From the number of a step of the chain, from 0, to the step size."""
+"""Maps the number of a step of the chain, counted from 0, to the step size."""
 
 _STEPS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
 """Steps for which a schedule is tried before it is used."""
 
 
 def check_step_size(value: Any) -> None:
-    """Refuse what is neither None, nor a step size, nor a schedule of step sizes."""
+    """Raise an error unless the value is None, a step size or a schedule of step sizes."""
     if value is None:
         return
     if isinstance(value, type) or not callable(value):
@@ -34,5 +34,5 @@ def check_step_size(value: Any) -> None:
 
 
 def checked_size(value: Any, name: str) -> float:
-    """A positive number, or one sentence about what it should be."""
+    """Check a positive number, or raise an error that says what to give."""
     return checked_positive(name, value, "a step size")

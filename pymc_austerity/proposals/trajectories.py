@@ -11,7 +11,7 @@ from pymc_austerity.proposals.conditional_scaling import Exact, log_density
 __all__ = ["leapfrog", "walk"]
 
 _MOST_STEPS = 500
-"""Leapfrog steps of a trajectory at most."""
+"""Maximum number of leapfrog steps in a trajectory."""
 
 
 @register_jitable
@@ -28,8 +28,8 @@ def leapfrog(
     r"""A trajectory of Hamiltonian dynamics, by the method of Stoermer and Verlet.
 
     With the metric :math:`M^{-1} = L L'` and momenta :math:`p` in units of it, the Hamiltonian is
-    :math:`-\log \pi(x) + p' p / 2`. A trajectory keeps volume, and the one that begins where it
-    ended, with the opposite momentum, leads back.
+    :math:`-\log \pi(x) + p' p / 2`. A trajectory preserves volume, and the one that starts at its
+    end with the opposite momentum leads back.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def leapfrog(
     size : float
         Step size.
     n_steps : int
-        Number of steps; the trajectory ends before where the log-density is not finite.
+        Number of steps; the trajectory ends before a point where the log-density is not finite.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def walk(
     n_trajectories: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray, float, int]:
-    """Hamiltonian Monte Carlo, a few trajectories one after the other, each accepted or not.
+    """Hamiltonian Monte Carlo: a few successive trajectories, each accepted or rejected.
 
-    All trajectories are drawn alike, each with new momenta and a length and a step size at
-    random, and each step of this chain is reversible; so is, with respect to the density, the
-    move from its beginning to its end.
+    All trajectories are drawn alike, each with new momenta and a random length and step size. Each
+    step of this chain is reversible with respect to the density, and so is the move from its
+    beginning to its end.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Moves of entries that no row reads, such as the means and scales of a hierarchy."""
+"""Moves of entries on which no row depends, such as the means and scales of a hierarchy."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkS
 __all__ = ["UntouchedMoves"]
 
 _MOVES = 3
-"""Random walks at every step: about as many as make a few entries independent in five steps."""
+"""Random-walk moves at every step: about enough to make a few entries independent in five steps."""
 
 
 @dataclass(frozen=True, eq=False)
 class UntouchedMoves:
-    """Metropolis-Hastings given the other entries, on the exact part alone: it reads no rows.
+    """Metropolis-Hastings given the other entries, on the exact part alone, without reading rows.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class UntouchedMoves:
     exact_part : callable
         ``f(proposed, current)``: difference of the exact part of the log-density, nats.
     proposal : RandomWalkProposal
-        Moves of the entries.
+        Proposal for the entries.
     """
 
     entries: NDArray[np.int64]
@@ -36,7 +36,7 @@ class UntouchedMoves:
     proposal: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     def init(self, approximation: GaussianApproximation) -> RandomWalkState:
-        """State of a chain that begins, given an approximation of all entries."""
+        """Initial state of a chain, given an approximation of all entries."""
         rows = approximation.root[self.entries]
         root = np.linalg.cholesky(rows @ rows.T).astype(np.float64, copy=False)
         marginal = GaussianApproximation(approximation.mean[self.entries], root)
@@ -53,7 +53,7 @@ class UntouchedMoves:
     def step(
         self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
     ) -> tuple[NDArray, bool, RandomWalkState]:
-        """One move: where it led, whether it was accepted, and what was learned."""
+        """One move: where it led, whether it was accepted, and the new state."""
         before = point[self.entries]
         there, _, state = self.proposal.propose(state, before, rng)
         proposed = point.copy()
@@ -67,5 +67,5 @@ class UntouchedMoves:
         return point, accepted, state
 
     def freeze(self, state: RandomWalkState) -> RandomWalkState:
-        """State in which the tuning phase ends."""
+        """State at the end of the tuning phase."""
         return self.proposal.freeze(state)

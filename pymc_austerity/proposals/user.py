@@ -24,12 +24,12 @@ _WANTED = (
 
 @dataclass(frozen=True)
 class UserProposal:
-    """A function ``(point, rng) -> (new point, log-ratio)`` behind the contract of a proposal.
+    """A function ``(point, rng) -> (new point, log-ratio)``, wrapped as a proposal.
 
     Parameters
     ----------
     function : callable
-        See `ProposalFunction`. It has to be picklable for chains in several processes.
+        See `ProposalFunction`. It must be picklable to run chains in several processes.
     """
 
     function: ProposalFunction
@@ -41,7 +41,7 @@ class UserProposal:
     def propose(
         self, state: None, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, None]:
-        """What the function returns, checked."""
+        """Checked result of the function."""
         try:
             returned = self.function(point.copy(), rng)
         except Exception as error:
@@ -64,7 +64,7 @@ class UserProposal:
 
 
 def as_proposal(value: Any) -> Proposal[Any]:
-    """A proposal, or a user's function behind the same contract.
+    """A proposal, or a user's function wrapped as one.
 
     Raises
     ------
