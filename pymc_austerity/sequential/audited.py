@@ -17,7 +17,7 @@ class Audited:
     Parameters
     ----------
     test : SequentialTest
-        Whose decisions are right or wrong.
+        The test whose decisions are checked.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class Audited:
 
     @property
     def description(self) -> TestDescription:
-        """That of the test."""
+        """Description of the test."""
         return self.test.description
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:

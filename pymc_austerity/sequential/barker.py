@@ -20,12 +20,12 @@ class BarkerTest:
     Barker's acceptance probability :math:`1 / (1 + e^{-\Delta})`, with
     :math:`\Delta = \sum_i l_i - \psi_1` and :math:`\psi_1` the Metropolis-Hastings threshold at
     :math:`u = 1`, is the probability that :math:`\Delta + X > 0` for a standard logistic
-    :math:`X`. The estimate of :math:`\Delta` has normal noise of standard deviation :math:`s` of
-    its own. As soon as :math:`s \le \sigma`,
+    :math:`X`. The estimate of :math:`\Delta` itself has normal noise of standard deviation
+    :math:`s`. As soon as :math:`s \le \sigma`,
 
     .. math:: \hat\Delta + \mathrm{Normal}(0, \sigma^2 - s^2) + X_\mathrm{corr} > 0
 
-    is decided instead, with a correction such that the noises add up to a logistic variable.
+    is decided instead, with a correction that makes the total noise logistic.
 
     The test does not depend on the evidence for one side, and there is no uniform random number:
     the decision is random, not right or wrong.
@@ -38,12 +38,12 @@ class BarkerTest:
     Raises
     ------
     SettingError
-        If `noise` lies outside [0.5, 1.2]. With more noise the correction would be too inaccurate;
-        with less it would be most of the noise, and rows would be read for nothing.
+        If `noise` lies outside [0.5, 1.2]. With more noise, the correction would be too inaccurate;
+        with less, the correction would dominate, and rows would be read to no avail.
 
     Notes
     -----
-    The test leaves the posterior invariant as Metropolis-Hastings does, and accepts less often:
+    The test leaves the posterior invariant, as Metropolis-Hastings does, but accepts less often:
     half as often at :math:`\Delta = 0`. Its errors are those of the normal approximation, of the
     estimated standard error, and of the correction (`LogisticCorrection.error`). The number of
     rows that it reads depends only on their spread, never on the side on which the sum lies.
@@ -86,7 +86,7 @@ class BarkerTest:
 
     @cached_property
     def correction(self) -> LogisticCorrection:
-        """What is added to normal noise of standard deviation `noise`."""
+        """Variable that is added to normal noise of standard deviation `noise`."""
         return logistic_correction(self.noise)
 
     @cached_property
@@ -105,7 +105,7 @@ class BarkerTest:
         Parameters
         ----------
         survey : Survey
-            A sample that has no rows yet.
+            A sample of which no rows have been read.
         log_ratio : float
             Log of the Metropolis-Hastings ratio without the sum of all differences, nats:
             :math:`-\psi_1`.
@@ -133,7 +133,7 @@ class BarkerTest:
         return Decision(accept, n_seen, n_looks, self.correction.error, standardized, False)
 
     def _look_until_known(self, survey: Survey) -> tuple[Estimate, int]:
-        """Look until the standard error is small, all rows were read or one is not finite."""
+        """Look until the error is small, all rows are read or a difference is not finite."""
         n_looks = 0
         while True:
             estimate, n_looks = survey.look(), n_looks + 1

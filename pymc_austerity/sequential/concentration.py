@@ -1,4 +1,4 @@
-"""Tests whose error is bounded for rows of any distribution, if the bound of rows is right."""
+"""Tests whose error is bounded for rows of any distribution, if the bound on the rows is right."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["ConcentrationTest"]
 
 @dataclass(frozen=True)
 class ConcentrationTest(StoppingTest):
-    """What tests by inequalities share: their bound, and how the error is divided among looks.
+    """Common part of tests by inequalities: their bound, and the division of the error among looks.
 
     A bound that is a function of two points is evaluated when a survey begins, and the survey
     passes the number on with the evidence.
@@ -52,7 +52,7 @@ class ConcentrationTest(StoppingTest):
         return self.error_prob
 
     def bound_of(self, evidence: Evidence) -> float:
-        """Largest absolute difference of a row, nats."""
+        """Bound on the absolute difference of a row, nats."""
         bound = self.largest_difference
         return evidence.largest_difference if callable(bound) else bound
 
@@ -61,5 +61,5 @@ class ConcentrationTest(StoppingTest):
         return self.error(evidence) < self.share_of_error(evidence.n_looks)
 
     def share_of_error(self, look: int) -> float:
-        r"""Error allowed at a look, :math:`\delta_k`: over all looks at most the whole."""
+        r"""Error allowed at a look, :math:`\delta_k`; they add up to at most the whole."""
         return 0.5 / look**2 * self.error_prob

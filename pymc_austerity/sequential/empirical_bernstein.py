@@ -11,7 +11,7 @@ __all__ = ["EmpiricalBernsteinTest", "row_standard_deviation"]
 
 @dataclass(frozen=True)
 class EmpiricalBernsteinTest(ConcentrationTest):
-    r"""Stop when the empirical Bernstein inequality leaves one side of the threshold.
+    r"""Stop when the empirical Bernstein inequality leaves only one side of the threshold.
 
     At look :math:`k`, with :math:`n` rows seen, :math:`s_n` the standard deviation of their
     differences and :math:`\delta_k = \frac{\delta}{2 k^2}`,
@@ -39,8 +39,8 @@ class EmpiricalBernsteinTest(ConcentrationTest):
 
     Notes
     -----
-    For uniform samples only. :math:`s_n` is taken from the standard error, whose finite population
-    correction is undone.
+    For uniform samples only. :math:`s_n` is computed from the standard error, by undoing its finite
+    population correction.
 
     References
     ----------
@@ -58,7 +58,7 @@ class EmpiricalBernsteinTest(ConcentrationTest):
     """
 
     def error(self, evidence: Evidence) -> float:
-        """Bound of the probability of such a distance from the true mean, at most 1."""
+        """Bound on the probability of such a distance from the true mean, at most 1."""
         n = evidence.n_seen
         distance = abs(evidence.distance) / evidence.n_rows
         # distance = s sqrt(2 y) + 6 C y, a quadratic in sqrt(y), with y = log(3 / error) / n

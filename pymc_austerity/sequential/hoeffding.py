@@ -11,7 +11,7 @@ __all__ = ["HoeffdingTest"]
 
 @dataclass(frozen=True)
 class HoeffdingTest(ConcentrationTest):
-    r"""Stop when Hoeffding's inequality without replacement leaves one side of the threshold.
+    r"""Stop when Hoeffding's inequality without replacement leaves only one side of the threshold.
 
     At look :math:`k`, with :math:`n` of :math:`N` rows seen and
     :math:`\delta_k = \frac{\delta}{2 k^2}`,
@@ -40,7 +40,7 @@ class HoeffdingTest(ConcentrationTest):
     Notes
     -----
     For uniform samples only. :math:`C` is usually far above the standard deviation of the
-    differences, and most decisions then read all rows: this is the cost of a guarantee. Samples
+    differences, so most decisions read all rows: this is the cost of a guarantee. Samples
     that double from look to look divide :math:`\delta` among fewer looks.
 
     References
@@ -61,7 +61,7 @@ class HoeffdingTest(ConcentrationTest):
     """
 
     def error(self, evidence: Evidence) -> float:
-        """Bound of the probability of such a distance from the true mean, at most 1."""
+        """Bound on the probability of such a distance from the true mean, at most 1."""
         n, n_rows = evidence.n_seen, evidence.n_rows
         distance = evidence.distance / n_rows / self.bound_of(evidence)
         exponent = 0.5 * n * distance * distance / (1.0 - (n - 1) / n_rows)

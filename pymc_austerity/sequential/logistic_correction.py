@@ -11,13 +11,13 @@ from scipy.special import expit, ndtr
 __all__ = ["LogisticCorrection", "logistic_correction"]
 
 _RANGE = 20.0
-"""Largest correction, nats: a logistic variable exceeds it with probability 2e-9."""
+"""Largest correction, nats; a logistic variable exceeds it with probability 2e-9."""
 
 _SPACING = 0.2
-"""Between possible corrections, nats. The normal variable added to them fills the gaps."""
+"""Spacing of possible corrections, nats. The normal variable added to them fills the gaps."""
 
 _N_POINTS = 400
-"""At which the distribution functions are matched."""
+"""Points at which the distribution functions are matched."""
 
 
 class LogisticCorrection(NamedTuple):

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 __all__ = ["Moments"]
 
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""Spread relative to the mean that cannot be told from rounding error."""
+"""Spread relative to the mean that cannot be distinguished from rounding error."""
 
 
 class Moments:
     """Running count, mean and centered sum of squares.
 
     Blocks are centered before they are squared and merged by the update of Chan, Golub and
-    LeVeque (1983), so that the spread is not lost in rounding if the mean is far from zero.
+    LeVeque (1983), so that rounding does not destroy the spread if the mean is far from zero.
 
     Attributes
     ----------

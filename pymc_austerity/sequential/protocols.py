@@ -21,12 +21,12 @@ __all__ = [
 ]
 
 BoundOfDifferences: TypeAlias = float | Callable[[NDArray, NDArray], float]
-"""Largest absolute difference of a row, nats, or a function of two points that returns it. Tests
+"""Bound on the absolute difference of a row, nats, or a function of two points returning it. Tests
 never call the function: it is called when a survey begins, and the survey holds the result."""
 
 
 class DifferenceStream(Protocol):
-    """Log-likelihood differences of rows that were not read before in this decision."""
+    """Log-likelihood differences of rows that have not yet been read for this decision."""
 
     def read(self, n_rows: int) -> Iterable[NDArray]:
         """Differences of the next ``n_rows`` rows, in blocks of float64 arrays, nats."""
@@ -72,7 +72,7 @@ class Survey(Protocol):
 
     @property
     def largest_difference(self) -> float:
-        """Bound of the absolute differences, nats; infinite if it is not known."""
+        """Bound on the absolute differences, nats; infinite if it is not known."""
         ...
 
     @property
@@ -90,19 +90,19 @@ class Survey(Protocol):
         ...
 
     def finish(self) -> Estimate:
-        """See all that is left."""
+        """Read all remaining rows."""
         ...
 
 
 class Evidence(NamedTuple):
-    """Evidence after a look about the side of the threshold on which the sum lies.
+    """Evidence, after a look, on which side of the threshold the sum lies.
 
     Attributes
     ----------
     distance : float
         Estimated sum of the differences minus the threshold, nats.
     standard_error : float
-        Its estimated standard error, nats. Always positive: a sample without spread is no
+        Its estimated standard error, nats. Always positive: a sample without spread provides no
         evidence.
     degrees_of_freedom : float
         Degrees of freedom of the estimated standard error.
@@ -111,7 +111,7 @@ class Evidence(NamedTuple):
     n_looks : int
         Looks taken so far, this one included.
     largest_difference : float
-        Bound of the absolute differences of rows, nats; infinite if it is not known.
+        Bound on the absolute differences of rows, nats; infinite if it is not known.
     """
 
     distance: float
@@ -124,7 +124,7 @@ class Evidence(NamedTuple):
 
 
 class StoppingRule(Protocol):
-    """When to stop reading rows, and the error of the decision made then."""
+    """When to stop reading rows, and the error of the resulting decision."""
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the evidence suffices to decide now."""
@@ -143,20 +143,20 @@ class Decision(NamedTuple):
     accept : bool
         Whether the sum of the differences was judged to exceed the threshold.
     n_rows_used : int
-        Rows whose difference was evaluated to decide.
+        Rows whose difference was evaluated for the decision.
     n_looks : int
         Looks taken at the data.
     decision_error : float
         The stopping rule's error of this decision, a probability; 0 when all rows were read.
     standardized_mean : float
-        Estimate of ``mu_std``: distance from the threshold in units of the `Estimate.spread`. NaN
-        where that is 0.
+        Estimate of ``mu_std``: distance from the threshold in units of `Estimate.spread`. NaN if
+        the spread is 0.
     exact : bool
-        Whether the decision is the one that all rows give.
+        Whether the decision is the one that all rows would give.
     exact_accept : bool or None
-        The decision of all rows, where it was audited; else None.
+        The decision of all rows if it was audited, else None.
     log_threshold : float
-        What the sum of the differences had to exceed, nats; NaN where there was no threshold.
+        Value that the sum of the differences had to exceed, nats; NaN if there was no threshold.
     """
 
     accept: bool
@@ -180,9 +180,9 @@ class TestDescription:
     summary : str
         Name and settings in words.
     acceptance : {"metropolis", "barker", "poisson", "none"}
-        The acceptance rule. Decisions of Metropolis-Hastings are right or wrong, given
-        the uniform random number; those of Barker are random, and so are exact ones from a Poisson
-        sample of the rows; with "none" every proposal is accepted.
+        The acceptance rule. Metropolis-Hastings decisions are right or wrong, given the uniform
+        random number. Barker decisions are random, and so are exact decisions from a Poisson
+        sample of the rows. With "none", every proposal is accepted.
     assumption : {"normal means", "bounded differences", "none"}
         Assumption behind the error of the test. A bound holds for uniform samples only.
     epsilon : float
@@ -190,9 +190,9 @@ class TestDescription:
     alpha : float
         Shape of the boundary of a t-test, by Wang and Tsiatis: 1/2 for a constant one.
     growth : float
-        By how much each look multiplies a uniform sample; 1 for looks of the same size.
+        Factor by which each look multiplies a uniform sample; 1 for looks of the same size.
     largest_difference : float, callable or None
-        Bound of the differences, where the test needs one.
+        Bound on the differences, if the test needs one.
     """
 
     __test__ = False  # no test case of pytest
@@ -213,16 +213,16 @@ class TestDescription:
 
     @property
     def needs_bound(self) -> bool:
-        """Whether the test needs a bound of the differences, and uniform samples."""
+        """Whether the test needs a bound on the differences, and uniform samples."""
         return self.largest_difference is not None
 
 
 class SequentialTest(Protocol):
-    """Accepts or rejects a proposal, reading as few rows as suffice."""
+    """Accepts or rejects a proposal by reading as few rows as suffice."""
 
     @property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know."""
+        """Properties that the rest of the package uses."""
         ...
 
     def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:

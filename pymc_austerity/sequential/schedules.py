@@ -1,4 +1,4 @@
-"""How strict the test is, draw by draw."""
+"""How strict the test is for each draw."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,20 +7,20 @@ from typing import TypeAlias
 __all__ = ["Schedule", "Tightening"]
 
 Schedule: TypeAlias = Callable[[int], float]
-"""From the number of a draw, counted from 0 at the first tuning draw, to its epsilon."""
+"""Maps the number of a draw, counted from 0 at the first tuning draw, to its epsilon."""
 
 
 @dataclass(frozen=True)
 class Tightening:
-    """Linear from a loose tail probability to the final one, then constant.
+    """Linear decrease from a loose tail probability to the final one, which then stays constant.
 
-    A loose test is cheaper. It suffices during tuning: far from the posterior most decisions are
+    A loose test is cheaper. It suffices during tuning: far from the posterior, most decisions are
     clear, and draws of the tuning phase are discarded.
 
     Parameters
     ----------
     epsilon : float
-        Tail probability in the end, in [0, 0.5].
+        Final tail probability, in [0, 0.5].
     loosest : float
         Tail probability of the first draw; not below `epsilon`.
     n_draws : int

@@ -21,8 +21,8 @@ class StoppingTest(ABC):
     r"""Metropolis-Hastings by a stopping rule.
 
     Accepts iff :math:`\sum_{i=1}^N l_i > \log u - r` with :math:`u` uniform and :math:`r` the rest
-    of the log-ratio, judged by a sample of the rows. Subclasses define when to stop reading rows,
-    and the error of the decision made then.
+    of the log-ratio, as judged from a sample of the rows. Subclasses define when to stop reading
+    rows, and the error of the resulting decision.
     """
 
     @abstractmethod
@@ -35,7 +35,7 @@ class StoppingTest(ABC):
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know."""
+        """Properties that the rest of the package uses."""
         name = type(self).__name__
         return TestDescription(name=name, summary=name)
 
@@ -45,9 +45,9 @@ class StoppingTest(ABC):
         Parameters
         ----------
         survey : Survey
-            A sample of rows that has not seen any yet.
+            A sample of which no rows have been read.
         log_ratio : float
-            Log of the Metropolis-Hastings ratio but for the sum of all differences, nats.
+            Log of the Metropolis-Hastings ratio without the sum of all differences, nats.
         rng : numpy.random.Generator
             Draws the uniform number, before the survey looks at rows.
         """
@@ -61,7 +61,7 @@ def log_uniform(rng: np.random.Generator) -> float:
 
 
 def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Decision:
-    r"""Decide whether the sum of all differences exceeds a threshold, reading as few as suffice.
+    r"""Decide whether the sum of all differences exceeds a threshold, reading no more than needed.
 
     Metropolis-Hastings accepts iff :math:`\sum_{i=1}^N l_i > \psi` (Korattikara, Chen and Welling
     2014, section 4, where both sides are divided by :math:`N`).
@@ -69,7 +69,7 @@ def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Deci
     Parameters
     ----------
     survey : Survey
-        A sample of rows that has not seen any yet.
+        A sample of which no rows have been read.
     log_threshold : float
         :math:`\psi`, nats.
     rule : StoppingRule

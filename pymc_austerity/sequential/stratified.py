@@ -1,4 +1,4 @@
-"""A sample with more rows where they differ more: strata of rows, some read completely."""
+"""A sample with more rows where they differ more: strata of rows, some of them read completely."""
 
 import math
 from dataclasses import dataclass
@@ -18,16 +18,16 @@ _FEWEST_NEW_ROWS = 2
 """Fewest rows that a further look adds to every stratum that has rows left."""
 
 _ROWS_OF_POOLED = 100
-"""Weight, in rows, of the spread that all strata have in common, where new rows are allocated.
-Without it a stratum whose few rows happen to be alike would get no more, and its spread would stay
+"""Weight, in rows, of the spread common to all strata, in the allocation of new rows. Without it,
+a stratum whose few rows happen to be alike would get no more rows, and its spread would stay
 too small: decisions were wrong a fifth more often where residuals are skewed."""
 
 _MOST_AT_ONCE = 65_536
-"""Rows of a stratum that are evaluated together where all that is left is seen."""
+"""Number of rows of a stratum that are evaluated together when all remaining rows are read."""
 
 
 class StratifiedStream(Protocol):
-    """Log-likelihood differences of rows that were not seen before, stratum by stratum."""
+    """Log-likelihood differences of rows that have not yet been read, stratum by stratum."""
 
     def read_first(self) -> NDArray[np.float64]:
         """Differences of the rows of the first look, one stratum after another."""
@@ -52,21 +52,21 @@ class FirstLook:
 
     @cached_property
     def segments(self) -> "Segments":
-        """Where each stratum lies in the values of the first look."""
+        """Position of each stratum in the values of the first look."""
         return Segments.of(self.strata.first_counts)
 
     @cached_property
     def weights(self) -> "Weights":
-        """How the moments of the first look make an estimate."""
+        """Weights that turn the moments of the first look into an estimate."""
         return Weights.of(self.strata.sizes, self.strata.first_counts)
 
 
 def further_counts(
     strata: Strata, counts: NDArray[np.int64], deviations: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """Rows to add to each stratum: the doubled sample is Neyman's as far as it can be.
+    """Rows to add to each stratum, so that the doubled sample is as close to Neyman's as possible.
 
-    Spreads are shrunken to their root mean square over the strata.
+    Spreads are shrunk to their root mean square over the strata.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def further_counts(
 def _shrunken(
     spreads: NDArray[np.float64], counts: NDArray[np.int64], is_open: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Spreads of the strata's sums, moved towards what strata of equal score have in common."""
+    """Spreads of the strata's sums, moved towards the value common to strata of equal score."""
     squares = spreads * spreads
     pooled = np.add.reduce(squares, where=is_open) / max(np.count_nonzero(is_open), 1)
     return np.sqrt((counts * squares + _ROWS_OF_POOLED * pooled) / (counts + _ROWS_OF_POOLED))
 
 
 class Segments(NamedTuple):
-    """Consecutive stretches of values, none of them empty."""
+    """Consecutive stretches of values, none of which is empty."""
 
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -142,16 +142,16 @@ class StratifiedSurvey:
         V = \sum_h V_h, \quad V_h = N_h^2 \frac{s_h^2}{n_h} \left(1 - \frac{n_h-1}{N_h-1}\right),
         \qquad \nu = V^2 \Big/ \sum_h \frac{V_h^2}{n_h - 1}.
 
-    A stratum of which all rows are read at the first look (take-all) adds no error. Each further
+    A stratum whose rows are all read at the first look (take-all) adds no error. Each further
     look doubles the sample, by Neyman's allocation :math:`n_h \propto N_h s_h`. With a single
     stratum this is a `UniformSurvey` whose batches grow.
 
     Parameters
     ----------
     stream : StratifiedStream
-        Gives the differences of rows in random order within each stratum.
+        Provides the differences of rows in random order within each stratum.
     first_look : FirstLook
-        Of the strata.
+        First look at the strata.
 
     References
     ----------
@@ -183,7 +183,7 @@ class StratifiedSurvey:
         self.spread = 0.0
 
     def look(self) -> Estimate:
-        """Read the first rows of each stratum; at further looks as many as were read before."""
+        """Read the first rows of each stratum; at further looks, double the rows read."""
         if self.counts is not None:
             new = further_counts(self.strata, self.counts, self.deviations)
             return self._see_more(new, self.counts)
@@ -194,7 +194,7 @@ class StratifiedSurvey:
         return self._estimate(self.first_look.weights)
 
     def finish(self) -> Estimate:
-        """See all that is left."""
+        """Read all remaining rows."""
         if self.counts is None:
             self.look()
         assert self.counts is not None

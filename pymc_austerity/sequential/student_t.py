@@ -65,7 +65,7 @@ class StudentTTest(StoppingTest):
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know."""
+        """Properties that the rest of the package uses."""
         return TestDescription(
             name="StudentTTest",
             summary=f"Student's t-test with epsilon={self.epsilon:g}",

@@ -12,7 +12,7 @@ __all__ = ["UniformSurvey"]
 
 
 class UniformSurvey:
-    r"""Uniform sampling without replacement, in batches of one size or growing.
+    r"""Uniform sampling without replacement, in batches of equal or growing size.
 
     With :math:`n` of :math:`N` rows seen, :math:`\bar l` and :math:`s_l` the mean and standard
     deviation of their differences,
@@ -22,7 +22,7 @@ class UniformSurvey:
     Parameters
     ----------
     stream : DifferenceStream
-        Gives the differences of rows in random order.
+        Provides the differences of rows in random order.
     n_rows : int
         Number of all rows, :math:`N`.
     batch_size : int
@@ -30,7 +30,7 @@ class UniformSurvey:
     growth : float
         Factor by which each further look multiplies the rows read; 1 adds :math:`m` rows each time.
     largest_difference : float
-        Bound of the absolute differences, nats; infinite if it is not known.
+        Bound on the absolute differences, nats; infinite if it is not known.
 
     References
     ----------
@@ -57,13 +57,13 @@ class UniformSurvey:
         self.moments = Moments()
 
     def look(self) -> Estimate:
-        """See the next batch."""
+        """Read the next batch."""
         n_seen = self.moments.count
         n_new = max(self.batch_size, math.ceil((self.growth - 1.0) * n_seen))
         return self._see(min(n_new, self.n_rows - n_seen))
 
     def finish(self) -> Estimate:
-        """See all that is left."""
+        """Read all remaining rows."""
         return self._see(self.n_rows - self.moments.count)
 
     @property

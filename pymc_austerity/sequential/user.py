@@ -18,19 +18,19 @@ __all__ = ["UserTest", "as_test"]
 
 @dataclass(frozen=True)
 class UserTest(StoppingTest):
-    """A test from an object with the methods ``stops`` and ``error``.
+    """A test made from an object with the methods ``stops`` and ``error``.
 
     Parameters
     ----------
     rule : StoppingRule
-        Its attributes ``epsilon`` and ``growth`` are used, where it has them.
+        Its attributes ``epsilon`` and ``growth`` are used if it has them.
     """
 
     rule: StoppingRule
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know."""
+        """Properties that the rest of the package uses."""
         name, epsilon = type(self.rule).__name__, getattr(self.rule, "epsilon", None)
         summary, growth = name, getattr(self.rule, "growth", 1.0)
         if epsilon is None:
@@ -48,7 +48,7 @@ class UserTest(StoppingTest):
 
 
 def as_test(value: Any) -> SequentialTest:
-    """A test, or a user's stopping rule behind the same contract.
+    """A test, or a user's stopping rule wrapped as one.
 
     Raises
     ------

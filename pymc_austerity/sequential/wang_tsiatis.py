@@ -31,7 +31,7 @@ class WangTsiatisTest(StoppingTest):
     .. math:: \epsilon(\pi) = 1 - \Phi\left(G_0 \, \pi^{\alpha - 1/2}\right),
               \qquad G_0 = \Phi^{-1}(1 - \epsilon)
 
-    With :math:`\alpha < 1/2` early looks need stronger evidence than late ones, and the error of
+    With :math:`\alpha < 1/2`, early looks need stronger evidence than late ones, and the error of
     the whole test grows less with the number of looks.
 
     Parameters
@@ -75,7 +75,7 @@ class WangTsiatisTest(StoppingTest):
 
     @cached_property
     def description(self) -> TestDescription:
-        """What the rest of the package needs to know."""
+        """Properties that the rest of the package uses."""
         return TestDescription(
             name="WangTsiatisTest",
             summary=f"t-test of Wang and Tsiatis with epsilon={self.epsilon:g}",
