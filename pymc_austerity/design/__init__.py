@@ -1,4 +1,4 @@
-"""Sequential tests by design: how often they err and what they read, before they are run."""
+"""Sequential tests by design: how often they err and what they read, computed before a run."""
 
 from pymc_austerity.design.acceptance import acceptance_error
 from pymc_austerity.design.bound import total_variation_bound

@@ -1,4 +1,4 @@
-"""How far the acceptance probability of a pair of points is off: errors of both kinds cancel."""
+"""Error of the acceptance probability of a pair of points, in which errors of both kinds cancel."""
 
 import math
 from typing import NamedTuple
@@ -15,7 +15,7 @@ __all__ = ["AcceptanceQuadrature", "acceptance_error", "distance_grid"]
 Floats = NDArray[np.float64]
 
 _REACH = 9.0
-"""Standard errors of the first look beyond which decisions do not err: 1e-19 do."""
+"""Distance, in standard errors of the first look, beyond which decisions do not err (1e-19 do)."""
 
 _N_NODES = 257
 
@@ -23,14 +23,14 @@ _N_NODES = 257
 def acceptance_error(
     log_ratio: ArrayLike, spread: ArrayLike, looks: Looks, boundary: Boundary
 ) -> Floats:
-    r"""Error of the acceptance probability that a sequential test brings about.
+    r"""Error of the acceptance probability that a sequential test causes.
 
     .. math::
         \Delta = \int_{P_a}^1 E(\mu_{std}(u)) \, du - \int_0^{P_a} E(\mu_{std}(u)) \, du, \qquad
         \mu_{std}(u) = \frac{\log r - \log u}{s}, \quad P_a = \min(1, r)
 
     (equation 6), with :math:`r` the Metropolis-Hastings ratio and :math:`s` the spread. Proposals
-    rejected by the exact test and accepted by the sequential one count positive.
+    rejected by the exact test and accepted by the sequential one count as positive.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ def acceptance_error(
         :math:`\log r` of every pair on all rows: the sum of the differences minus the threshold at
         :math:`u = 1`.
     spread : float array, shape (n,), nats
-        :math:`s = N \sigma_l / \sqrt{N - 1}` of every pair. Where it is 0 the test reads all rows.
+        :math:`s = N \sigma_l / \sqrt{N - 1}` of every pair. Where it is 0, the test reads all rows.
     looks : Looks
         When the test looks.
     boundary : Boundary
-        At which distance it stops.
+        Distance at which it stops.
 
     Returns
     -------
     float array, shape (n,)
-        Probability to accept minus :math:`P_a`.
+        Acceptance probability minus :math:`P_a`.
 
     References
     ----------
@@ -70,19 +70,19 @@ def acceptance_error(
 
 
 def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
-    r"""Distances from the threshold at which the error of a test is worth knowing.
+    r"""Distances from the threshold at which to compute the error of a test.
 
     Parameters
     ----------
     first, last : float
         Smallest and largest information of a look, in units of 1 / spread squared.
     furthest : float
-        A distance that must be covered.
+        A distance that must be within the range.
 
     Returns
     -------
     float array, shape (K,)
-        Values of :math:`\mu_{std}` from 0 on: evenly spaced close by, geometrically further away.
+        Values of :math:`\mu_{std}` from 0 on: evenly spaced at first, then geometrically.
     """
     scale = math.sqrt(last)
     top = max(_REACH / math.sqrt(first), furthest)
@@ -94,13 +94,13 @@ def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
 class AcceptanceQuadrature(NamedTuple):
     r"""Weights that turn errors of decisions into errors of acceptance probabilities.
 
-    :math:`E` is taken to be linear between the nodes, where :math:`du` is an exponential measure in
-    :math:`\mu_{std}`: its integrals are known. No error is assumed beyond the last node.
+    :math:`E` is assumed to be linear between the nodes. As :math:`du` is an exponential measure in
+    :math:`\mu_{std}`, the integrals are known. Beyond the last node, the error is taken to be zero.
 
     Attributes
     ----------
     weights : float array, shape (n, K)
-        For n pairs of points and K distances.
+        Weights for n pairs of points and K distances.
     """
 
     weights: Floats
@@ -159,7 +159,7 @@ def _exponential_moments(length: Floats) -> tuple[Floats, Floats]:
 
 
 def _at_nodes(points: Floats, weights: Floats, nodes: Floats) -> Floats:
-    """Share weights of points, one in every cell, among the two nodes of the cell."""
+    """Divide the weights of points, one in every cell, between the two nodes of the cell."""
     part = np.clip((points - nodes[:-1]) / np.diff(nodes), 0.0, 1.0)
     shared = np.zeros((points.shape[0], nodes.size))
     shared[:, :-1] = weights * (1.0 - part)

@@ -6,7 +6,7 @@ __all__ = ["total_variation_bound"]
 
 
 def total_variation_bound(acceptance_error: float, contraction: float) -> float:
-    r"""Bound of the distance between the sampled distribution and the posterior.
+    r"""Bound on the distance between the sampled distribution and the posterior.
 
     If the exact kernel brings any two distributions closer by a factor :math:`\eta < 1` in total
     variation, and acceptance probabilities are off by at most :math:`\Delta_{max}`, then
@@ -17,14 +17,14 @@ def total_variation_bound(acceptance_error: float, contraction: float) -> float:
     ----------
     acceptance_error : float
         :math:`\Delta_{max}`: largest absolute error of the acceptance probability over all pairs
-        of points, in [0, 1]. `worst_error` bounds it.
+        of points, in [0, 1]. `worst_error` is a bound on it.
     contraction : float
         :math:`\eta` of one step of the exact kernel, in [0, 1).
 
     Returns
     -------
     float
-        Bound of the total variation distance (half the L1 distance of densities), at most 1.
+        Bound on the total variation distance (half the L1 distance of densities), at most 1.
 
     Raises
     ------

@@ -22,7 +22,7 @@ class Boundary:
     ----------
     epsilon : float
         Tail probability of the normal distribution beyond the boundary as :math:`\pi_j \to 1`, in
-        [0, 0.5]; for Pocock boundaries that of every look.
+        [0, 0.5]; for Pocock boundaries, that of every look.
     alpha : float
         Shape: 1/2 is Pocock's boundary, the same at every look; 0 is O'Brien and Fleming's, which
         hardly ever stops early.
@@ -56,6 +56,6 @@ class Boundary:
             raise SettingError(f"alpha is {self.alpha}: it must be a finite number")
 
     def at(self, looks: Looks) -> NDArray[np.float64]:
-        """Boundaries at every look but the last, at which all rows are seen; shape (J - 1,)."""
+        """Boundaries at every look but the last, at which all rows are read; shape (J - 1,)."""
         shares = np.asarray(looks.shares)[:-1]
         return abs(ndtri(self.epsilon)) * shares ** (self.alpha - 0.5)

@@ -1,4 +1,4 @@
-"""How often a sequential test errs and how many rows it reads, before it is run."""
+"""How often a sequential test errs and how many rows it reads, computed before a run."""
 
 import math
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ __all__ = ["OperatingCharacteristic", "operating_characteristic", "worst_error"]
 Floats = NDArray[np.float64]
 
 _REACH = 8.5
-"""Standard deviations around its mean in which a normal variable is followed: 2e-17 is left out."""
+"""Standard deviations around its mean within which a normal variable is followed; omits 2e-17."""
 
 _PANEL = 5.0
-"""Length of a quadrature panel, in standard deviations of the narrowest normal density in play."""
+"""Length of a quadrature panel, in standard deviations of the narrowest normal density involved."""
 
 _N_NODES = 12
 """Gauss-Legendre nodes in a panel."""
@@ -32,7 +32,7 @@ _SQRT_TWO_PI = math.sqrt(2.0 * math.pi)
 
 
 class OperatingCharacteristic(NamedTuple):
-    """What a sequential test does at given distances from the threshold.
+    """Error and data usage of a sequential test at given distances from the threshold.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class OperatingCharacteristic(NamedTuple):
 class _Grid(NamedTuple):
     """Nodes at which the test continues after a look, and their probabilities.
 
-    `survival` is the probability of no earlier stop given that the statistic is at the node; times
+    `survival` is the probability of no earlier stop, given that the statistic is at the node, times
     the quadrature weights.
     """
 
@@ -65,14 +65,14 @@ def operating_characteristic(
 
     Let :math:`\tau_j = \pi_j / (1 - \pi_j)`. The standardized distance from the threshold is
     :math:`z_j = \mu_{std} \sqrt{\tau_j} + B(\tau_j) / \sqrt{\tau_j}` with a Brownian motion
-    :math:`B` (the recursion of section 5.1 in other words). Given :math:`z_j`, the path before
+    :math:`B` (the recursion of section 5.1, rewritten). Given :math:`z_j`, the path before
     look j is a Brownian bridge that does not depend on :math:`\mu_{std}`:
 
     .. math::
         z_{j-1} \mid z_j \sim \mathrm{Normal}(\rho_j z_j, 1 - \rho_j^2), \qquad
         \rho_j^2 = \tau_{j-1} / \tau_j .
 
-    So the probability :math:`h_j(z)` that the test has not stopped before look j, given
+    Hence the probability :math:`h_j(z)` that the test has not stopped before look j, given
     :math:`z_j = z`, is carried from look to look once for all :math:`\mu_{std}`:
 
     .. math::
@@ -80,7 +80,7 @@ def operating_characteristic(
                   \mathrm{Normal}(y; \rho_j z, 1 - \rho_j^2) \, dy, \qquad h_1 = 1, \\
         C_j(\mu_{std}) &= \int_{|z| \le G_j} h_j(z) \, \phi(z - \mu_{std} \sqrt{\tau_j}) \, dz .
 
-    :math:`C_j` is the probability to continue after look j,
+    :math:`C_j` is the probability of continuing after look j,
     :math:`\bar\pi = \pi_1 + \sum_j (\pi_{j+1} - \pi_j) C_j`, and :math:`E` sums the probabilities
     of stopping on the wrong side, the same integrals weighted by
     :math:`P(z_{j+1} \text{ beyond } -G_{j+1} \mid z_j)`.
@@ -94,7 +94,7 @@ def operating_characteristic(
     looks : Looks
         When the test looks.
     boundary : Boundary
-        At which distance it stops.
+        Distance at which it stops.
 
     Returns
     -------
@@ -103,11 +103,11 @@ def operating_characteristic(
 
     Notes
     -----
-    Exact for normal differences with a known standard deviation. The test itself knows only an
+    Exact for normal differences with a known standard deviation. The test itself only has an
     estimate, and compares it with quantiles of Student's t: each look then errs as often as
-    here, while the looks depend on each other a little differently. Differences that are not
-    normal enter as far as the means of batches are not normal. Stratified samples are treated as
-    uniform ones of another share (see `effective_shares`), with the allocation of rows known
+    here, while the dependence between looks is slightly different. Differences that are not
+    normal matter only insofar as means of batches are not normal. Stratified samples are treated
+    as uniform ones of another share (see `effective_shares`), with the allocation of rows known
     beforehand.
 
     On one core of the machine it was written on, 200 distances and 20 looks take 2 to 7 ms
@@ -146,9 +146,9 @@ def operating_characteristic(
 
 
 def worst_error(looks: Looks, boundary: Boundary) -> float:
-    r"""Error of a sequential test whose mean lies right beside the threshold.
+    r"""Error of a sequential test whose mean lies right at the threshold.
 
-    Half of the decisions taken before all rows are seen are then wrong:
+    Half of the decisions made before all rows are read are then wrong:
     :math:`E(0+) = (1 - P(\text{all rows are seen})) / 2`.
 
     Parameters
@@ -156,12 +156,12 @@ def worst_error(looks: Looks, boundary: Boundary) -> float:
     looks : Looks
         When the test looks.
     boundary : Boundary
-        At which distance it stops.
+        Distance at which it stops.
 
     Returns
     -------
     float
-        No decision errs more often, as far as means of batches are normal.
+        No decision errs more often, insofar as the means of batches are normal.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def worst_error(looks: Looks, boundary: Boundary) -> float:
 def _stops(
     distances: Floats, information: Floats, bounds: Floats
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Probabilities to stop on the wrong side at each look but the last, and to continue."""
+    """Probabilities of stopping on the wrong side at each look but the last, and of continuing."""
     grid: _Grid | None = None
     open_ = np.arange(distances.size)  # which decisions are not certain to be taken by now
     following = np.append(information, math.inf)[1:]
@@ -197,7 +197,7 @@ def _stops(
 
 
 def _wrong_side(distances: Floats, grid: _Grid | None, now: float, bound: float) -> Floats:
-    """Probability to stop below ``-bound`` at this look, and at none before."""
+    """Probability of stopping below ``-bound`` at this look, but not earlier."""
     if grid is None:
         return np.asarray(ndtr(-bound - distances * math.sqrt(now)))
     correlation = math.sqrt(grid.information / now)

@@ -15,11 +15,11 @@ __all__ = ["expected_characteristic", "expected_error"]
 
 _NODES = 257
 _REACH = 40.0
-"""Distances beyond so many standard errors of the first look are never decided wrongly, and those
-beyond so many nats never occur."""
+"""Distances beyond this many standard errors of the first look are never decided wrongly, and those
+beyond this many nats never occur."""
 
 _SMALL = 1e-3
-"""Standard deviation of the log-ratio, nats, below which it is taken for constant."""
+"""Standard deviation of the log-ratio, nats, below which it is treated as constant."""
 
 
 def expected_error(
@@ -44,12 +44,12 @@ def expected_error(
     spread : float
         Unit :math:`s` of :math:`\mu_{std}`, nats.
     acceptance : float
-        Share of the proposals that are accepted, in (0, 1].
+        Acceptance rate of the proposals, in (0, 1].
 
     Returns
     -------
     float
-        Not above the error of the worst case.
+        Not above the worst-case error.
 
     Notes
     -----
@@ -69,7 +69,7 @@ def expected_error(
 def expected_characteristic(
     looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
 ) -> tuple[float, float]:
-    """Expected share of wrong decisions, and of the rows that a decision reads.
+    """Expected share of wrong decisions, and expected share of the rows that a decision reads.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def expected_characteristic(
 
 
 def _density(distance: NDArray[np.float64], acceptance: float) -> NDArray[np.float64]:
-    """Of the distance from the threshold, nats."""
+    """Density of the distance from the threshold, nats."""
     deviation = -2.0 * float(ndtri(acceptance / 2.0))
     if deviation < _SMALL:
         return np.asarray(expon.pdf(distance))

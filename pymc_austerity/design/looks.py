@@ -1,4 +1,4 @@
-"""When a sequential test looks at the data, and how much it knows by then."""
+"""When a sequential test looks at the data, and how precise its estimate is by then."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 _NOTHING = 1e-12
-"""Variance of an estimate, in squares of the spread, that is rounding."""
+"""Variance of an estimate, in squares of the spread, that is due to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +30,12 @@ class Looks:
     Parameters
     ----------
     shares : float array, shape (J,)
-        :math:`\pi_j = n_j / N`, increasing; the last one is 1. They are what a look has cost so
-        far, and what a Wang-Tsiatis boundary depends on.
+        :math:`\pi_j = n_j / N`, increasing; the last one is 1. They are the cost up to a look,
+        and a Wang-Tsiatis boundary depends on them.
     effective_shares : float array, shape (J,), optional
-        Share of a uniform sample that would estimate the sum as well as the rows seen do. They fix
-        how the test errs. Equal to `shares` for uniform samples, which is the default; see
-        `effective_shares` for stratified ones.
+        Share of a uniform sample that would estimate the sum as precisely as the rows read so far.
+        They determine the error of the test. By default equal to `shares`, as for uniform samples;
+        see `effective_shares` for stratified ones.
 
     Attributes
     ----------
@@ -89,19 +89,19 @@ def _checked(shares: ArrayLike) -> NDArray[np.float64]:
 
 
 def constant_looks(batch_size: int, n_rows: int) -> Looks:
-    """Looks of a test that adds the same number of rows every time.
+    """Looks of a test that adds the same number of rows each time.
 
     Parameters
     ----------
     batch_size : int
         Rows added at each look, m.
     n_rows : int
-        Rows there are, N.
+        Number of all rows, N.
 
     Returns
     -------
     Looks
-        The last look sees what is left.
+        The last look reads the remaining rows.
 
     Examples
     --------
@@ -115,19 +115,19 @@ def constant_looks(batch_size: int, n_rows: int) -> Looks:
 
 
 def doubling_looks(batch_size: int, n_rows: int) -> Looks:
-    """Looks of a test that doubles its sample every time.
+    """Looks of a test that doubles its sample each time.
 
     Parameters
     ----------
     batch_size : int
-        Rows seen at the first look, m.
+        Rows read at the first look, m.
     n_rows : int
-        Rows there are, N.
+        Number of all rows, N.
 
     Returns
     -------
     Looks
-        The last look sees what is left.
+        The last look reads the remaining rows.
 
     Examples
     --------
@@ -148,11 +148,11 @@ def _check_sizes(batch_size: int, n_rows: int) -> None:
 
 
 def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]:
-    r"""Shares of a uniform sample that are worth as much as given looks at a stratified one.
+    r"""Shares of a uniform sample that are equivalent to given looks at a stratified one.
 
-    A uniform sample of a share :math:`\pi` has variance :math:`s^2 (1 - \pi) / \pi`, with `spread`
-    :math:`s`. A look with variance :math:`V_j` is therefore worth
-    :math:`\pi_j = s^2 / (s^2 + V_j)`.
+    A uniform sample of a share :math:`\pi` has variance :math:`s^2 (1 - \pi) / \pi`, where
+    :math:`s` is `spread`. A look with variance :math:`V_j` is therefore equivalent to a share
+    of :math:`\pi_j = s^2 / (s^2 + V_j)`.
 
     Parameters
     ----------
@@ -164,8 +164,8 @@ def effective_shares(variances: ArrayLike, spread: float) -> NDArray[np.float64]
     Returns
     -------
     float array, shape (J,)
-        For `Looks`. Increments of a stratified estimate are not exactly those of a uniform one:
-        the precision that counts is this one at every look, whatever the strata.
+        For `Looks`. The increments of a stratified estimate are not exactly those of a uniform one,
+        but the precision at every look, which is what counts, is the same.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def stratified_spread(strata: Strata, deviations: ArrayLike) -> NDArray[np.float
 
 
 def stratified_looks(strata: Strata, deviations: ArrayLike) -> Looks:
-    """Looks of a stratified test in which the spread of every stratum is known.
+    """Looks of a stratified test when the spread of every stratum is known.
 
     Parameters
     ----------
@@ -209,8 +209,8 @@ def stratified_looks(strata: Strata, deviations: ArrayLike) -> Looks:
     Returns
     -------
     Looks
-        In units of `stratified_spread`. A look after which only rows of strata without spread are
-        left is the last, and counts as one at all rows.
+        In units of `stratified_spread`. A look after which only rows of strata without spread
+        remain is the last, and counts as one at all rows.
 
     Examples
     --------

@@ -15,46 +15,46 @@ __all__ = ["NormalityCheck", "first_look_statistics"]
 Floats = NDArray[np.float64]
 
 _TOLERATED = 2.0
-"""A tail that is so many times as heavy as it should be is put up with."""
+"""Largest acceptable ratio of the weight of a tail to its nominal weight."""
 
 _CHANCE = 1e-4
 """Probability of a false alarm where the tail is just tolerable."""
 
 _HARMLESS = 0.5
-"""Wrong decisions at the first look that do no harm, as a share of what is promised."""
+"""Share of the promised errors that wrong decisions at the first look may use up without harm."""
 
 _SMALLEST_TAIL = 0.005
-"""Tail probability below which some thousand samples say nothing."""
+"""Tail probability below which a few thousand samples are not informative."""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalityCheck:
-    r"""What a t-test meets at its first look.
+    r"""How close the t statistic of the first look is to Student's t.
 
-    Tails that are too heavy do harm only where the threshold often lies within them. A decision is
-    wrong if the sum's estimate errs by :math:`e`, and the true distance from the threshold is on
-    the other side and less than :math:`|e| - q s`, with :math:`s` the standard error and :math:`q`
-    the quantile at which the test stops. As the threshold contains :math:`\log u`, distances of
-    about a nat are usual: theirs is taken for the density of a Laplace variable.
+    Tails that are too heavy do harm only if the threshold often lies within them. A decision is
+    wrong if the estimate of the sum is off by :math:`e`, and the true distance from the threshold
+    is on the other side and less than :math:`|e| - q s`, with :math:`s` the standard error and
+    :math:`q` the quantile at which the test stops. As the threshold contains :math:`\log u`,
+    distances of about a nat are common: their density is taken to be that of a Laplace variable.
 
     Parameters
     ----------
     statistics : float array, shape (R,)
         The t statistic of R samples, centered at the sum of all rows.
     degrees_of_freedom : float array, shape (R,)
-        Degrees of freedom that go with them.
+        Degrees of freedom of these statistics.
     standard_errors : float array, shape (R,), nats
         Estimated standard error of the sum.
     within : float array, shape (R, H)
-        The t statistic of the mean of each stratum; NaN where all of its rows are seen.
+        The t statistic of the mean of each stratum; NaN where all of its rows are read.
     within_degrees_of_freedom : float array, shape (H,)
-        Degrees of freedom that go with them.
+        Degrees of freedom of these statistics.
     epsilon : float
         Tail probability at which the test stops.
     n_independent : int, optional
-        Number of samples without overlap that would tell as much; by default all of them.
+        Number of samples without overlap that would be as informative; by default all of them.
     promised : float, optional
-        Share of wrong decisions that is put up with; by default `epsilon`.
+        Acceptable share of wrong decisions; by default `epsilon`.
 
     References
     ----------
@@ -87,12 +87,12 @@ class NormalityCheck:
 
     @property
     def tail(self) -> float:
-        """Tail probability that is looked at: `epsilon`, unless it is too small for that."""
+        """Tail probability at which tails are compared: `epsilon`, unless it is too small."""
         return max(self.epsilon, _SMALLEST_TAIL)
 
     @property
     def tail_shares(self) -> tuple[float, float]:
-        """Shares of the statistics in the lower and upper tail: `tail` each if they were normal."""
+        """Shares of the statistics in the lower and upper tail; each is `tail` under normality."""
         return _shares(stdtr(self.degrees_of_freedom, self.statistics), self.tail)
 
     @property
@@ -104,7 +104,7 @@ class NormalityCheck:
 
     @property
     def is_light_tailed(self) -> bool:
-        """Whether no tail is heavier than is acceptable."""
+        """Whether no tail is heavier than acceptable."""
         n_samples = self.n_independent or self.statistics.size
         most = binom.isf(_CHANCE, n_samples, min(1.0, _TOLERATED * self.tail))
         return bool(max(self.tail_shares) * n_samples <= most)
@@ -154,8 +154,8 @@ def first_look_statistics(
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Statistics of first looks at real differences.
 
-    Every sample takes consecutive rows of each stratum from a random start, wrapping around, as the
-    step method does.
+    Every sample consists of consecutive rows of each stratum from a random start, wrapping around,
+    as in the step method.
 
     Parameters
     ----------
@@ -165,16 +165,16 @@ def first_look_statistics(
     strata : Strata
         Sizes of the strata and of the first look; one stratum for uniform samples.
     n_samples : int
-        Samples of each pair.
+        Number of samples for each pair.
     rng : numpy.random.Generator
         Draws the starts.
     counts : int array, shape (H,), optional
-        Rows of each stratum whose differences are given, if they are some of all, drawn at random.
+        Number of rows of each stratum whose differences are given, if these are a random sample.
 
     Returns
     -------
     statistics, degrees_of_freedom, standard_errors : float arrays, shape (R,)
-        R is the number of pairs times `n_samples`, less samples without spread.
+        R is the number of pairs times `n_samples`, minus the samples without spread.
     within : float array, shape (R, H)
     within_degrees_of_freedom : float array, shape (H,)
         See `NormalityCheck`.

@@ -1,4 +1,4 @@
-"""The test that reads the fewest rows among those that err no more often than is allowed."""
+"""The test that reads the fewest rows among those that err no more often than allowed."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal
@@ -48,30 +48,30 @@ def average_design(
     max_error : float
         Largest expected error, above 0 and below 0.5.
     measure : {"acceptance", "decision"}
-        What errs: acceptance probabilities (:math:`|\Delta|`, the paper's; needs `TrialRun.log_u`)
-        or single decisions (:math:`E`, stricter, and what an audit counts).
+        Error to limit: that of acceptance probabilities (:math:`|\Delta|`, as in the paper; needs
+        `TrialRun.log_u`) or of single decisions (:math:`E`, stricter, and what an audit counts).
     looks : callable
-        Looks of a test from its batch size and the number of rows, such as `constant_looks`.
+        Maps a batch size and the number of rows to the looks of a test, such as `constant_looks`.
     batch_sizes : iterable of int, optional
-        Batch sizes that are tried; by default `default_batch_sizes`.
+        Batch sizes to try; by default `default_batch_sizes`.
     alphas : sequence of float
-        Shapes of the boundary that are tried; ``(0.5,)`` for Pocock's only.
+        Shapes of the boundary to try; ``(0.5,)`` for Pocock's only.
     loosest : float
-        Largest `epsilon` that is tried. It keeps decisions unlike those of the trial run from being
+        Largest `epsilon` to try. It prevents decisions unlike those of the trial run from being
         made on too few rows.
 
     Returns
     -------
     TestDesign
-        With `epsilon` as large as `max_error` allows. ``epsilon=0``, which reads all rows, where
-        none of the tests will do.
+        With `epsilon` as large as `max_error` allows; ``epsilon=0``, which reads all rows, if no
+        test qualifies.
 
     Raises
     ------
     SettingError
         If `max_error` is out of range or there is nothing to try.
     DataError
-        If :math:`|\Delta|` is asked for and `trial` has no `log_u`.
+        If :math:`|\Delta|` is requested and `trial` has no `log_u`.
 
     Notes
     -----
@@ -125,20 +125,20 @@ def worst_case_design(
     batch_sizes: Iterable[int] | None = None,
     alphas: Sequence[float] = ALPHAS,
 ) -> TestDesign:
-    r"""The cheapest test none of whose decisions errs more often than is allowed.
+    r"""The cheapest test of which no decision errs more often than allowed.
 
-    Minimizes the mean of :math:`\bar\pi` subject to :math:`E(0+) \le` `max_error`. Holds for any
-    posterior; decisions close to the threshold make it read more than `average_design` does.
+    Minimizes the mean of :math:`\bar\pi` subject to :math:`E(0+) \le` `max_error`. Valid for any
+    posterior; to cover decisions close to the threshold, it reads more than `average_design` does.
 
     Parameters
     ----------
     n_rows : int
-        Rows there are, N.
+        Number of all rows, N.
     max_error : float
         Largest error of any decision, above 0 and below 0.5.
     mu_std : float array, shape (n,), optional
-        Distances over which data usage is averaged, such as `TrialRun.mu_std`. By default evenly
-        spaced from 0 to 10. The promise does not depend on them.
+        Distances over which data usage is averaged, such as `TrialRun.mu_std`; by default, evenly
+        spaced from 0 to 10. The bound on the error does not depend on them.
     looks, batch_sizes, alphas
         As in `average_design`.
 

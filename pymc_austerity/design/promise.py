@@ -1,4 +1,4 @@
-"""A sequential test and what it promises."""
+"""A sequential test and its promised error."""
 
 import math
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ __all__ = ["TestDesign"]
 
 @dataclass(frozen=True)
 class TestDesign:
-    """A sequential test and what it promises.
+    """A sequential test, with its expected error and cost.
 
     Attributes
     ----------
     batch_size : int
         Rows of the first look, m; with constant looks, of every look.
     epsilon, alpha : float
-        Boundary, see `Boundary`.
+        Parameters of the boundary, see `Boundary`.
     expected_error : float
         Expected share of wrong decisions.
     worst_error : float
-        Probability of a wrong decision right beside the threshold. No decision errs more often.
+        Probability of a wrong decision right at the threshold. No decision errs more often.
     expected_data_fraction : float
         Expected share of the rows read for a decision.
     expected_acceptance_error : float

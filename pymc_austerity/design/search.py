@@ -31,10 +31,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 ALPHAS = (0.0, 0.2, 0.35, 0.5)
-"""Shapes of the boundary that are tried."""
+"""Shapes of the boundary to try."""
 
 _FARTHEST = 6.0
-"""Largest boundary that is tried, in standard errors."""
+"""Largest boundary to try, in standard errors."""
 
 _MOST_LOOKS = 100
 _FEW_LOOKS = 20
@@ -43,7 +43,7 @@ _TINY = 1e-12
 
 
 class Question(NamedTuple):
-    """What a design is for: distances of decisions, and how error and usage are averaged."""
+    """Purpose of a design: distances of decisions, and how error and usage are averaged."""
 
     n_rows: int
     looks: Callable[[int, int], Looks]
@@ -52,7 +52,7 @@ class Question(NamedTuple):
     quadrature: AcceptanceQuadrature | None
 
     def design(self, batch_size: int, boundary: Boundary) -> TestDesign:
-        """Promises of a test."""
+        """Expected error and cost of a test."""
         looks = self.looks(batch_size, self.n_rows)
         error, usage = operating_characteristic(self.distances, looks, boundary)
         off = math.nan
@@ -70,20 +70,20 @@ class Question(NamedTuple):
 
 
 def default_batch_sizes(n_rows: int, looks: Callable[[int, int], Looks]) -> list[int]:
-    """Half of the rows and less, in geometric steps: finer ones where a test looks rarely.
+    """Batch sizes up to half of the rows, in geometric steps, which are finer if looks are few.
 
     Parameters
     ----------
     n_rows : int
-        Rows there are.
+        Number of all rows.
     looks : callable
-        From the batch size and the number of rows to the looks of a test.
+        Maps a batch size and the number of rows to the looks of a test.
 
     Returns
     -------
     list of int
-        Increasing, none below 100 rows, whose means are rarely normal, and none that would look
-        more than 100 times. All rows if there are fewer than 200.
+        Increasing; none below 100 rows, whose means are rarely normal, and none that leads to more
+        than 100 looks. All rows if there are fewer than 200.
 
     Examples
     --------
@@ -102,12 +102,12 @@ def default_batch_sizes(n_rows: int, looks: Callable[[int, int], Looks]) -> list
 def sizes_to_try(
     given: Iterable[int] | None, n_rows: int, looks: Callable[[int, int], Looks]
 ) -> list[int]:
-    """Batch sizes as given, or those tried by default; increasing."""
+    """Batch sizes as given, or the default ones; increasing."""
     return default_batch_sizes(n_rows, looks) if given is None else sorted(given)
 
 
 def check_settings(max_error: float, sizes: Sequence[int], alphas: Sequence[float]) -> None:
-    """Refuse what leaves nothing to search for."""
+    """Raise an error if there is nothing to search for."""
     if not 0.0 < max_error < 0.5:
         raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5")
     if not len(sizes) or not len(alphas):
@@ -115,7 +115,7 @@ def check_settings(max_error: float, sizes: Sequence[int], alphas: Sequence[floa
 
 
 def common_grid(tests: Sequence[Looks], furthest: float) -> Floats:
-    """Distances that serve all tests."""
+    """Distances that suit all tests."""
     information = [looks.information for looks in tests if len(looks) > 1]
     if not information:
         return distance_grid(1.0, 1.0, furthest)
@@ -142,7 +142,7 @@ def cheapest(
     alphas: Sequence[float],
     loosest: float = 0.5,
 ) -> TestDesign:
-    """Try all batch sizes and shapes, each at the largest epsilon that is allowed."""
+    """Try all batch sizes and shapes, each with the largest allowed epsilon."""
     best = question.design(sizes[0], Boundary(0.0, alphas[0]))
     for size in sizes:
         for alpha in alphas:
@@ -159,7 +159,7 @@ def _largest_epsilon(risk: Callable[[Boundary], float], max_error: float, alpha:
     """Largest epsilon, to three digits, whose risk is not above `max_error`."""
 
     def excess(bound: float) -> float:
-        """Above 0 where the risk is too large; on a log scale, which is nearly straight."""
+        """Positive where the risk is too large; on a log scale, on which it is nearly linear."""
         return math.log((risk(Boundary(float(ndtr(-bound)), alpha)) + _TINY) / max_error)
 
     if excess(0.0) <= 0.0:
@@ -173,6 +173,6 @@ def _largest_epsilon(risk: Callable[[Boundary], float], max_error: float, alpha:
 
 
 def _rounded_down(value: float) -> float:
-    """To three significant digits."""
+    """Value rounded down to three significant digits."""
     digits = 2 - math.floor(math.log10(value))
     return float(f"{math.floor(value * 10.0**digits) / 10.0**digits:.3g}")

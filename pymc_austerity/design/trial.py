@@ -1,4 +1,4 @@
-"""What a trial run tells about the decisions to come."""
+"""What a trial run reveals about decisions to come."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class TrialRun:
-    r"""Decisions of a trial run, each with what all rows say about it.
+    r"""Decisions of a trial run, each with the values of all rows.
 
     Parameters
     ----------
@@ -25,12 +25,12 @@ class TrialRun:
     standard_deviation : float array, shape (n,), nats
         :math:`\sigma_l`, their standard deviation over all rows (ddof 0).
     log_threshold : float array, shape (n,), nats
-        :math:`\psi`, what the sum must exceed to be accepted. Contains :math:`\log u`.
+        :math:`\psi`, which the sum must exceed for acceptance. Contains :math:`\log u`.
     n_rows : int
-        Rows there are, N.
+        Number of all rows, N.
     log_u : float array, shape (n,), optional
-        :math:`\log u` of every triple. Without it the errors of acceptance probabilities are not
-        known, but those of decisions are.
+        :math:`\log u` of every triple. Without it, the errors of acceptance probabilities are
+        unknown, but those of decisions are known.
 
     Raises
     ------
@@ -63,9 +63,9 @@ class TrialRun:
 
     @classmethod
     def from_distances(cls, distance: ArrayLike, spread: ArrayLike, n_rows: int) -> "TrialRun":
-        r"""Decisions of which only the distance from the threshold is known.
+        r"""Decisions for which only the distance from the threshold is known.
 
-        Errors of decisions are known then, those of acceptance probabilities are not.
+        The errors of decisions are then known; those of acceptance probabilities are not.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class TrialRun:
         spread : float array, shape (n,) or ()
             :math:`N \sigma_l / \sqrt{N - 1}`, in the same unit.
         n_rows : int
-            Rows there are, N.
+            Number of all rows, N.
 
         Examples
         --------
