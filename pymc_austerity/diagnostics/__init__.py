@@ -1,4 +1,4 @@
-"""What a run cost and how exact it was, read from its sample statistics."""
+"""What a run cost and how exact it was, from its sample statistics."""
 
 from pymc_austerity.diagnostics.audits import audit
 from pymc_austerity.diagnostics.blocks import block_usage

@@ -1,4 +1,4 @@
-"""What to change in the next run: one rule, one function."""
+"""What to change in the next run, with one function for each rule."""
 
 import math
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from pymc_austerity.diagnostics.run_info import RunInfo
 __all__ = ["advice_on"]
 
 _ESS_PER_CHAIN = 100.0
-"""Effective draws of a chain below which r_hat and quantiles are uncertain; PyMC says so, too."""
+"""Effective draws of a chain below which r_hat and quantiles are uncertain; PyMC warns too."""
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
 _UNEVEN = 2.0
@@ -24,7 +24,7 @@ Rule = Callable[[Facts], str | None]
 def advice_on(facts: Facts) -> list[str]:
     """What the numbers of a run suggest, most important first; empty if nothing stands out.
 
-    Nothing is said about cost before chains agree and the error is confirmed.
+    Cost is not mentioned before chains agree and the error is confirmed.
     """
     on_chains, on_errors = _said(_ON_CHAINS, facts)[:1], _said(_ON_ERRORS, facts)
     on_cost = _said(_ON_LOOKS if on_chains or on_errors else _ON_LOOKS + _ON_COST, facts)
@@ -114,7 +114,7 @@ def _undecided_audit(facts: Facts) -> str | None:
 
 
 def _audit_of(needed: float, facts: Facts) -> str:
-    """The setting that audits so many decisions of such a run: a tenth of them at least."""
+    """The setting that audits this many decisions of such a run, but at least a tenth of them."""
     tenths = max(1, math.ceil(10.0 * needed / facts.audit.loc["all", "n_decisions"]))
     if tenths <= 10:
         return f"audit={tenths / 10:g} to {facts.info.sampler}"
@@ -186,7 +186,7 @@ def _many_looks(facts: Facts) -> str | None:
 
 
 def _is_sized_by_user(info: RunInfo) -> bool:
-    """Whether the looks of the t-test are those of the user's batch size and of nothing else."""
+    """Whether the user's batch size alone determines the looks of the t-test."""
     return info.has_verdicts and not (info.is_bounded or info.is_designed or info.is_stratified)
 
 

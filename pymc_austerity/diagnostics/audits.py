@@ -1,4 +1,4 @@
-"""Decisions that were checked, compared with those of all rows."""
+"""Audited decisions, compared with those of all rows."""
 
 import math
 import warnings
@@ -23,7 +23,7 @@ def audit(
     prob: float = 0.95,
     step_method: int | None = None,
 ) -> pd.DataFrame:
-    r"""Share of wrong decisions among those checked on all rows, next to what was promised.
+    r"""Share of wrong decisions among those checked on all rows, compared with the promised share.
 
     Parameters
     ----------
@@ -36,21 +36,21 @@ def audit(
     prob : float
         Coverage of the interval, in (0, 1).
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together, compared with
-        the largest ``epsilon``.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together, compared
+        with the largest ``epsilon``.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each chain and one, ``"all"``, for all chains, with the columns
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``, ``n_audited``, ``n_wrong``
-            Decisions, those that were audited, and those of the latter that were wrong.
+            Numbers of decisions, of audited decisions, and of audited decisions that were wrong.
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
             Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
-            interval, in [0, 1]. Without audits NaN, 0 and 1.
+            interval, in [0, 1]; NaN, 0 and 1 without audits.
         ``promised``
-            See above.
+            The promised share, see above.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def audit(
     Warns
     -----
     AusterityWarning
-        The lower end of the interval over all chains exceeds what was promised.
+        The lower end of the interval over all chains exceeds the promised share.
 
     References
     ----------
@@ -132,7 +132,7 @@ def audit_table(
 
 
 def _promised(statistics: xr.Dataset) -> float:
-    """The largest error that was asked for, else the largest epsilon of a draw, else of the run."""
+    """The largest error that was requested, else the largest epsilon of a draw, else of the run."""
     info = RunInfo(statistics)
     if info.is_designed:
         return info.max_error
@@ -142,12 +142,12 @@ def _promised(statistics: xr.Dataset) -> float:
 
 
 def contradicts(row: pd.Series) -> bool:
-    """Whether a row of an audit cannot be explained by the error that was promised."""
+    """Whether the promised error is too small to explain a row of an audit."""
     return bool(row["wrong_rate_low"] > row["promised"])
 
 
 def needed_audits(promised: float) -> int:
-    """How many audits, all of them right, bound the error by what was promised; 0 if none can."""
+    """Number of audits, all of them right, that confirm the promised error; 0 if no number can."""
     if not 0.0 < promised < 1.0:
         return 0
     return math.ceil(math.log(0.025) / math.log1p(-promised))

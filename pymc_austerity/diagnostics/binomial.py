@@ -1,4 +1,4 @@
-"""An interval for a probability that is right for every sample size."""
+"""An interval for a probability that is valid for every sample size."""
 
 from scipy.stats import binomtest
 
@@ -11,9 +11,9 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
     Parameters
     ----------
     n_hits, n_trials : int
-        Hits, and trials; without trials the interval is (0, 1).
+        Numbers of hits and of trials; without trials, the interval is (0, 1).
     prob : float
-        Coverage, at least, in (0, 1).
+        Minimum coverage, in (0, 1).
 
     Returns
     -------

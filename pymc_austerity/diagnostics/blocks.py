@@ -11,7 +11,7 @@ __all__ = ["block_usage"]
 
 
 def block_usage(idata: Any) -> pd.DataFrame:
-    """Rows that a sweep of `GroupedMH` read for each block, and what was accepted.
+    """Rows that a sweep of `GroupedMH` read for each block, and the block's acceptance rate.
 
     Parameters
     ----------
@@ -21,14 +21,14 @@ def block_usage(idata: Any) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        A row for each block, in the order of a sweep: ``"untouched"`` (entries that no row reads),
-        one for each factor, ``"common"`` (entries that all rows read), and ``"joint"`` (these
-        together with the levels of all factors but the largest). The columns are
+        A row for each block, in the order of a sweep: ``"untouched"`` (entries on which no row
+        depends), one for each factor, ``"common"`` (entries on which all rows depend), and ``"joint"``
+        (these together with the levels of all factors but the largest). The columns are
 
         ``rows_mean``
             Rows that a sweep read for the block, on average.
         ``share``
-            Share of the block in all rows that were read, in [0, 1]; NaN where none were.
+            Share of the block in all rows that were read, in [0, 1]; NaN if no rows were read.
         ``acceptance``
             Share of the block's proposals that were accepted, in [0, 1].
 

@@ -12,7 +12,7 @@ from pymc_austerity.diagnostics.run_info import RunInfo
 __all__ = ["on_chains", "on_no_move"]
 
 _FACTOR = 3.0
-"""Ratio between two chains, of the rows they read or of what they accept, that needs a reason."""
+"""Ratio between two chains, of rows read or of shares accepted, that needs an explanation."""
 _CERTAIN = 0.999
 _SEVERAL_PLACES = (
     "each chain mixes, but around a different point, as with several modes; constrain what the "
@@ -23,16 +23,16 @@ _SEVERAL_PLACES = (
 def on_chains(
     info: RunInfo, usage: pd.DataFrame, convergence: Convergence | None
 ) -> tuple[str, str] | None:
-    """What is wrong with the chains, and what to do about it; None if nothing is.
+    """What is wrong with the chains, and what to do about it; None if nothing is wrong.
 
     Parameters
     ----------
     info : RunInfo
         Kind of the run.
     usage : pandas.DataFrame
-        As `data_usage` returns it.
+        Result of `data_usage`.
     convergence : Convergence or None
-        As `convergence_of` returns it.
+        Result of `convergence_of`.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def on_chains(
 
 
 def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:
-    """What to do about a run in which nothing moved; None if anything did.
+    """What to do about a run in which nothing moved; None if anything moved.
 
     Parameters
     ----------
     info : RunInfo
         Kind of the run.
     usage : pandas.DataFrame
-        As `data_usage` returns it.
+        Result of `data_usage`.
     """
     if usage.loc["all", "acceptance"] != 0.0:
         return None

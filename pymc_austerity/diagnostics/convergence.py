@@ -1,4 +1,4 @@
-"""Whether chains agree, and how many draws they are worth: the worst entry of the posterior."""
+"""Whether chains agree, and how many effective draws they have, for the worst entry."""
 
 import importlib
 import math
@@ -15,36 +15,36 @@ from numpy.typing import NDArray
 __all__ = ["MIN_DRAWS", "Convergence", "convergence_of"]
 
 MIN_DRAWS = 100
-"""Draws of a chain below which nothing is said, as PyMC does."""
+"""Number of draws per chain below which nothing is reported, as in PyMC."""
 
 _MAX_R_HAT = 1.05
-"""PyMC mentions 1.01. The split r_hat of m chains that are right is about 1 + m / (effective
-draws), so that 1.05 is 80 effective draws of 4 chains: a mean that is uncertain by 0.11 sd."""
+"""PyMC mentions 1.01. The split r_hat of m correct chains is about 1 + m / (effective draws), so
+that 1.05 is 80 effective draws of 4 chains: a mean that is uncertain by 0.11 sd."""
 _MIN_ESS = 100.0
 """Effective draws of all chains: a mean that is uncertain by a tenth of a standard deviation."""
 _ENOUGH_FOR_ESS = 1_000
-"""Draws of all chains from which on the sampler is the reason for few effective draws."""
+"""Draws of all chains above which few effective draws are due to the sampler."""
 _MIXES = 25.0
-"""Effective draws of each single chain that explores the region where it is."""
+"""Effective draws of each single chain that explores its own region."""
 _N_CANDIDATES = 20
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """The entries of the posterior that are worst.
+    """The worst entries of the posterior.
 
     Attributes
     ----------
     n_chains, n_draws : int
-        Chains, and draws of all of them.
+        Numbers of chains, and of draws of all chains together.
     name : str
         Entry with the largest `r_hat`, such as ``"tau"``, ``"b[3]"`` or ``"b[Texas]"``.
     r_hat : float
         Its rank-normalized split r_hat.
     ess : float
-        Fewest effective draws (bulk) of all chains together.
+        Fewest effective draws (bulk) of any entry, in all chains together.
     ess_name : str
-        The entry that has them.
+        The entry with the fewest effective draws.
     ess_within : float
         Fewest effective draws of entry `name` in a single chain.
 
@@ -65,12 +65,12 @@ class Convergence:
 
     @property
     def chains_disagree(self) -> bool:
-        """Whether chance does not explain how much the chains differ."""
+        """Whether the chains differ by more than chance explains."""
         return self.r_hat > _MAX_R_HAT
 
     @property
     def is_too_short(self) -> bool:
-        """Whether many draws are few effective draws."""
+        """Whether there are few effective draws among many draws."""
         return self.ess < _MIN_ESS and self.n_draws >= _ENOUGH_FOR_ESS
 
     @property
@@ -80,11 +80,11 @@ class Convergence:
 
 
 def convergence_of(idata: Any) -> Convergence | None:
-    """Look at the draws of a run.
+    """Assess the convergence of a run.
 
-    Of a large posterior, r_hat and effective draws are computed for the entry of each variable
-    and 20 more entries whose chains differ most by a cheaper measure, the split r_hat of the values
-    as they are.
+    For a large posterior, r_hat and effective draws are computed for the entry of each variable and
+    for the 20 other entries whose chains differ most by a cheaper measure: the split r_hat of the
+    untransformed values.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def convergence_of(idata: Any) -> Convergence | None:
     Returns
     -------
     Convergence or None
-        None for one chain, fewer than 100 draws in each, and where there are no draws or none that
-        vary.
+        None for one chain, for fewer than 100 draws in each chain, and if there are no draws or none
+        that vary.
 
     Examples
     --------
@@ -163,7 +163,7 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
 
 
 def _index(flat: int, entries: xr.DataArray) -> str:
-    """Labels of an entry in brackets, as ``az.summary`` has them; empty for a scalar."""
+    """Labels of an entry in brackets, as in ``az.summary``; empty for a scalar."""
     places = zip(entries.dims, np.unravel_index(flat, entries.shape), strict=True)
     labels = (entries[dim].values[i] if dim in entries.coords else i for dim, i in places)
     return f"[{', '.join(map(str, labels))}]" if entries.dims else ""
@@ -182,7 +182,7 @@ def _split_r_hat(draws: NDArray) -> NDArray:
 
 
 def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
-    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC uses itself."""
+    """r_hat or bulk effective draws of every entry, by the version of ArviZ that PyMC itself uses."""
     arviz = importlib.import_module("arviz" if _is_arviz_0() else "arviz_stats")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of chains that did not move
@@ -193,7 +193,7 @@ def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
 
 
 def _is_arviz_0() -> bool:
-    """Whether ArviZ is one package; other packages install parts of ArviZ 1 beside it."""
+    """Whether ArviZ is a single package; other packages install parts of ArviZ 1 beside it."""
     try:
         return version("arviz").startswith("0.")
     except PackageNotFoundError:

@@ -15,14 +15,14 @@ from pymc_austerity.diagnostics.usage import data_usage
 __all__ = ["what_is_wrong"]
 
 _CERTAIN = 0.999
-"""Coverage of the interval that contradicts a promise: by chance in one run of 2,000."""
+"""Coverage of the interval that contradicts a promise: a false alarm in one run of 2,000."""
 
 
 def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     """Say in one sentence why a run should not be trusted, and what to do.
 
     Reasons are audited decisions that contradict the promise, an r_hat above 1.05, fewer than 100
-    effective draws among at least 1,000, chains whose rows read or shares accepted differ by more
+    effective draws among at least 1,000, chains whose rows read or acceptance rates differ by more
     than a factor of 3, and no accepted proposal at all.
 
     Parameters

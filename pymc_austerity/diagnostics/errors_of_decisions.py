@@ -15,25 +15,25 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
     r"""Tail probabilities at the decisions, by chain and overall.
 
     The tail probability :math:`\delta` at which a test stopped estimates its error at the last
-    look: the probability of another decision on all rows, if this had been the only look. The
-    whole sequential test is wrong more often. `audit` measures how often.
+    look: the probability that all rows would give another decision, if this had been the only look.
+    The whole sequential test is wrong more often. `audit` measures how often.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset or path
         A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each chain and one, ``"all"``, for all chains, with the columns
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``
             Number of decisions.
         ``error_mean``, ``error_max``
-            Mean and largest tail probability; 0 for exact decisions. With several steps per draw
+            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
             the largest mean of a draw.
         ``expected_wrong``
             Expected number of wrong decisions: the sum of the tail probabilities.

@@ -19,7 +19,7 @@ __all__ = ["Facts", "facts_of"]
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a run.
+    """The known facts about a run.
 
     Parameters
     ----------
@@ -28,11 +28,11 @@ class Facts:
     info : RunInfo
         Settings of the run.
     usage, errors, audit : pandas.DataFrame
-        As `data_usage`, `decision_errors` and `audit` return them.
+        Results of `data_usage`, `decision_errors` and `audit`.
     promise : str
-        Where the promised error comes from: "promised", by the user, or "allowed by epsilon".
+        Source of the promised error: "promised", by the user, or "allowed by epsilon".
     convergence : Convergence or None
-        Whether chains agree, where there are enough draws.
+        Whether chains agree, if there are enough draws.
     """
 
     statistics: xr.Dataset
@@ -45,12 +45,12 @@ class Facts:
 
     @property
     def disagreement(self) -> tuple[str, str] | None:
-        """What is wrong with the chains, and what to do; None if nothing is."""
+        """What is wrong with the chains, and what to do; None if nothing is wrong."""
         return on_chains(self.info, self.usage, self.convergence)
 
 
 def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
-    """Read all that is known of a run."""
+    """Read the known facts about a run."""
     statistics = statistics_of(idata, step_method=step_method)
     info = RunInfo(statistics)
     return Facts(

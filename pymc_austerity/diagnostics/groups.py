@@ -1,4 +1,4 @@
-"""Where the statistics of a run are, whatever held or stored them."""
+"""Where the statistics of a run are, for every container and file that holds them."""
 
 import os
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _CONSTANTS = (
 def statistics_of(
     idata: Any, names: Sequence[str] = (), *, step_method: int | None = None
 ) -> xr.Dataset:
-    """Statistics of the decisions of a run, in one shape for every kind of run.
+    """Statistics of the decisions of a run, in the same shape for every kind of run.
 
     Parameters
     ----------
@@ -47,16 +47,16 @@ def statistics_of(
         The result of ``pm.sample``, its group ``sample_stats``, a netCDF file of either, or a
         result of this function.
     names : sequence of str
-        Statistics and constants that must be there.
+        Required statistics and constants.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all of them.
+        Index of the AusterityMH in a compound run, counted from 0; by default all of them.
 
     Returns
     -------
     xarray.Dataset
         The statistics, of shape (chain, draw, step_method), and the constants of the run (such as
         ``epsilon``) as coordinates of shape (step_method,). A statistic that step methods of other
-        kinds record as well is NaN, because its values cannot be told apart.
+        kinds record as well is NaN, because its values cannot be distinguished.
 
     Raises
     ------
@@ -119,11 +119,11 @@ def _stored(path: Path) -> xr.Dataset:
                 return dataset.load()
         except (OSError, KeyError, ValueError):
             continue
-    raise SettingError(f"{path} is no netCDF file: save a run with idata.to_netcdf(path).")
+    raise SettingError(f"{path} is not a netCDF file: save a run with idata.to_netcdf(path).")
 
 
 def _aligned(group: xr.Dataset) -> xr.Dataset:
-    """Statistics with an axis of step methods, and constants as its coordinates."""
+    """Statistics with an axis of step methods, and with constants as coordinates of this axis."""
     n_step_methods = int(np.prod(group["n_rows_used"].shape[2:]))
     statistics = xr.Dataset(
         {name: _with_axis(group[name], n_step_methods) for name in _ours(group)},

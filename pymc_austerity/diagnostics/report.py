@@ -24,7 +24,7 @@ def report(
     prob: float = 0.95,
     step_method: int | None = None,
 ) -> str:
-    """How exact a run was, how cheap, and what to change: one page of text.
+    """How exact a run was, how cheap it was, and what to change: one page of text.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def report(
     prob : float
         Coverage of the interval of the audit, in (0, 1).
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
     Returns
     -------
@@ -50,7 +50,7 @@ def report(
 
     See Also
     --------
-    data_usage, decision_errors, audit : the numbers in it.
+    data_usage, decision_errors, audit : the numbers of the report.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def _size_of_data(facts: Facts) -> str:
 
 
 def _mixed(facts: Facts) -> list[str]:
-    """Empty where there are no draws, few, or those of a single chain."""
+    """Empty if there are no draws, few draws, or draws of a single chain."""
     found = facts.convergence
     if found is None:
         return []
@@ -209,7 +209,7 @@ def _not_normal(facts: Facts) -> str:
 
 
 def _epsilons(facts: Facts) -> str:
-    """The tail probabilities at which the test stopped, at most three or their range."""
+    """The tail probabilities at which the test stopped: at most three, or their range."""
     values = facts.info.constants("epsilon")
     if "test_epsilon" in facts.statistics:
         values = np.unique(facts.statistics["test_epsilon"].values).tolist()

@@ -1,4 +1,4 @@
-"""The kind of a run, on which the texts about it depend."""
+"""The kind of a run, which determines the wording of texts about it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ class RunInfo:
     Parameters
     ----------
     statistics : xarray.Dataset
-        As from `statistics_of`.
+        Result of `statistics_of`.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class RunInfo:
     statistics: xr.Dataset
 
     def constants(self, name: str) -> list[Any]:
-        """Values of a constant of the run, one for each step method; none if it is not known."""
+        """Values of a constant of the run, one for each step method; empty if unknown."""
         values = self.statistics.coords.get(name)
         return [] if values is None else values.values.tolist()
 
@@ -50,12 +50,12 @@ class RunInfo:
 
     @property
     def is_gibbs(self) -> bool:
-        """Whether entries were updated, and nothing was proposed."""
+        """Whether entries were updated, without proposals."""
         return self.sampler == "AusterityGibbs"
 
     @property
     def has_sweeps(self) -> bool:
-        """Whether a draw has a decision about each of several blocks, and many about levels."""
+        """Whether a draw has a decision on each of several blocks, and many decisions on levels."""
         return self.sampler == "GroupedMH"
 
     @property
@@ -65,22 +65,22 @@ class RunInfo:
 
     @property
     def decision(self) -> str:
-        """What is decided, and counted."""
+        """Word for what is decided and counted."""
         return "update" if self.is_gibbs else "decision"
 
     @property
     def a_decision(self) -> str:
-        """What is decided, with its article."""
+        """Word for what is decided, with its article."""
         return "an update" if self.is_gibbs else "a decision"
 
     @property
     def counted(self) -> str:
-        """What the number of decisions counts: those of `GroupedMH` are whole sweeps."""
+        """Word for what the number of decisions counts; for `GroupedMH`, whole sweeps."""
         return "sweep" if self.has_sweeps else self.decision
 
     @property
     def a_counted(self) -> str:
-        """The same, with its article."""
+        """The word of `counted`, with its article."""
         return "a sweep" if self.has_sweeps else self.a_decision
 
     @property
@@ -112,22 +112,22 @@ class RunInfo:
 
     @property
     def is_designed(self) -> bool:
-        """Whether the test was designed for an error that the user named."""
+        """Whether the test was designed for an error that the user specified."""
         return bool(np.isfinite(self.max_error))
 
     @property
     def max_error(self) -> float:
-        """Largest share of wrong decisions that was asked for; NaN if none was."""
+        """Largest share of wrong decisions that the user requested; NaN if none."""
         return max([value for value in self.constants("max_error") if value == value] or [np.nan])
 
     @property
     def is_poisson(self) -> bool:
-        """Whether decisions were exact ones from a Poisson sample of the rows."""
+        """Whether the run made exact decisions from a Poisson sample of the rows."""
         return self.acceptance_rules == {"poisson"}
 
     @property
     def is_exact(self) -> bool:
-        """Whether no decision can be wrong, by what the run recorded."""
+        """Whether no decision can be wrong, according to what the run recorded."""
         if self.is_poisson:
             return True
         if not {"used_all_rows", "n_looks"} <= set(self.statistics):
@@ -142,12 +142,12 @@ class RunInfo:
 
     @property
     def is_stratified(self) -> bool:
-        """Whether rows were sampled in strata, which have first looks of their own."""
+        """Whether rows were sampled in strata, which have their own first looks."""
         return "StratifiedWindows" in self.constants("sampling")
 
     @property
     def nothing_to_audit(self) -> str:
-        """Why there is nothing to audit, in a sentence; empty if there is something."""
+        """Why there is nothing to audit, as a sentence; empty if there is something to audit."""
         if self.acceptance_rules == {"none"}:
             return "There was no test that could be wrong: there is nothing to audit."
         if self.is_exact:

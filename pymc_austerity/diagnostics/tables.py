@@ -1,4 +1,4 @@
-"""One row for each chain, and one for all of them."""
+"""Tables with one row for each chain, and one for all of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,9 +17,9 @@ def by_chain(
     Parameters
     ----------
     statistics : xarray.Dataset
-        As from `statistics_of`.
+        Result of `statistics_of`.
     summarize : callable
-        From statistics to the columns of one row, which follow the number of decisions.
+        Maps statistics to the columns of one row, which follow the number of decisions.
 
     Examples
     --------
@@ -42,6 +42,6 @@ def by_chain(
 
 
 def _n_decisions(statistics: xr.Dataset) -> int:
-    """Decisions taken: draws times steps per draw, summed over step methods and chains."""
+    """Number of decisions: draws times steps per draw, summed over step methods and chains."""
     n_draws = statistics.sizes["chain"] * statistics.sizes["draw"]
     return int(n_draws * statistics["steps_per_draw"].sum())

@@ -11,7 +11,7 @@ from pymc_austerity.errors import SettingError
 __all__ = ["trial_run"]
 
 _MOSTLY = 0.9
-"""Share of exact decisions from which on the others do not matter."""
+"""Share of exact decisions above which the other decisions do not matter."""
 
 
 def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
@@ -23,12 +23,12 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
         A run of ``AusterityMH(epsilon=0)``, with one step per draw on uniform samples, or a netCDF
         file of one.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
     Returns
     -------
     TrialRun
-        For `pymc_austerity.design.average_design` with ``measure="decision"``.
+        Input of `pymc_austerity.design.average_design` with ``measure="decision"``.
 
     Raises
     ------
@@ -37,10 +37,10 @@ def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
 
     Notes
     -----
-    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself where a decision read all rows,
+    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself if a decision read all rows,
     as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so designs from
     runs that stopped early would be wrong more often than promised: runs in which more than a tenth
-    of the decisions stopped early are refused.
+    of the decisions stopped early are rejected.
 
     Examples
     --------

@@ -21,18 +21,18 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
     idata : InferenceData, DataTree, Dataset or path
         A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each chain and one, ``"all"``, for all chains, with the columns
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
 
         ``n_decisions``
             Number of decisions.
         ``rows_mean``, ``rows_median``, ``rows_q95``
             Mean, median and 95 % quantile of the rows read for a decision. With several steps per
-            draw the last two refer to means of draws.
+            draw, the last two refer to means of draws.
         ``proposal_rows``
             Mean number of rows that a proposal read for its gradients.
         ``data_fraction``
@@ -40,10 +40,10 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
         ``looks_mean``
             Mean number of looks.
         ``exact_fraction``
-            Share of the draws all of whose decisions were exact, because all rows were read or
-            none was needed, in [0, 1]; NaN where no test decided.
+            Share of the draws whose decisions were all exact, because all rows were read or
+            none was needed, in [0, 1]; NaN if no test decided.
         ``acceptance``
-            Share of the proposals that were accepted, in [0, 1]; NaN where step methods of other
+            Acceptance rate of the proposals, in [0, 1]; NaN if step methods of other
             kinds record ``accepted`` as well.
 
     Raises
