@@ -36,7 +36,7 @@ def audit(
     prob : float
         Coverage of the interval, in (0, 1).
     step_method : int, optional
-        Index of the AusterityMH in a compound run, counted from 0; by default all together, compared
+        Index of the AusterityMH in a compound run, from 0; by default all together, compared
         with the largest ``epsilon``.
 
     Returns

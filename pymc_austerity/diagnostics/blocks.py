@@ -22,7 +22,7 @@ def block_usage(idata: Any) -> pd.DataFrame:
     -------
     pandas.DataFrame
         A row for each block, in the order of a sweep: ``"untouched"`` (entries on which no row
-        depends), one for each factor, ``"common"`` (entries on which all rows depend), and ``"joint"``
+        depends), one per factor, ``"common"`` (entries on which all rows depend), and ``"joint"``
         (these together with the levels of all factors but the largest). The columns are
 
         ``rows_mean``

@@ -94,7 +94,7 @@ def convergence_of(idata: Any) -> Convergence | None:
     Returns
     -------
     Convergence or None
-        None for one chain, for fewer than 100 draws in each chain, and if there are no draws or none
+        None for one chain, for fewer than 100 draws per chain, and if there are no draws or none
         that vary.
 
     Examples
@@ -182,7 +182,7 @@ def _split_r_hat(draws: NDArray) -> NDArray:
 
 
 def _computed(name: str, draws: xr.Dataset) -> dict[str, float]:
-    """r_hat or bulk effective draws of every entry, by the version of ArviZ that PyMC itself uses."""
+    """r_hat or bulk effective draws of every entry, by the ArviZ that PyMC itself uses."""
     arviz = importlib.import_module("arviz" if _is_arviz_0() else "arviz_stats")
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of chains that did not move

@@ -1,4 +1,4 @@
-"""Audited errors next to the promise."""
+"""Audited errors, compared with the promised ones."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -24,16 +24,16 @@ def plot_audit(
     step_method: int | None = None,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Draw audited shares of wrong decisions, with intervals, next to the promise.
+    """Draw audited shares of wrong decisions, with intervals, next to the promised share.
 
-    There is a line for each chain and one for all together, or, with several runs, a line for each
-    run, with the number of decisions that were audited. An interval that lies entirely above the
+    There is a line for each chain and one for all chains together or, with several runs, a line for
+    each run; labels give the number of audited decisions. An interval that lies entirely above the
     promised share has another color and another marker.
 
     Parameters
     ----------
     idata : InferenceData, DataTree, Dataset, path, or dict of these
-        A run some of whose decisions were audited, a netCDF file of one, or several by name.
+        A run with audited decisions, a netCDF file of one, or several of these by name.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of each run, or else its largest ``epsilon``, which bounds the error of one look: whole
@@ -41,7 +41,7 @@ def plot_audit(
     prob : float
         Coverage of the intervals, in (0, 1).
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
     ax : matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 
@@ -52,7 +52,7 @@ def plot_audit(
     Raises
     ------
     SettingError, SettingTypeError
-        `idata` is not such a run, nothing was or could be audited, or an argument cannot
+        `idata` is not such a run, there were no audits or nothing to audit, or an argument cannot
         be used.
     ImportError
         matplotlib is not installed.

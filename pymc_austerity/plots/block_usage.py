@@ -1,4 +1,4 @@
-"""What the blocks of a model with groups cost, drawn."""
+"""Plot of the cost of the blocks of a model with groups."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ __all__ = ["plot_block_usage"]
 
 
 def plot_block_usage(idata: Any, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the rows that a sweep read for each block, with the share that was accepted.
+    """Draw the rows that a sweep read for each block, with the block's acceptance rate.
 
     Parameters
     ----------

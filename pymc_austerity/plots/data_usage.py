@@ -34,17 +34,17 @@ def plot_data_usage(
     ----------
     idata : InferenceData, DataTree, Dataset or path
         A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
-    window : int, optional
+    Number of draws to average over; by default a fiftieth of them.
         Draws to average over; by default a fiftieth of them.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default the mean of all.
+        Index of the AusterityMH in a compound run, counted from 0; by default the mean of all.
     ax : pair of matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 
     Returns
     -------
     array of matplotlib.axes.Axes, shape (2,)
-        Over the draws, and the distribution.
+        The plots of the draws and of the distribution.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def _checked_window(window: Any, n_draws: int) -> int:
 
 
 def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Mean over `window` draws and step methods about every draw, without what is not known."""
+    """Mean over `window` draws and step methods around every draw, ignoring unknown values."""
     known = np.isfinite(values)
     sums, counts = np.where(known, values, 0.0).sum(axis=1), known.sum(axis=1)
     kernel = np.ones(window)

@@ -17,7 +17,7 @@ __all__ = ["plot_decision_errors"]
 
 _NEAR = 5.0
 _FAR = 50.0
-"""Distances up to which the x axis is about linear, and from which on it is logarithmic."""
+"""Distance up to which the x axis is about linear, and beyond which it is logarithmic."""
 
 
 def plot_decision_errors(
@@ -31,9 +31,9 @@ def plot_decision_errors(
     r"""Draw the distances of a run's decisions from the threshold, and an error curve over them.
 
     The distribution is that of ``standardized_mean``, the estimate of :math:`\mu_\mathrm{std}` at
-    the last look (its mean, where a draw takes several decisions). Where decisions lie far from the
+    the last look (the mean of these if a draw has several decisions). If decisions lie far from the
     threshold, as with control variates, the x axis is linear near it and logarithmic beyond. The
-    curve, on a second y axis (the last of ``ax.figure.axes``), is the user's error of a decision at
+    curve, on a second y axis (the last of ``ax.figure.axes``), is the given error of a decision at
     each distance: many decisions are wrong where the curve is high and the run has many decisions.
 
     Parameters
@@ -43,7 +43,7 @@ def plot_decision_errors(
     mu_std, error : array_like, shape (n,), optional
         Distances, in increasing order, and the probabilities of a wrong decision there.
     step_method : int, optional
-        Which AusterityMH of a compound run, counted from 0; by default all together.
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
     ax : matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 
@@ -123,7 +123,7 @@ def _draw_curve(ax: "Axes", mu_std: NDArray[np.float64], error: NDArray[np.float
 
 
 def _range(distances: NDArray[np.float64], curve: Any) -> tuple[float, float]:
-    """That of the curve, else a symmetric one that holds 98 % of the decisions."""
+    """Range of the curve, else a symmetric one that contains 98 % of the decisions."""
     if curve is not None:
         return float(curve[0][0]), float(curve[0][-1])
     reach = float(np.quantile(np.abs(distances), 0.98)) or 1.0

@@ -1,4 +1,4 @@
-"""What all plots share: matplotlib, if there is one, colors and scales."""
+"""Common parts of all plots: import of matplotlib, colors and scales."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["COLORS", "axes_or_new", "color", "finished", "finite_values", "percent", "pyplot"]
 
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-"""Colors that the color-blind can tell apart (Okabe and Ito, 2008)."""
+"""Colors that color-blind readers can distinguish (Okabe and Ito, 2008)."""
 
 
 def pyplot() -> Any:
@@ -34,7 +34,7 @@ def pyplot() -> Any:
 
 
 def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> "Axes":
-    """The axes to draw into: those given, or those of a new figure of some size in inches."""
+    """The axes to draw into: the given ones, or those of a new figure of a given size in inches."""
     plt = pyplot()
     if ax is None:
         return plt.subplots(figsize=size, layout="constrained")[1]
@@ -44,12 +44,12 @@ def axes_or_new(ax: Any, size: tuple[float, float] = (6.0, 4.0)) -> "Axes":
 
 
 def color(number: int) -> str:
-    """Color of the n-th thing that is drawn."""
+    """Color of the n-th element of a plot."""
     return COLORS[number % len(COLORS)]
 
 
 def percent(share: float, _position: Any = None) -> str:
-    """A share as axes show it.
+    """A share, as labels of an axis show it.
 
     Examples
     --------
@@ -60,16 +60,16 @@ def percent(share: float, _position: Any = None) -> str:
 
 
 def finished(ax: "Axes", *, shares: str = "", handles: Any = None, **properties: Any) -> "Axes":
-    """Add labels and limits to a drawing, and a legend that covers nothing of it.
+    """Add labels and limits to a plot, and a legend that covers no part of it.
 
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-        Drawn into, with a label for everything that the legend should name.
+        The plot, with a label for everything that the legend should name.
     shares : {"", "x", "y", "xy"}
-        Axes that show shares, in per cent.
+        Axes that show shares, in percent.
     handles : list of artists, optional
-        What the legend names; by default all that has a label.
+        Entries of the legend; by default everything that has a label.
     **properties
         Passed on to ``ax.set``.
     """
@@ -95,7 +95,7 @@ def finite_values(name: str, values: ArrayLike) -> NDArray[np.float64]:
     Raises
     ------
     SettingError
-        None is left.
+        No value is left.
     SettingTypeError
         They are not numbers.
     """

@@ -1,4 +1,4 @@
-"""How fast runs approach the right answer."""
+"""How fast runs approach the correct result."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -26,16 +26,16 @@ def plot_risk(
     r"""Draw the risk of several samplers against the time they took.
 
     The risk is the mean squared error of an estimate, over repeated runs and all quantities that
-    are estimated (section 6 of the paper). Where it falls like one over the time, it is the error
-    of chance; where it levels off, it is the bias.
+    are estimated (section 6 of the paper). Where it falls like one over the time, it is Monte Carlo
+    error; where it levels off, it is bias.
 
     Parameters
     ----------
     risks : mapping of str to (time, risk)
-        By name of the sampler: times in seconds and risks, each array_like of shape (n,). Points
+        Times in seconds and risks, each array_like of shape (n,), by name of the sampler. Points
         that a logarithmic scale cannot show are left out.
     of : str
-        What is estimated, for the label: "predictive mean" or "parameter mean", for instance.
+        Estimated quantity, for the label: "predictive mean" or "parameter mean", for instance.
     ax : matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 

@@ -21,10 +21,10 @@ _TAIL = 0.05
 def plot_t_statistic(
     statistics: ArrayLike, *, degrees_of_freedom: float, ax: "Axes | None" = None
 ) -> "Axes":
-    r"""Draw a t statistic under resampling next to Student's t.
+    r"""Draw the distribution of a t statistic under resampling next to Student's t.
 
-    The test assumes that :math:`t = (\bar l - \mu) / s` follows Student's t. Where single rows
-    have much weight it does not, which is first seen in the tails: the legend gives the share of
+    The test assumes that :math:`t = (\bar l - \mu) / s` follows Student's t. If single rows
+    have a large weight, it does not, which first shows in the tails: the legend gives the share of
     the statistics in the tails that have 5 % under Student's t.
 
     Parameters
@@ -32,7 +32,7 @@ def plot_t_statistic(
     statistics : array_like
         Values of the statistic for many samples of the same rows, centered at the mean of all rows.
     degrees_of_freedom : float
-        Of Student's t: rows of a sample minus one, for uniform samples.
+        Degrees of freedom of Student's t: rows of a sample minus one, for uniform samples.
     ax : matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 
