@@ -1,4 +1,4 @@
-"""After sampling, on many rows: log-likelihoods, replications, cross-validation."""
+"""Quantities computed after sampling, on many rows: log-likelihoods, replications, LOO."""
 
 from pymc_austerity.pointwise.log_likelihood import compute_log_likelihood
 from pymc_austerity.pointwise.loo import loo_subsample

@@ -1,4 +1,4 @@
-"""Which quantity is asked for, of which rows, at which draws."""
+"""Which quantity is requested, for which rows, at which draws."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ from pymc_austerity.setup.source_rows import SourceRows, open_sources
 __all__ = ["Asked", "Generators", "observed_names", "refuse_too_many"]
 
 Generators = Callable[[int], list[np.random.Generator]]
-"""From the number of a draw to what is drawn with there."""
+"""Maps the number of a draw to the random generators for it."""
 
 _NUMBERS, _MOST_ROWS = 4_000_000, 8_192
-"""Numbers of a block of results (32 MB), and rows of it."""
+"""Numbers in a block of results (32 MB), and its rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +37,11 @@ class Asked:
     draws : Draws
     source : SourceRows or None
         The rows, where the model holds only some of them.
-    numbers : int array, shape (m,), or range
+    Numbers of the rows.
         Of the rows.
-    dims : tuple of str
+    Names of the axes, except for chain and draw.
         Names of the axes but for chain and draw.
-    coords : dict
+    Known coordinates of all axes.
         What is known along all axes.
     """
 
@@ -62,17 +62,17 @@ class Asked:
         rows: Any = None,
         data: Mapping[str, Any] | None = None,
     ) -> "Asked":
-        """With dimensions and coordinates as PyMC has them.
+        """Quantity with dimensions and coordinates as in PyMC.
 
         Raises
         ------
         SettingError, SettingTypeError
-            There are no such rows, or no draws of what they depend on.
+            There are no such rows, or no draws of the variables that they depend on.
 
         Warns
         -----
         AusterityWarning
-            The run read rows of ``data=``, and these are the rows of the model.
+            The run read rows of ``data=``, but these rows are those of the model.
         """
         draws, source, shape = draws_of(idata, of_rows.variables), None, list(of_rows.shape)
         if data is not None:
@@ -94,23 +94,23 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """Of the observed variable."""
+        """Name of the observed variable."""
         return self.of_rows.name
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the quantity."""
+        """Type of the quantity."""
         return np.dtype(self.of_rows.rows.dtype)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the quantity at one draw."""
+        """Shape of the quantity at one draw."""
         shape = list(self.of_rows.shape)
         shape[self.of_rows.axis] = len(self.numbers)
         return tuple(shape)
 
     def slices(self, n_samples: int, *, progressbar: bool = False) -> Iterator[slice]:
-        """Blocks of rows whose results fit the memory."""
+        """Blocks of rows whose results fit in memory."""
         width = n_samples * int(np.prod(self.shape)) // len(self.numbers)
         length = min(max(_NUMBERS // max(width, 1), 1), _MOST_ROWS)
         starts: Sequence[int] = range(0, len(self.numbers), length)
@@ -148,7 +148,7 @@ class Asked:
         Parameters
         ----------
         where : slice or int array
-            Which of `numbers`.
+            Which of `numbers` to evaluate.
         samples : sequence of int
             Numbers of the draws.
         generators : Generators
@@ -177,7 +177,7 @@ def observed_names(model: pm.Model, var_names: Sequence[str] | None) -> list[str
 
 
 def refuse_too_many(observations: ArrayLike, n_rows: int) -> None:
-    """A number or the numbers of rows of a sample, all of which there are.
+    """Check the number of rows of a sample, or their numbers, against the rows that exist.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def refuse_too_many(observations: ArrayLike, n_rows: int) -> None:
 
 
 def _warn_of_an_example(idata: Any, n_rows: int) -> None:
-    """Say that the run read other rows than the model holds."""
+    """Warn that the run read other rows than those that the model holds."""
     facts = getattr(getattr(idata, "sample_stats", None), "attrs", {})
     if facts.get("data"):
         warnings.warn(

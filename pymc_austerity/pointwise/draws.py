@@ -22,7 +22,7 @@ class Draws:
     Attributes
     ----------
     posterior : xarray.Dataset
-        What the values were read from.
+        Source of the values.
     values : list of arrays, each of shape (n_chains * n_draws, ...)
         One for each variable; the draws of the first chain come first.
     """
@@ -32,7 +32,7 @@ class Draws:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of chains and of draws of each."""
+        """Numbers of chains and of draws per chain."""
         return self.posterior.sizes["chain"], self.posterior.sizes["draw"]
 
     @property
@@ -60,14 +60,14 @@ def draws_of(idata: Any, variables: Sequence[Variable]) -> Draws:
     Parameters
     ----------
     idata : InferenceData or DataTree
-        With a group ``posterior``.
+        A run with a group ``posterior``.
     variables : sequence of variables
-        Value variables that have the names and the scale of the posterior.
+        Value variables whose names and scale are those of the posterior.
 
     Raises
     ------
     SettingError
-        A variable was not kept, or has another shape; or these are draws of Bambi's ``fit``.
+        A variable was not stored, or has another shape; or the draws are those of Bambi's ``fit``.
     SettingTypeError
         There is no posterior.
     """

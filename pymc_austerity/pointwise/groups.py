@@ -1,4 +1,4 @@
-"""Results added to the run whose posterior they come from."""
+"""Results that are added to the run on whose posterior they are based."""
 
 from typing import Any
 

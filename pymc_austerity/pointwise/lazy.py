@@ -41,5 +41,5 @@ class _LazyArray(BackendArray):
 
 
 def lazy_variable(asked: Asked) -> Variable:
-    """A variable that holds nothing."""
+    """A variable that stores no values."""
     return Variable(("chain", "draw", *asked.dims), indexing.LazilyIndexedArray(_LazyArray(asked)))

@@ -1,4 +1,4 @@
-"""Pointwise log-likelihoods, in memory that does not grow with the number of rows."""
+"""Pointwise log-likelihoods, with memory that does not grow with the number of rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ def compute_log_likelihood(
 ) -> Any:
     """Log-likelihoods of rows at all draws, like ``pm.compute_log_likelihood``, for many rows.
 
-    Nothing of the size of all rows times all draws is held in memory. Without `store` the entries
+    No array of the size of all rows times all draws is held in memory. Without `store`, the entries
     are computed each time they are used: ``group["y"].isel(...)`` computes what it selects.
 
     Parameters
@@ -38,7 +38,7 @@ def compute_log_likelihood(
     idata : InferenceData or DataTree
         A run of ``pm.sample``.
     model : pymc.Model, optional
-        Its model; by default that of the context.
+        The model of the run; by default the one on the context stack.
     var_names : sequence of str, optional
         Observed variables; by default all of them.
     rows : sequence of int, optional
@@ -46,9 +46,9 @@ def compute_log_likelihood(
     axis : int
         Axis of the rows in the observed variables.
     data : dict of str to source, optional
-        Where all rows are, as for `AusterityMH`, if the model was built on a few of them.
+        Source of all rows, as for `AusterityMH`, if the model was built on a few of them.
     store : path, optional
-        Folder that does not exist yet; everything is written to it block by block, by zarr.
+        Folder that does not exist yet; everything is written to it block by block, with zarr.
     extend_inferencedata : bool
         Whether to add the group ``log_likelihood`` to `idata`.
     progressbar : bool
@@ -57,7 +57,7 @@ def compute_log_likelihood(
     Returns
     -------
     InferenceData, DataTree or Dataset
-        `idata`, or the group alone: variables of shape (chain, draw, ...), nats.
+        `idata`, or only the group: variables of shape (chain, draw, ...), nats.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def compute_log_likelihood(
     SettingError, SettingTypeError
         Draws, variables or rows are missing, or `idata` is not a run.
     StorageError
-        `store` exists already.
+        `store` already exists.
 
     Examples
     --------

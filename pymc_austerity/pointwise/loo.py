@@ -26,9 +26,9 @@ def loo_subsample(
     data: Mapping[str, Any] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Expected log predictive density of a new row, by PSIS-LOO of a sample of the rows.
+    """Expected log predictive density of a new row, by PSIS-LOO on a sample of the rows.
 
-    All rows are evaluated once, at the posterior mean, and those of the sample at all draws;
+    All rows are evaluated once, at the posterior mean; those of the sample are evaluated at all draws.
     ``arviz_stats.loo_subsample`` does the rest.
 
     Parameters
@@ -36,28 +36,28 @@ def loo_subsample(
     idata : InferenceData or DataTree
         A run of ``pm.sample``.
     observations : int or sequence of int
-        Number of rows to sample, or the numbers of the rows of the sample.
+        Number of rows to sample, or the row numbers of the sample.
     model : pymc.Model, optional
-        Its model; by default that of the context.
+        The model of the run; by default the one on the context stack.
     var_name : str, optional
-        Observed variable; may be left out where there is only one.
+        Observed variable; may be omitted if there is only one.
     axis : int
         Axis of its rows.
     data : dict of str to source, optional
-        Where all rows are, as for `AusterityMH`, if the model was built on a few of them.
+        Source of all rows, as for `AusterityMH`, if the model was built on a few of them.
     **kwargs
         Passed on to ``arviz_stats.loo_subsample``: ``pointwise``, ``reff``, ``seed``.
 
     Returns
     -------
     arviz_stats.ELPDData
-        With the standard error due to the sample as ``subsampling_se``.
+        Contains the standard error due to the sample as ``subsampling_se``.
 
     Raises
     ------
     SettingError
-        arviz-stats is missing or too old, there are several observed variables, or fewer rows
-        than asked for.
+        arviz-stats is missing or too old, there are several observed variables, or there are fewer
+        rows than requested.
 
     References
     ----------

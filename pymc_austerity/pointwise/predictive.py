@@ -1,4 +1,4 @@
-"""Replications of observed variables, block by block where they are stored."""
+"""Replications of observed variables, computed block by block if they are stored."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ def sample_posterior_predictive(
     Parameters
     ----------
     idata, model, var_names, rows, axis, data, store, extend_inferencedata, progressbar
-        As for `compute_log_likelihood`; the group is ``posterior_predictive``. Without `store`
+        As for `compute_log_likelihood`; the group is ``posterior_predictive``. Without `store`,
         everything is kept in memory, 8 bytes for each draw and row.
     random_seed : int, optional
         The same seed gives the same replications, whether they are stored or not.
@@ -41,13 +41,13 @@ def sample_posterior_predictive(
     Returns
     -------
     InferenceData, DataTree or Dataset
-        `idata`, or the group alone: variables of shape (chain, draw, ...).
+        `idata`, or only the group: variables of shape (chain, draw, ...).
 
     Raises
     ------
     NotRowwiseError
         Rows cannot be drawn one by one: distributions that are drawn in a loop, draws that rows
-        share, variables that depend on another observed one.
+        share, variables that depend on another observed variable.
     SettingError, SettingTypeError, StorageError
         As for `compute_log_likelihood`.
 
@@ -82,7 +82,7 @@ def sample_posterior_predictive(
 
 
 def _generators(seed: np.random.SeedSequence, n_generators: int, start: int) -> Generators:
-    """Generators of their own for each draw of each block of rows."""
+    """Separate generators for each draw of each block of rows."""
 
     def of_draw(number: int) -> list[np.random.Generator]:
         key = (*seed.spawn_key, start, number)

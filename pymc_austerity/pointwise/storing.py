@@ -25,12 +25,12 @@ class Results:
     Parameters
     ----------
     store : path, optional
-        Folder that does not exist yet; without one results are kept in memory.
+        Folder that does not exist yet; without one, results are kept in memory.
 
     Raises
     ------
     SettingError, StorageError
-        The package zarr is missing, or the folder exists.
+        The package zarr is missing, or the folder already exists.
     """
 
     def __init__(self, store: Store | None) -> None:
@@ -63,7 +63,7 @@ class Results:
             array[(*[slice(None)] * axis, rows)] = shaped
 
     def dataset(self) -> xr.Dataset:
-        """All variables; those in a store are read when they are used."""
+        """All variables; those in a store are read on use."""
         if self._store is None:
             return xr.Dataset(self._variables, coords=self._coords)
         coords = {dim: _of_any_length(labels) for dim, labels in self._coords.items()}
@@ -72,7 +72,7 @@ class Results:
 
 
 def _of_any_length(labels: Any) -> Any:
-    """Text as zarr has it."""
+    """Text in the form that zarr stores."""
     return labels.astype(object) if labels.dtype.kind == "U" else labels
 
 
