@@ -28,7 +28,7 @@ def loo_subsample(
 ) -> Any:
     """Expected log predictive density of a new row, by PSIS-LOO on a sample of the rows.
 
-    All rows are evaluated once, at the posterior mean; those of the sample are evaluated at all draws.
+    All rows are evaluated once, at the posterior mean, and those of the sample also at all draws.
     ``arviz_stats.loo_subsample`` does the rest.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The step methods: everything else, assembled behind PyMC's contract."""
+"""The step methods: all other parts, assembled behind PyMC's contract."""
 
 from pymc_austerity._pymc import annotate_conversion, before_sampling
 from pymc_austerity.diagnostics.end_of_run import what_is_wrong

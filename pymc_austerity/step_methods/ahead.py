@@ -20,7 +20,7 @@ _N_ROWS, _COMPONENT = STATISTICS.index("n_rows_used"), STATISTICS.index("compone
 
 
 class Recorder(Protocol):
-    """Makes the statistics of draws."""
+    """Computes the statistics of draws."""
 
     def __call__(self, made: Transitions, /) -> list[dict[str, Any]]:
         """One dictionary for each draw."""
@@ -28,7 +28,7 @@ class Recorder(Protocol):
 
 
 class Given(NamedTuple):
-    """What was handed out.
+    """Counts of what was handed out.
 
     Attributes
     ----------
@@ -43,11 +43,11 @@ class Given(NamedTuple):
 
 
 class DrawsAhead:
-    """The draws of a chain after everything about it is frozen, block by block.
+    """The draws of a chain whose settings are all frozen, computed block by block.
 
-    A block is made at once, and its draws are handed out one by one. If another step method changes
-    the point, or the state is read, the chain returns to the last draw that was handed out. Blocks
-    of any length give the same draws.
+    A block is computed at once, and its draws are handed out one by one. If another step method
+    changes the point, or if the state is read, the chain returns to the last draw that was handed
+    out. The draws do not depend on the length of the blocks.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class DrawsAhead:
     steps_per_draw : int
         Transitions between draws.
     blocks : sequence of Block
-        Variables in the raveled point.
+        Positions of the variables in the raveled point.
     dtype : dtype
-        Of the points.
+        Type of the points.
     record : Recorder
-        Makes the statistics.
+        Computes the statistics.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class DrawsAhead:
     def step(
         self, point: dict[str, Any], rng: np.random.Generator, audits: np.random.Generator
     ) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """The draw that follows a point, and its statistics; None where Python has to reject it."""
+        """The draw that follows a point, and its statistics; None if Python has to reject it."""
         if point is not self._last:
             self._given = self.give_back()
             self._length = 1
@@ -101,14 +101,14 @@ class DrawsAhead:
         return following, [self._statistics[number]]
 
     def give_back(self) -> Given:
-        """Undo what was made but not handed out.
+        """Undo the draws that were made but not handed out.
 
-        The generators are then where they would be if no draw had been made ahead.
+        The generators are then in the state that they would have without draws made ahead.
 
         Returns
         -------
         Given
-            What was handed out since this was last asked.
+            What was handed out since the last call.
         """
         if self._next < len(self._points):
             self._made_again(self._next * self._steps)
@@ -118,7 +118,7 @@ class DrawsAhead:
         return given
 
     def _count(self) -> None:
-        """Add the present block to what was handed out."""
+        """Add the current block to the counts of what was handed out."""
         if self._next == 0:
             return
         statistics = self._made.statistics[: self._next * self._steps]
@@ -151,13 +151,13 @@ class DrawsAhead:
             self._length = min(2 * self._length, _MOST)
 
     def _made_again(self, n_transitions: int) -> Transitions:
-        """The first transitions of the present block and no more."""
+        """Exactly the first transitions of the current block."""
         self._rng.bit_generator.state, self._audits.bit_generator.state = self._states
         self._chain.used = self._used
         return self._chain.make(n_transitions, self._start, self._rng, self._audits)
 
     def _unraveled(self, points: NDArray, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Points as PyMC has them: names in its order, each with an array of its shape."""
+        """Points in PyMC's format: names in its order, each with an array of its shape."""
         points = np.ascontiguousarray(points, dtype=self._dtype)
         columns = []
         for name in names:

@@ -1,4 +1,4 @@
-"""Metropolis-Hastings whose decisions read only as many rows as they need."""
+"""Metropolis-Hastings whose decisions read only as many rows as needed."""
 
 import os
 import time
@@ -47,99 +47,99 @@ class AusterityMH(MetropolisStep):
     a threshold. By default each difference is taken relative to its Taylor expansion about the
     posterior mode, whose sum over all rows is known, and decisions are made in one of three ways:
 
-    - Where the rest of every row has a bound, rows are drawn at rates that depend on their bounds.
+    - If the rest of every row has a bound, rows are drawn at rates that depend on these bounds.
       These decisions leave the posterior exactly invariant (Zhang et al. 2020; Prado et al. 2024).
-    - Otherwise a t-test on a growing sample of rows decides on which side of the threshold the
-      mean lies; once all rows are read the decision is exact (Korattikara et al. 2014).
-    - Without an expansion all rows are read, unless `epsilon`, `max_error` or `test` asks for a
+    - Otherwise, a t-test on a growing sample of rows decides on which side of the threshold the
+      mean lies; once all rows are read, the decision is exact (Korattikara et al. 2014).
+    - Without an expansion, all rows are read, unless `epsilon`, `max_error` or `test` selects a
       test.
 
-    For models with many groups ``AusterityMH()`` is a `GroupedMH`.
+    For models with many groups, ``AusterityMH()`` is a `GroupedMH`.
 
     Parameters
     ----------
     vars : sequence of variables or names, optional
-        Free variables to sample; all by default. PyMC samples the others by NUTS, on all the data.
+        Free variables to sample; all by default. PyMC samples the others with NUTS, on all rows.
     epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
-        look; the whole test is wrong more often. 0 is plain Metropolis-Hastings on all rows. During
-        tuning the test begins looser and is tightened. A function from the number of a draw,
+        look; the whole test is wrong more often. 0 is plain Metropolis-Hastings on all rows. The
+        test is looser at first and tightened during tuning. A function from the number of a draw,
         counted from 0 at the first tuning draw, gives the value for each draw. By
-        default no test is used if exact decisions are expected to read fewer rows; otherwise
-        `epsilon` is 0.05 with control variates. Without them all rows are read, or, if `batch_size`
-        or `sampling` is given, the test is that of ``max_error=0.01``.
+        default, no test is used if exact decisions are expected to read fewer rows; otherwise
+        `epsilon` is 0.05 with control variates. Without them, all rows are read; if `batch_size`
+        or `sampling` is given, the test is that of ``max_error=0.01`` instead.
     max_error : float, optional
-        Largest acceptable share of wrong decisions, on average over all of them, above 0 and below
-        0.5, instead of `epsilon`; close decisions may be wrong more often. During tuning the test
-        is designed for the worst case; then it is the cheapest one for decisions like those of the
-        tuning phase.
+        Largest acceptable share of wrong decisions, averaged over all of them, above 0 and below
+        0.5, in place of `epsilon`; close decisions may be wrong more often. During tuning, the
+        test is designed for the worst case; afterwards, it is the cheapest one for decisions like
+        those of the tuning phase.
     test : {"auto", "exact"}, SequentialTest, StoppingRule or None
-        Another test, instead of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
-        posterior exactly invariant: rows are drawn at rates that bound what they can change,
-        for models whose rows have such bounds. "auto" is "exact" where nothing else is
-        asked for, the bounds take little time, and decisions read fewer rows than a first look.
-        None accepts every proposal, and needs one that follows gradients (`LangevinProposal`).
+        Another test, in place of `epsilon`: see `pymc_austerity.sequential`. "exact" leaves the
+        posterior exactly invariant: rows are drawn at rates that bound what they can change, which
+        requires a model whose rows have such bounds. "auto" is "exact" if no other test is
+        requested, the bounds take little time, and decisions read fewer rows than a first look.
+        None accepts every proposal, and requires one that follows gradients (`LangevinProposal`).
     batch_size : int, optional
         Largest number of rows of the first look; each stratum needs ten, and below 40 there are no
-        strata. With uniform samples the number of rows of every look, 500 by default.
+        strata. With uniform samples, the number of rows of every look, 500 by default.
     likelihood : sequence of str, optional
-        Names of the observed variables or potentials to subsample. By default the observed
+        Names of the observed variables or potentials to subsample; by default, the observed
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
     axis : int
         Axis of the rows in their log-likelihood.
     sampling : {"auto", "strata", "windows", "fresh"}
-        How rows are sampled. "strata", the default with control variates: by their influence,
+        How rows are sampled. "strata", the default with control variates: by influence, as
         measured on pilot pairs of points. "windows", the default without control variates: short
         runs of consecutive rows in a random order. "fresh": every row drawn anew, as in the paper.
     control_variates : {"auto", 1, 2, 3, None}
         Subtract from each difference its Taylor expansion of this order about the posterior
-        mode, whose sum over all rows is known. "auto" is the second order wherever the model
-        allows it, else none; a sequential test has the third order where pilot pairs of points
-        show that it saves many rows. Only the rows with the most influence have terms of third
-        order. `explain` says which order is used.
+        mode, whose sum over all rows is known. "auto" is the second order if the model
+        allows it, else none; a sequential test uses the third order if pilot pairs of points
+        show that it saves many rows. Only the rows with the most influence have third-order
+        terms. `explain` reports the order.
     anchor : dict or InferenceData, optional
-        Where to expand, instead of at the mode: values of the free variables, or draws of an
-        earlier run whose mean is taken.
+        Point of the expansion, in place of the mode: values of the free variables, or draws of an
+        earlier run, whose mean is used.
     proposal : Proposal or callable, optional
-        Such as a `CrankNicolsonProposal` or a `LangevinProposal`; by default
-        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` where a
+        For example, a `CrankNicolsonProposal` or a `LangevinProposal`; by default
+        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` if a
         normal approximation does not fit, and ``RandomWalkProposal()`` without control variates.
-        Also a function ``(point, rng) -> (new point, log-ratio)``, with
+        Or a function ``(point, rng) -> (new point, log-ratio)``, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     audit : {"auto"} or float
-        Share of the decisions, in [0, 1], that are checked on all rows afterwards, for
+        Share of the decisions, in [0, 1], that are also checked on all rows, for
         the statistics only. "auto" is a share that costs about 5 % of the run: see
         `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
     tune : bool
-        Adapt the proposal in the tuning phase.
+        Whether to adapt the proposal in the tuning phase.
     tuned : InferenceData or DataTree, optional
-        An earlier run of the model. Proposal and test are tuned at construction, at its draws, and
+        An earlier run of the model. Proposal and test are tuned at construction, on its draws, and
         chains start at its last draws: ``pm.sample(tune=0)`` continues that run.
     steps_per_draw : int
-        Transitions between recorded draws. Where a transition costs little, most of the time is
+        Transitions between recorded draws. If a transition is cheap, most of the time is
         PyMC's own work on a draw; more transitions give better draws in the same time.
     model : pymc.Model, optional
-        By default the model on the context stack. Outside a model ``AusterityMH()`` only holds
+        By default, the model on the context stack. Outside a model, ``AusterityMH()`` only holds
         settings, for any number of models: ``pm.sample`` constructs the step method.
     rng : int or numpy.random.Generator, optional
-        Source of the order of the stored rows, by default a fixed one, and of draws outside
+        Determines the order of the stored rows, which is fixed by default, and draws outside
         ``pm.sample``, which has its own generator.
     initial_point : dict, optional
         Point at which shapes are read and the model is verified.
     blocked : bool
-        Update all variables together; otherwise each variable has a step method, on shared rows.
+        Update all variables together; otherwise each has its own step method, on shared rows.
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile``; the mode is NUMBA by default.
     data : dict of str to source, optional
-        Where all rows are, if the model was built on a few of them: for the name of each
+        Source of all rows, if the model was built on a few of them: for the name of each
         ``pm.Data`` or observed variable that has rows, an array, a file or a table, with rows in
         the same order. Exact decisions read rows that are drawn before the chains in a few passes;
-        these draws depend on `rng` and not on ``random_seed``. For sequential tests all rows are
+        these draws depend on `rng` and not on ``random_seed``. For sequential tests, all rows are
         stored on this machine, in the order of sampling.
     setup_folder : path, optional
-        Where results of passes over `data` are kept for a repetition of the same set-up, also
-        after the machine was restarted. By default they are in a folder for temporary files, which
-        is removed when set-up has ended.
+        Where results of passes over `data` are kept for a repetition of the same set-up, even
+        after the machine has been restarted. By default, they are in a folder for temporary files,
+        which is removed when set-up ends.
 
     Raises
     ------
@@ -153,18 +153,18 @@ class AusterityMH(MetropolisStep):
     Warns
     -----
     AusterityWarning
-        The means of first looks are not normal enough for the test, or more decisions than
-        `epsilon` are expected to be wrong.
+        The means of first looks are not normal enough for the test, or the expected share of wrong
+        decisions exceeds `epsilon`.
 
     Notes
     -----
-    ``sample_stats`` has statistics of every draw (``accepted``, ``n_rows_used``,
+    ``sample_stats`` contains statistics of every draw (``accepted``, ``n_rows_used``,
     ``decision_error``, ...) and, as attributes, constants of the run (``n_rows``, ``epsilon``,
     ``batch_size``, ``setup_seconds``, ...): `pymc_austerity.step_methods.statistics` lists the
     statistics.
 
-    Before the run the t statistic of first looks at real differences is compared with Student's t;
-    the result is in the attribute ``normality``, and a warning names the remedy where it fails.
+    Before the run, the t statistic of first looks at real differences is compared with Student's t;
+    the result is in the attribute ``normality``; if the check fails, a warning names the remedy.
 
     References
     ----------

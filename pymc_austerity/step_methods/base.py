@@ -34,7 +34,7 @@ _log = logging.getLogger("pymc.austerity")
 
 
 class SubsamplingStep(ArrayStepShared):
-    """A step method that was built from rows: its chains, its pickle, its statistics, its words.
+    """A step method that was built from rows: its chains, pickle, statistics and descriptions.
 
     A subclass has ``constants`` (constants of the run), ``_words`` (what was built, in words) and
     ``reset_tuning``, and calls `_begin` at the start and `_finish` at the end of its ``__init__``.
@@ -58,7 +58,7 @@ class SubsamplingStep(ArrayStepShared):
         blocked: bool,
         rng: Any,
     ) -> None:
-        """Tell PyMC what is moved, and note what is subsampled."""
+        """Tell PyMC which variables are moved, and record what is subsampled."""
         super().__init__(problem.variables, problem.shared, blocked=blocked, rng=rng)
         self.n_rows = problem.likelihood.n_rows
         self.subsampled = problem.likelihood.subsampled
@@ -72,9 +72,9 @@ class SubsamplingStep(ArrayStepShared):
         self._parts_of_model = _parts(problem.model)
 
     def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
-        """Note how long setting up took, and say what was built.
+        """Record how long set-up took, and log what was built.
 
-        What else is known about the rows is for `pymc_austerity.model.explain`.
+        `about_rows` holds other facts about the rows, for `pymc_austerity.model.explain`.
         """
         self.reset_tuning()
         self.setup_seconds = time.perf_counter() - started
@@ -85,7 +85,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         raise NotImplementedError
 
     @property
@@ -100,7 +100,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @property
     def _words(self) -> Words:
-        """What was built, in words."""
+        """Description of what was built."""
         raise NotImplementedError
 
     @property
@@ -127,17 +127,17 @@ class SubsamplingStep(ArrayStepShared):
         self.reset_tuning()
 
     def _refuse_impossible_start(self, exact_difference: float) -> None:
-        """Refuse a start that the user chose and that has zero prior density.
+        """Reject a start that the user chose and that has zero prior density.
 
         Parameters
         ----------
         exact_difference : float
-            Of the exact part between this point and the model's initial point, nats.
+            Difference of the exact part between this point and the model's initial point, nats.
 
         Raises
         ------
         SettingError
-            It is not finite.
+            The difference is not finite.
         """
         if not np.isfinite(exact_difference):
             raise SettingError(
@@ -146,9 +146,9 @@ class SubsamplingStep(ArrayStepShared):
             )
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step, unless the chain was interrupted since the one before.
+        """Take a step, unless the chain was interrupted since the previous one.
 
-        Sampling ends where rows cannot be read any more.
+        Sampling ends if rows can no longer be read.
         """
         stop_if_interrupted()
         try:
@@ -179,7 +179,7 @@ class SubsamplingStep(ArrayStepShared):
             )
 
     def refuse_other_model(self, model: pm.Model) -> None:
-        """Refuse a model that this step method was not made for, or that has changed since.
+        """Reject a model that this step method was not made for, or that has changed since.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class SubsamplingStep(ArrayStepShared):
     # ------------------------------------------------------------------ words
 
     def explain(self) -> str:
-        """What is subsampled, what is evaluated in full, and why, in plain words.
+        """What is subsampled, what is evaluated in full, and why, in plain language.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class SubsamplingStep(ArrayStepShared):
     # ------------------------------------------------------------------ PyMC's contract
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        """Pickle what was built, not how: rows as a path, and no model."""
+        """Pickle what was built, not how: the path of the rows, and no model."""
         self._refuse_stale_data()
         return _rebuild, (type(self), self.__getstate__())
 
@@ -232,7 +232,7 @@ class SubsamplingStep(ArrayStepShared):
 
     @staticmethod
     def competence(var: Any, has_grad: bool = False) -> Competence:
-        """Never selected automatically: users have to ask for it."""
+        """Never selected automatically: users must request it."""
         return Competence.INCOMPATIBLE
 
     @staticmethod
@@ -246,7 +246,7 @@ class SubsamplingStep(ArrayStepShared):
 
 
 def _parts(model: pm.Model) -> frozenset[str]:
-    """Names of what the log-density consists of."""
+    """Names of the parts of the log-density."""
     return frozenset(part.name for part in [*model.basic_RVs, *model.potentials])
 
 

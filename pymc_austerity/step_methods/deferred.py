@@ -11,14 +11,14 @@ class DeferredStep:
     """The settings of a step method, for any number of models.
 
     ``pm.sample(step=...)`` constructs the step method for the model that it samples. Settings that
-    depend on the model, such as names of variables, are checked then.
+    depend on the model, such as names of variables, are checked at that point.
 
     Parameters
     ----------
     cls : type
         The step method.
     vars : sequence of variables or names, optional
-        What it samples.
+        The variables that it samples.
     settings : dict
         Its other arguments.
     """
@@ -64,14 +64,14 @@ def is_without_model(settings: dict[str, Any]) -> bool:
 
 
 def with_model(step: Any, model: pm.Model) -> Any:
-    """What ``pm.sample`` was given as a step method, made for its model.
+    """The ``step`` argument of ``pm.sample``, constructed for its model.
 
     Parameters
     ----------
     step : step method, or list of them
-        Those that were written inside a model are returned as they are.
+        Step methods that were constructed inside a model are returned unchanged.
     model : pymc.Model
-        What is sampled.
+        The model that is sampled.
     """
     if isinstance(step, list | tuple):
         return [with_model(each, model) for each in step]

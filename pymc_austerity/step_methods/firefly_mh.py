@@ -17,16 +17,16 @@ __all__ = ["FireflyMH"]
 
 
 class FireflyMH(AusterityMH):
-    r"""Firefly Monte Carlo: exact Metropolis-Hastings on the rows that are bright.
+    r"""Firefly Monte Carlo: exact Metropolis-Hastings on the bright rows.
 
     Each row has a lower bound :math:`B_i` of its likelihood :math:`L_i` whose product over all rows
-    is known: the exponential of its expansion of second order about the posterior mode minus a
-    bound of the remainder. A row is bright with probability :math:`1 - B_i / L_i`. Decisions about
+    is known: the exponential of its second-order expansion about the posterior mode minus a
+    bound on the remainder. A row is bright with probability :math:`1 - B_i / L_i`. Decisions on
     proposals are made given the bright rows, and do not read the others. The bright rows are drawn
     anew at every step.
 
     ``AusterityMH(test="exact")`` works for the same models and accepts more of the same proposals,
-    because its rows are drawn by bounds at both points instead of the current one.
+    because its rows are drawn by bounds at both points instead of the current point only.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ class FireflyMH(AusterityMH):
 
     Notes
     -----
-    Besides the statistics of `AusterityMH` the ``sample_stats`` have ``n_bright``, the number of
-    bright rows.
+    Besides the statistics of `AusterityMH`, ``sample_stats`` contains ``n_bright``, the number
+    of bright rows.
 
     References
     ----------

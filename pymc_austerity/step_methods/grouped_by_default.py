@@ -19,16 +19,16 @@ __all__ = ["grouped_if_possible"]
 
 
 def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> GroupedMH | None:
-    """The step method for settings of `AusterityMH`, where these and the model allow for it.
+    """The step method for settings of `AusterityMH`, if these and the model allow it.
 
     Parameters
     ----------
     cls : type
-        Whose settings these are.
+        Class whose settings these are.
     vars : sequence of variables
         Value variables.
     settings : dict
-        Keyword arguments; what was prepared without success is left in ``settings["_prepared"]``.
+        Keyword arguments; unsuccessful preparations are left in ``settings["_prepared"]``.
     """
     known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     if not set(settings) <= set(known):

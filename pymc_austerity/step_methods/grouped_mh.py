@@ -46,7 +46,7 @@ __all__ = ["GroupedMH"]
 
 @dataclass_state
 class GroupedState(StepMethodState):
-    """All that changes while a chain runs, and fields that must match on resume."""
+    """Everything that changes while a chain runs, and fields that must match on resume."""
 
     phase: Phase
     sweep_state: SweepState
@@ -72,27 +72,27 @@ _TESTS = {
 
 
 class GroupedMH(SubsamplingStep):
-    r"""Exact Metropolis-Hastings in which every level of a factor has a decision of its own.
+    r"""Exact Metropolis-Hastings in which every level of a factor has its own decision.
 
-    For models with groups, such as ``a[group] + x @ b`` with a prior of the ``a`` that has a mean
-    and a scale of its own. `AusterityMH()` returns this step method where a factor has 30 levels or
-    more, with 200 entries in all or several each, or in a model of more than 300 entries; three
+    For models with groups, such as ``a[group] + x @ b`` where the prior of ``a`` has its own mean
+    and scale. `AusterityMH()` returns this step method if a factor has 30 levels or more, with
+    200 entries in total or several each, or in a model of more than 300 entries; three
     levels suffice in the non-centered form or with one row each. Other settings may exclude this;
     with an `epsilon`, the model must have more than 300 entries.
     A step is a sweep:
 
-    - entries that no row reads (means and scales of priors) move given the levels, which reads no
-      rows, and with the levels moving along, which makes them nearly as independent as if the
-      levels were integrated out;
+    - entries on which no row depends (means and scales of priors) move given the levels, which
+      reads no rows, and then together with the levels, which makes them nearly as independent as if
+      the levels were integrated out;
     - all levels of a factor move at once. Given the rest they are independent, so each has a
-      proposal from its normal approximation, the exact prior, and an exact decision by itself;
-    - the entries that all rows read move given the levels, and then jointly with the levels of all
-      factors but the largest, whose levels move along;
-    - sums that rows hold fixed, such as that of an intercept and the levels of a factor, are
-      exchanged: one part rises, the other falls, and only the priors matter.
+      proposal from its normal approximation, the exact prior, and its own exact decision;
+    - the entries on which all rows depend move given the levels, then jointly with the levels of
+      all factors but the largest, whose levels move along;
+    - sums that the rows determine, such as that of an intercept and the levels of a factor, are
+      kept by exchange moves: one part rises, the other falls, and only the priors matter.
 
     Decisions are exact. They read a few rows of each level, drawn at rates that bound
-    what they can change. Where there is no such bound they read all rows of a level, or, with an
+    what the rows can change. Without such a bound, they read all rows of a level or, with an
     `epsilon`, some of them by a sequential test.
 
     Parameters
@@ -119,9 +119,9 @@ class GroupedMH(SubsamplingStep):
 
     Notes
     -----
-    Besides the statistics of `AusterityMH`, of whole sweeps, ``sample_stats`` has for each block
-    the share of its proposals that were accepted and the rows that it read: ``accepted_common``
-    and ``n_rows_common``, and so on. The attribute ``blocks`` has their names.
+    In addition to the statistics of `AusterityMH`, for whole sweeps, ``sample_stats`` contains for
+    each block the share of its proposals that were accepted and the rows that it read:
+    ``accepted_common`` and ``n_rows_common``, and so on. The attribute ``blocks`` lists the names.
 
     References
     ----------
@@ -264,7 +264,7 @@ class GroupedMH(SubsamplingStep):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         return {
             **self._common_constants,
             "epsilon": self.target.sequential.epsilon,

@@ -1,4 +1,4 @@
-"""A step method's transitions after tuning, put together for compiled code."""
+"""A step method's transitions after tuning, assembled for compiled code."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,7 +32,7 @@ __all__ = ["compile_now", "draws_ahead", "why_python"]
 
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
-    """Why transitions need Python after tuning, as half a sentence; empty if they do not."""
+    """Why transitions need Python after tuning, as a clause; empty if they do not."""
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):

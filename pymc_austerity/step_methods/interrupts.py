@@ -1,8 +1,8 @@
 """Ctrl-C takes effect between two steps: inside compiled code it would cost all the draws.
 
-An exception that a signal handler raises there surfaces as ``SystemError``, for which PyMC's loops
-are not prepared. So the first interrupt of a chain is noted, the draw at hand is recorded, and the
-next step does not begin.
+An exception that a signal handler raises there appears as ``SystemError``, for which PyMC's loops
+are not prepared. Therefore the first interrupt of a chain is noted, the current draw is recorded,
+and the next step does not start.
 """
 
 import functools
@@ -34,7 +34,7 @@ _log = logging.getLogger("pymc.austerity")
 _Handler = Callable[[int, FrameType | None], Any]
 _UNTIL_ENDED = 60.0
 _MOMENT = 0.001
-"""Seconds; storing a draw takes some millionths of one."""
+"""Seconds; storing a draw takes a few microseconds."""
 
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
 _SET_UP = (__name__, "decorated")
@@ -50,9 +50,9 @@ class _Interrupts:
     seen : bool
         Whether this chain was interrupted before.
     pending : bool
-        Whether the next step is not to begin.
+        Whether to prevent the next step.
     previous : callable
-        The handler that was there.
+        The previous handler.
     """
 
     def __init__(self) -> None:
@@ -60,10 +60,10 @@ class _Interrupts:
         self.previous: _Handler = signal.default_int_handler
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Note the first interrupt of a chain; anything else is left to the previous handler.
+        """Note the first interrupt of a chain; anything else is passed to the previous handler.
 
-        Workers of a parallel run are interrupted together with the process that reads their draws,
-        which is the one to stop them, as soon as it is not storing one.
+        Workers of a parallel run are interrupted together with the process that reads their draws.
+        That process stops the workers, as soon as it is not storing a draw.
         """
         in_worker = _runs(WORKER_LOOP, frame)
         if not self.seen and (in_worker or _runs(SAMPLING_LOOP, frame)):
@@ -81,9 +81,9 @@ _raises: ContextVar[bool] = ContextVar("_raises", default=False)
 
 
 def defer_interrupts() -> None:
-    """When a chain or the collection of draws starts: let the first interrupt wait for a step.
+    """Let the first interrupt wait for a step, when a chain or the collection of draws starts.
 
-    Only the main thread can do so, and only where an interrupt calls a Python function.
+    This is possible only in the main thread, and only if an interrupt calls a Python function.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -95,7 +95,7 @@ def defer_interrupts() -> None:
 
 
 def restore_interrupts() -> None:
-    """End sampling: interrupts do again what they did before."""
+    """Restore the previous handling of interrupts when sampling ends."""
     if threading.current_thread() is not threading.main_thread():
         return
     _interrupts.seen = _interrupts.pending = False
@@ -109,7 +109,7 @@ def stop_if_interrupted() -> None:
     Raises
     ------
     KeyboardInterrupt
-        As PyMC expects it of a chain that is to end.
+        The exception that PyMC expects from a chain that must end.
     """
     if _interrupts.pending:
         _interrupts.pending = False
@@ -118,7 +118,7 @@ def stop_if_interrupted() -> None:
 
 @contextmanager
 def errors_are_raised() -> Iterator[None]:
-    """Within this, `end_sampling` raises the error: the caller keeps the draws of the chain."""
+    """In this context, `end_sampling` raises the error: the caller keeps the draws of the chain."""
     token = _raises.set(True)
     try:
         yield
@@ -127,17 +127,17 @@ def errors_are_raised() -> Iterator[None]:
 
 
 def end_sampling(error: Exception) -> NoReturn:
-    """End all chains as an interrupt does, so that the draws that were made are returned.
+    """End all chains as an interrupt does, so that the draws so far are returned.
 
     Parameters
     ----------
     error : Exception
-        Why no chain can go on; it is logged.
+        Why no chain can continue; it is logged.
 
     Raises
     ------
     KeyboardInterrupt
-        As PyMC expects it of a chain that is to end.
+        The exception that PyMC expects from a chain that must end.
     """
     if _raises.get():
         raise error
@@ -150,11 +150,11 @@ def end_sampling(error: Exception) -> NoReturn:
 
 
 def clean_interrupt(function: _Function) -> _Function:
-    """Decorate a function that runs compiled code: interrupts leave it as what they are.
+    """Decorate a function that runs compiled code, so that interrupts leave it unchanged.
 
-    Compiled code turns an interrupt into a ``SystemError``, finalizers and callbacks of C
-    libraries print it and go on, and a module that is being imported would stay half done for
-    the rest of the process: an interrupt waits for its end.
+    Compiled code turns an interrupt into a ``SystemError``. Finalizers and callbacks of C
+    libraries print it and continue. An interrupted import would leave a module incomplete for
+    the rest of the process, so an interrupt waits for the end of the import.
     """
 
     @functools.wraps(function)
@@ -175,7 +175,7 @@ def clean_interrupt(function: _Function) -> _Function:
 
 @contextmanager
 def _noticed_interrupts() -> Iterator[list[BaseException]]:
-    """Collect the interrupts that are raised meanwhile, whatever becomes of them."""
+    """Collect the interrupts that are raised in this context, whatever happens to them."""
     noticed: list[BaseException] = []
     previous = signal.getsignal(signal.SIGINT)
 
@@ -200,7 +200,7 @@ def _noticed_interrupts() -> Iterator[list[BaseException]]:
 
 
 def _interrupt_again() -> None:
-    """Send the same signal once more in a moment."""
+    """Send the same signal again after a moment."""
     main = cast(int, threading.main_thread().ident)
     threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
 

@@ -39,7 +39,7 @@ _IN_BLOCKS = "in compiled code, some ahead of the draw that is recorded"
 
 @dataclass_state
 class MetropolisState(StepMethodState):
-    """All that changes while a chain runs, and fields that must match on resume."""
+    """Everything that changes while a chain runs, and fields that must match on resume."""
 
     phase: Phase
     proposal_state: Any
@@ -58,23 +58,23 @@ class MetropolisStep(SubsamplingStep):
     settings : Settings
         Settings of the user.
     target : Target
-        The posterior, as decisions see it.
+        The posterior, in the form that decisions use.
     coordinates : Coordinates
-        In which points move.
+        Coordinates in which points move.
     surroundings : Surroundings
-        How points of this step method lie in the points of decisions.
+        Relation between the points of this step method and the points of decisions.
     decider : Decider or ExactDecider
-        Accepts or rejects.
+        Accepts or rejects proposals.
     proposal : Proposal
-        Makes new points.
+        Generates new points.
     normality : NormalityCheck or None
-        What the check of the test's assumption found before the run.
+        Result of the check of the test's assumption before the run.
     adapts : bool
         Whether the proposal learns in the tuning phase.
     learnt : Learnt or None
-        What chains begin with, from an earlier run.
+        Initial state of the chains, from an earlier run.
     is_to_look_again : bool
-        Whether tuning has ended, and there has been no draw since.
+        Whether tuning has ended and there has been no draw since.
     python_needed : str
         Why transitions after tuning are not made in compiled code; empty if they are.
     """
@@ -98,7 +98,7 @@ class MetropolisStep(SubsamplingStep):
     # ------------------------------------------------------------------ one step
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step; after tuning in compiled code, where that can be."""
+        """Take a step, after tuning in compiled code if possible."""
         if self.python_needed or self.is_to_look_again or self.phase is not Phase.SAMPLING:
             self.surroundings.look(point)
             return super().step(point)
@@ -112,7 +112,7 @@ class MetropolisStep(SubsamplingStep):
         return made
 
     def _give_back(self) -> None:
-        """Return to the last draw that PyMC has, with all that changes while a chain runs."""
+        """Return to the last draw that PyMC has, with all state of the chain."""
         if self._ahead is None:
             return
         given, self._ahead = self._ahead.give_back(), None
@@ -124,7 +124,7 @@ class MetropolisStep(SubsamplingStep):
             self.proposal_state = self.proposal_state._replace(chosen=given.component)
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Propose, decide, and record what it took, as often as there are steps in a draw."""
+        """Propose, decide, and record the cost, as often as there are steps in a draw."""
         to = self.coordinates
         current = to.inner(apoint.data)
         if self.phase.is_start:
@@ -209,7 +209,7 @@ class MetropolisStep(SubsamplingStep):
             _log.info(designed)
 
     def _look_again(self, current: NDArray) -> None:
-        """Try the test where the chain is, with random numbers of its own."""
+        """Try the test at the current point, with separate random numbers."""
         self.is_to_look_again = False
         rng = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63))
         around, state = self.surroundings, self.proposal_state
@@ -224,7 +224,7 @@ class MetropolisStep(SubsamplingStep):
 
     @property
     def sampling_state(self) -> Any:
-        """All that changes while a chain runs."""
+        """Everything that changes while a chain runs."""
         self._give_back()
         return super().sampling_state
 
@@ -239,7 +239,7 @@ class MetropolisStep(SubsamplingStep):
 
     @property
     def untouched(self) -> UntouchedMoves | None:
-        """Moves of entries that no row reads, where there are any."""
+        """Moves of entries on which no row depends, if there are any."""
         return self.target.untouched if isinstance(self.surroundings, Alone) else None
 
     @property
@@ -260,7 +260,7 @@ class MetropolisStep(SubsamplingStep):
 
     @property
     def anchor(self) -> Anchor | None:
-        """Where the row differences are expanded; None if they are not."""
+        """Point about which the row differences are expanded; None if they are not."""
         return self.target.anchor
 
     def _why_python(self) -> str:
@@ -274,7 +274,7 @@ class MetropolisStep(SubsamplingStep):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         return {
             **self._common_constants,
             **constants_of(self.target, self.decider, self.proposal, self.normality),
@@ -286,6 +286,6 @@ class MetropolisStep(SubsamplingStep):
         return words_of(self.target, self.decider, self.proposal, self.normality)
 
     def explain(self) -> str:
-        """What is subsampled, what is evaluated in full, and why, in plain words."""
+        """What is subsampled, what is evaluated in full, and why, in plain language."""
         how = f"by Python, because {self.python_needed}" if self.python_needed else _IN_BLOCKS
         return f"{super().explain()}\nTransitions after tuning are made {how}."

@@ -19,14 +19,14 @@ def refuse_misuse(
     nuts_settings: dict[str, Any],
     var_names: Sequence[str] | None,
 ) -> None:
-    """Refuse step methods of other models, and settings that have no effect beside a step method.
+    """Reject step methods of other models, and settings without effect beside a step method.
 
     Parameters
     ----------
     model : pymc.Model
-        What is sampled.
+        The model that is sampled.
     steps : list of step methods
-        Those of the user.
+        The user's step methods.
     nuts_sampler : str or None
         Name of a sampler that replaces PyMC's NUTS.
     nuts_settings : dict

@@ -1,4 +1,4 @@
-"""Where a chain is."""
+"""The phase of a chain."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ __all__ = ["Phase"]
 
 
 class Phase(Enum):
-    """Where a chain is: before its first step or after it, tuning or not.
+    """The phase of a chain: before or after its first step, tuning or not.
 
     Examples
     --------
@@ -21,12 +21,12 @@ class Phase(Enum):
 
     @property
     def is_start(self) -> bool:
-        """Whether the first step of the chain is still to come."""
+        """Whether the first step of the chain has not been taken yet."""
         return self in (Phase.START, Phase.START_UNTUNED)
 
     @property
     def is_tuning(self) -> bool:
-        """Whether what was learned may still change."""
+        """Whether learned quantities may still change."""
         return self in (Phase.START, Phase.TUNING)
 
     def begun(self) -> "Phase":
@@ -34,7 +34,7 @@ class Phase(Enum):
         return Phase.TUNING if self.is_tuning else Phase.SAMPLING
 
     def with_tuning(self, tuning: bool) -> "Phase":
-        """The same with tuning begun or ended."""
+        """The same phase with tuning turned on or off."""
         if self.is_start:
             return Phase.START if tuning else Phase.START_UNTUNED
         return Phase.TUNING if tuning else Phase.SAMPLING

@@ -13,7 +13,7 @@ _MEMORY = 100
 
 
 def columns(n_chains: int) -> tuple[list[TextColumn], dict[str, list[float]]]:
-    """Columns for the acceptance rate and the share of data, and their first values."""
+    """Columns for the acceptance rate and the share of data, and their initial values."""
     texts = [
         TextColumn("{task.fields[acceptance]:.2f}", table_column=Column("Acceptance", ratio=1)),
         TextColumn("{task.fields[data]:.2%}", table_column=Column("Data read", ratio=1)),
@@ -22,7 +22,7 @@ def columns(n_chains: int) -> tuple[list[TextColumn], dict[str, list[float]]]:
 
 
 def running_averages() -> Callable[[dict[str, Any]], dict[str, float]]:
-    """Function from the statistics of a step to the values of the columns."""
+    """Function that maps the statistics of a step to the values of the columns."""
     n_seen, acceptance, data = 0, 0.0, 0.0
 
     def update(statistics: dict[str, Any]) -> dict[str, float]:

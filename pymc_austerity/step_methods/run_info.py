@@ -1,4 +1,4 @@
-"""The constants of a run, on their way to the attributes of the result of ``pm.sample``."""
+"""The constants of a run, which become attributes of the result of ``pm.sample``."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,14 +9,14 @@ __all__ = ["StatisticsTypes", "merged_constants"]
 class StatisticsTypes(dict):
     """Types of the statistics of a step method, together with the constants of the run.
 
-    PyMC hands this dictionary unchanged from the step method to the trace, from where
+    PyMC passes this dictionary unchanged from the step method to the trace, from which
     `pymc_austerity._pymc.annotate_conversion` writes the constants to the attributes of
     ``sample_stats``.
 
     Attributes
     ----------
     constants : dict
-        Names and values (numbers or strings) of what is constant over the run.
+        Names and values (numbers or strings) of the constants of the run.
     """
 
     def __init__(self, types: dict[str, type], constants: dict[str, Any]) -> None:
@@ -28,12 +28,12 @@ class StatisticsTypes(dict):
 
 
 def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
-    """Constants that all the step methods of a run have; lists where they differ.
+    """Constants that all step methods of a run have; lists if they differ.
 
     Parameters
     ----------
     statistics_types : iterable of dict
-        Types of the statistics of each step method; those of other packages are passed over.
+        Types of the statistics of each step method; those of other packages are ignored.
 
     Examples
     --------
@@ -52,5 +52,5 @@ def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two constants are equal; NaN, which stands for none, equals itself."""
+    """Whether two constants are equal; NaN, which represents a missing value, equals itself."""
     return bool(one == other or (one != one and other != other))

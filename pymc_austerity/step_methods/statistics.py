@@ -1,4 +1,4 @@
-"""What every draw records.
+"""Statistics that every draw records.
 
 ================== ======= ====================================================================
 name               type    meaning
@@ -14,13 +14,13 @@ used_all_rows      bool    whether the decision is exact because all rows were r
 audited            bool    whether the decision was checked on all rows
 audit_agrees       bool    whether the decision on all rows was the same (True where not audited)
 n_audited          int64   decisions checked on all rows: 1 or 0 with one step per draw
-n_wrong            int64   those of them that were wrong
+n_wrong            int64   audited decisions that were wrong
 scaling            float64 size of the proposal
 test_epsilon       float64 tail probability at which the test stopped; NaN if it has none
 ================== ======= ====================================================================
 
 `FireflyMH` also has ``n_bright``, the number of bright rows; `GroupedMH` has ``accepted_``
-and ``n_rows_`` with the name of each block. With several steps per draw
+and ``n_rows_`` with the name of each block. With several steps per draw,
 integers are sums, booleans hold for all the steps (``audited``: for any), the others are means.
 """
 
@@ -73,7 +73,7 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
 def of_decision(
     decision: Decision, n_rows: int, *, scaling: float, epsilon: float
 ) -> dict[str, Any]:
-    """Statistics of one decision, of a proposal of some size and a test of some strictness."""
+    """Statistics of one decision, for the size of the proposal and the strictness of the test."""
     audited = decision.exact_accept is not None
     wrong = audited and decision.exact_accept != decision.accept
     return {
@@ -111,7 +111,7 @@ def of_draw(decisions: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _over_steps(name: str, values: Sequence[Any]) -> Any:
-    """What stands for several steps: sums of integers, whether all booleans hold, means."""
+    """Summary of several steps: sums of integers, whether all booleans hold, means."""
     if name in _OVER_STEPS:
         return _OVER_STEPS[name](values)
     if isinstance(values[0], bool | np.bool_):

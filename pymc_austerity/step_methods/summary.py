@@ -1,4 +1,4 @@
-"""What was built: as constants of the run, and in words."""
+"""Descriptions of what was built: constants of the run, and text."""
 
 import math
 from typing import Any, NamedTuple
@@ -19,16 +19,16 @@ __all__ = ["Words", "constants_of", "words_of"]
 
 
 class Words(NamedTuple):
-    """What was built.
+    """Description of what was built.
 
     Attributes
     ----------
     what : str
         What the step method does and how exact it is, in sentences.
     cost : str
-        Rows that it reads, as a part of a sentence.
+        Rows that it reads, as part of a sentence.
     details : tuple of str
-        What else `explain` says, in sentences.
+        Other sentences of `explain`.
     """
 
     what: str
@@ -42,7 +42,7 @@ def constants_of(
     proposal: Proposal[Any],
     normality: NormalityCheck | None,
 ) -> dict[str, Any]:
-    """What is constant over a run of AusterityMH, as numbers and strings."""
+    """Constants of a run of AusterityMH, as numbers and strings."""
     settings, plan = decider.settings, decider.plan
     constants = {
         "epsilon": settings.final_epsilon,
@@ -80,7 +80,7 @@ def words_of(
 
 
 def _gradients(proposal: Proposal[Any], n_rows: int) -> str:
-    """How many of the rows the gradients of a proposal read; empty for none."""
+    """How many rows the gradients of a proposal read; empty if none."""
     n_read = getattr(proposal, "n_rows_read", 0)
     if n_read == 0:
         return ""

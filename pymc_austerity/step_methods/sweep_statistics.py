@@ -1,4 +1,4 @@
-"""What `GroupedMH` writes down of every sweep."""
+"""Statistics that `GroupedMH` records for every sweep."""
 
 import math
 from collections.abc import Iterable
@@ -28,13 +28,13 @@ def of_sweep(
 
     Parameters
     ----------
-    uses : dict of str to BlockUse
+    Results of each block, by its name.
         What each block did, by its name.
-    n_rows : int
+    Number of rows of the data.
         Rows of the data.
-    state : SweepState
+    State after the sweep.
         After the sweep.
-    epsilon : float
+    Epsilon of sequential tests; 0 without them.
         Of sequential tests; 0 without them.
     """
     used = sum(use.n_rows for use in uses.values())

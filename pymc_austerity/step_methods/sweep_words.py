@@ -1,4 +1,4 @@
-"""What the log says of a `GroupedMH`."""
+"""Log messages about a `GroupedMH`."""
 
 import numpy as np
 
@@ -29,13 +29,13 @@ def in_words(target: GroupedTarget) -> str:
 
 
 def cost_in_words(target: GroupedTarget, n_rows: int) -> str:
-    """How many rows a sweep is expected to read, by some sweeps that are made for it.
+    """How many rows a sweep is expected to read, estimated from some trial sweeps.
 
     Parameters
     ----------
     target : GroupedTarget
     n_rows : int
-        Rows of the data.
+        Number of rows of the data.
     """
     if target.reads_all and not target.sequential.epsilon:
         return f"all {n_rows:,} rows per sweep, because {target.reads_all}"
