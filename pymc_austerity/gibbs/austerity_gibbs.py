@@ -1,4 +1,4 @@
-"""Gibbs sampling of binary variables whose updates read only as many factors as they need."""
+"""Gibbs sampling of binary variables whose updates read only as many factors as needed."""
 
 import time
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ _USUAL_AUDIT = 0.02
 """An update reads half of its factors, so that checking one in fifty costs a fiftieth."""
 
 _STATISTICS = {name: kind for name, kind in STATISTICS.items() if name != "scaling"}
-"""Nothing is proposed, so that there is no size of a proposal."""
+"""Without proposals, there is no size of a proposal."""
 
 
 @dataclass_state
 class GibbsState(StepMethodState):
-    """All that changes while a chain runs, and fields that must match on resume."""
+    """Everything that changes while a chain runs, and fields that must match on resume."""
 
     phase: Phase
     epsilon: float = field(metadata={"frozen": True})
@@ -60,14 +60,14 @@ class AusterityGibbs(SubsamplingStep):
     r"""Gibbs sampling of binary variables with a sequential test on mini-batches of factors.
 
     For Bernoulli variables whose conditional probability is a product of many factors: rows of a
-    ``pm.Potential`` or of an observed variable. The model stays as it is. With :math:`M` factors
+    ``pm.Potential`` or of an observed variable. The model does not change. With :math:`M` factors
     that touch entry :math:`i` and :math:`u` uniform on (0, 1), the entry becomes one iff
 
     .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
         > \frac1M \log \frac{u}{1 - u}
 
     (priors and other terms move the threshold). A t-test on a growing sample of the factors
-    decides on which side of the threshold the mean lies; once all factors are read the update is
+    decides on which side of the threshold the mean lies; once all factors are read, the update is
     exact.
 
     The factors that touch an entry are found in the model if factors pick entries by constant
@@ -82,27 +82,27 @@ class AusterityGibbs(SubsamplingStep):
         Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
         the whole test is wrong more often. 0 is plain Gibbs sampling.
     batch_size : int, optional
-        Factors of each look, 200 by default.
+        Number of factors of each look, 200 by default.
     likelihood : sequence of str, optional
-        Names of the potentials or observed variables to subsample. By default the observed
+        Names of the potentials or observed variables to subsample; by default, the observed
         variables with the most rows. A potential must be named.
     axis : int
         Axis of the factors in their log-likelihood.
     scan : {"systematic", "random"}
-        Update the entries in order, or as many entries picked at random.
+        Update the entries in order, or the same number of randomly selected entries.
     audit : float
-        Share of the decisions, in [0, 1], that are checked on all factors afterwards,
+        Share of the decisions, in [0, 1], that are also checked on all factors,
         for the statistics only. The draws do not depend on it.
     model : pymc.Model, optional
-        By default the model on the context stack.
+        By default, the model on the context stack.
     rng : int or numpy.random.Generator, optional
-        Source of the order in which factors are stored, by default a fixed one, and of draws
+        Determines the order in which factors are stored, which is fixed by default, and draws
         outside ``pm.sample``, which has its own generator.
     initial_point : dict, optional
         Point at which shapes are read and the model is verified.
     compile_kwargs : dict, optional
-        Passed on to ``pymc.compile``; the mode is NUMBA by default. Only in this mode a whole
-        sweep is one compiled function.
+        Passed on to ``pymc.compile``; the mode is NUMBA by default. Only in this mode is a whole
+        sweep one compiled function.
 
     Raises
     ------
@@ -111,12 +111,12 @@ class AusterityGibbs(SubsamplingStep):
     DataError
         No observed data and no likelihood named, or a log-density that is not finite at the start.
     SettingError, SettingTypeError
-        An argument cannot be used, a variable is not binary, or no factor reads it.
+        An argument cannot be used, a variable is not binary, or no factor depends on it.
 
     Notes
     -----
     A draw is a sweep: as many updates as there are entries. Its statistics in ``sample_stats``,
-    each of shape (chain, draw), sum up or average over the updates:
+    each of shape (chain, draw), are sums or averages over the updates:
 
     ================== ======= ====================================================================
     name               type    meaning
@@ -131,11 +131,11 @@ class AusterityGibbs(SubsamplingStep):
     audited            bool    whether any decision was checked on all factors
     audit_agrees       bool    whether every decision that was checked was right
     n_audited          int64   decisions that were checked on all factors
-    n_wrong            int64   those of them that were wrong
+    n_wrong            int64   audited decisions that were wrong
     test_epsilon       float64 `epsilon`
     ================== ======= ====================================================================
 
-    Constants of the run are attributes of ``sample_stats``; among them ``n_rows``, the largest
+    Constants of the run are attributes of ``sample_stats``, among them ``n_rows``, the largest
     number of factors of one update, and ``steps_per_draw``, the number of updates.
 
     Memory: the data of the factors once, in random order, and an integer for every pair of an entry
@@ -234,7 +234,7 @@ class AusterityGibbs(SubsamplingStep):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, as it is written to the attributes of sample_stats."""
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         return {
             **self._common_constants,
             "n_rows": int(self.factors.sizes.max()),
@@ -254,7 +254,7 @@ class AusterityGibbs(SubsamplingStep):
     # ------------------------------------------------------------------ one sweep
 
     def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Update every entry, and record what it took."""
+        """Update every entry, and record the cost."""
         state = np.array(apoint.data)
         if self.phase.is_start:
             self.phase = self.phase.begun()
@@ -266,7 +266,7 @@ class AusterityGibbs(SubsamplingStep):
         return RaveledVars(state, apoint.point_map_info), [statistics]
 
     def _plan(self, rng: np.random.Generator, *, n_updates: int) -> Plan:
-        """All random numbers of a sweep; for exact updates only one for each."""
+        """All random numbers of a sweep; exact updates need only one each."""
         entries = np.arange(n_updates)
         if self.scan == "random":
             entries = rng.integers(self.start.size, size=n_updates)

@@ -1,4 +1,4 @@
-"""Only binary variables can be updated by comparing one with zero."""
+"""Check that variables are binary: an update compares one with zero."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["checked_binary_variables"]
 
 
 def checked_binary_variables(variables: Any, model: pm.Model) -> list:
-    """The value variables of the Bernoulli variables that a user gives, by default of all.
+    """The value variables of the given Bernoulli variables; by default, of all of them.
 
     Raises
     ------

@@ -19,16 +19,16 @@ __all__ = ["CompiledSweep"]
 
 
 class CompiledSweep:
-    """What `ReferenceSweep` does with `StudentTTest`, without Python between two factors.
+    """`ReferenceSweep` with `StudentTTest`, without Python code between two factors.
 
     Parameters
     ----------
     factors : Factors
-        Of every entry, compiled with numba.
+        Factors of every entry, compiled with numba.
     rule : StudentTTest
-        Of the sequential test.
+        Rule of the sequential test.
     batch_size : int
-        Factors of each look.
+        Number of factors of each look.
     """
 
     def __init__(self, factors: Factors, rule: StudentTTest, batch_size: int) -> None:
@@ -45,7 +45,7 @@ class CompiledSweep:
         return hasattr(getattr(factors.functions.rows, "vm", None), "jit_fn")
 
     def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
-        """Update the entries one after the other, in place."""
+        """Update the entries one by one, in place."""
         factors, outcomes = self.factors, Outcomes.none_yet(plan.entries.size)
         values = factors.functions.values()
         functions: tuple[Any, Any] = (

@@ -23,16 +23,16 @@ class Factors:
     Attributes
     ----------
     functions : GatheredDifferences
-        Differences of the factors, picked by position, and of the exact part.
+        Differences of the factors, selected by position, and of the exact part.
     rows, tables : SharedRows, list of SharedRows
         Data of all factors; large constants.
     orders : SharedRows
         One array: positions of the factors of each entry, entry by entry. Entries that all factors
         touch share one list.
     starts, sizes : int array, shape (d,)
-        Where in it the list of an entry starts, and its length.
+        Where the list of an entry starts in that array, and its length.
     is_analysed : bool
-        Whether some entries have fewer factors than there are.
+        Whether some entries have only some of the factors.
     """
 
     functions: GatheredDifferences
@@ -45,7 +45,7 @@ class Factors:
 
     @property
     def data(self) -> tuple[NDArray, ...]:
-        """Arguments of the row function after the positions, but for the shared values."""
+        """Arguments of the row function after the positions, except for the shared values."""
         whole = self.rows.window(0, self.rows.n_rows)
         return (*whole, *(table.window(0, table.n_rows)[0] for table in self.tables))
 
@@ -65,10 +65,10 @@ class Factors:
 
 
 def find_factors(problem: Problem, *, shuffle: bool) -> Factors:
-    """Find out which factors touch which entry, verify it, and store them.
+    """Find out which factors touch which entry, verify this, and store the factors.
 
-    With `shuffle` the factors of every entry are in random order, else in the user's order, in
-    which all of them are read faster.
+    With `shuffle`, the factors of every entry are in random order; otherwise they are in the user's
+    order, in which reading all of them is faster.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def find_factors(problem: Problem, *, shuffle: bool) -> Factors:
 def _listed(
     touching: list[NDArray | None], n_rows: int, rng: np.random.Generator | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """One array of all lists, and where each starts and how long it is."""
+    """One array of all lists, with the start and length of each."""
     whole = np.arange(n_rows) if any(own is None for own in touching) else np.arange(0)
     lists, starts, sizes, end = [whole], [], [], whole.size
     for own in touching:

@@ -1,4 +1,4 @@
-"""Compiled differences that pick their rows themselves, from arrays of all rows."""
+"""Compiled differences that select their own rows, from arrays of all rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from pymc_austerity.model.row_likelihood import RowLikelihood
 __all__ = ["GatheredDifferences", "compile_gathered_differences"]
 
 _LARGE = 1_000
-"""Entries from which on a constant is passed at every call, and not compiled in."""
+"""Entries above which a constant is passed at every call instead of being compiled in."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class GatheredDifferences:
     exact : callable
         ``exact(proposed, current, *shared)``: difference of the exact part, float64, 0-d, nats.
     leaves : list of arrays, each of shape (n_rows, ...)
-        Data of the rows, in the user's order; integers in as few bytes as hold them.
+        Data of the rows, in the user's order; integers use as few bytes as possible.
     tables : list of arrays
-        Large constants of the row part that are not data of the rows.
+        Large constants of the row part other than data of the rows.
     shared : list of shared variables
         Other inputs of the functions: values of variables of other step methods, and data of the
         exact part. `values` reads them.
@@ -52,7 +52,7 @@ class GatheredDifferences:
     shared: list[Any]
 
     def values(self) -> tuple[NDArray, ...]:
-        """Values of the shared variables now."""
+        """Current values of the shared variables."""
         return tuple([np.asarray(v.get_value(borrow=True), order="C") for v in self.shared])
 
 
@@ -75,12 +75,12 @@ def compile_gathered_differences(
     row_likelihood, vars, shared, point, compile_kwargs
         As in `compile_row_differences`.
     positions_dtype : dtype
-        Of the positions.
+        Type of the positions.
 
     Returns
     -------
     GatheredDifferences
-        They trust their inputs: arrays of the right dtype, nothing else.
+        They do not check their inputs, which must be arrays of the right dtype.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def compile_gathered_differences(
 
 
 def _narrow(array: NDArray) -> NDArray:
-    """Integers in as few bytes as hold them: rows are read at random, and more fit the cache."""
+    """Integers in as few bytes as possible: rows are read at random, and more of them fit the cache."""
     if array.dtype.kind not in "iu":
         return array
     smallest, largest = int(array.min()), int(array.max())
@@ -145,5 +145,5 @@ def _large_constants(graph: Variable) -> list[Variable]:
 
 
 def _argument(variable: Variable) -> Variable:
-    """An input in place of a constant or shared variable, of the same type and without a value."""
+    """An input of the same type, without a value, in place of a constant or shared variable."""
     return pt.tensor(dtype=variable.type.dtype, shape=variable.type.shape)

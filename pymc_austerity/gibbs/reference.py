@@ -23,18 +23,18 @@ class ReferenceSweep:
     .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
         > \frac1M \left[\log \frac{u}{1 - u} - \text{exact part}\right]
 
-    The decision is whether to flip the entry, so that differences are taken from a state that is
-    possible, and infinite differences need no special care: the chain never moves to a state that
-    was found to be impossible.
+    The decision is whether to flip the entry, so differences are taken from a state that is
+    possible, and infinite differences need no special treatment: the chain never moves to a state
+    that was found to be impossible.
 
     Parameters
     ----------
     factors : Factors
-        Of every entry.
+        Factors of every entry.
     rule : StoppingRule
-        Of the sequential test.
+        Rule of the sequential test.
     batch_size : int
-        Factors of each look.
+        Number of factors of each look.
 
     References
     ----------
@@ -47,7 +47,7 @@ class ReferenceSweep:
     batch_size: int
 
     def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
-        """Update the entries one after the other, in place."""
+        """Update the entries one by one, in place."""
         outcomes = Outcomes.none_yet(plan.entries.size)
         values, data = self.factors.functions.values(), self.factors.data
         flipped = state.copy()
@@ -74,7 +74,7 @@ class ReferenceSweep:
 
 
 class _Differences:
-    """Differences of the factors of one entry, from somewhere in their random order."""
+    """Differences of the factors of one entry, from a given position in their random order."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ def flipped_at_random(
     Returns
     -------
     int array, shape (d,)
-        The first possible one of ten candidates, each with half as many flips as the one before;
+        The first possible one of ten candidates, each with half as many flips as the previous one;
         the point itself if there is none.
 
     Examples

@@ -19,7 +19,7 @@ class Plan(NamedTuple):
     log_odds : float array
         ``log(u / (1 - u))`` of its uniform number, nats.
     windows : int array
-        Where in the random order of the entry's factors reading starts.
+        Position in the random order of the entry's factors at which reading starts.
     audited : bool array
         Whether the update is checked on all factors.
     """
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What the updates of a sweep took; arrays of shape (updates,).
+    """Results and costs of the updates of a sweep; arrays of shape (updates,).
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class Outcomes(NamedTuple):
     n_looks : int array
         Looks of the sequential test.
     decision_error : float array
-        The stopping rule's error, a probability; 0 where the decision is exact.
+        The stopping rule's error, a probability; 0 for exact decisions.
     standardized_mean : float array
-        Estimate of ``mu_std``; NaN where it is not defined.
-    exact_flip : int array
+        Estimate of ``mu_std``; NaN if it is not defined.
+    The decision on all factors, 0 or 1; -1 if the update was not audited.
         The decision on all factors, 0 or 1; -1 where the update was not audited.
     """
 
@@ -73,7 +73,7 @@ class Sweep(Protocol):
     """Carries out a plan."""
 
     def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
-        """Update the entries one after the other, in place."""
+        """Update the entries one by one, in place."""
         ...
 
 
@@ -83,9 +83,9 @@ def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[st
     Parameters
     ----------
     outcomes : Outcomes
-        Of the updates.
+        Outcomes of the updates.
     sizes : int array, shape (updates,)
-        Factors that an exact update evaluates.
+        Number of factors that an exact update evaluates.
     """
     used, standardized = outcomes.n_rows_used, outcomes.standardized_mean
     known = standardized[~np.isnan(standardized)]

@@ -1,4 +1,4 @@
-"""The rows that a variable's entries touch, where rows pick entries by constant indices."""
+"""The rows that a variable's entries touch, if rows select entries by constant indices."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _REARRANGING = (DimShuffle, Reshape, SpecifyShape, Subtensor, JoinDims, SplitDim
 _BLOCK = 65_536
 
 _Conditions: TypeAlias = tuple[tuple[Variable, bool], ...]
-"""Conditions on the rows that a path through the graph matters for."""
+"""Conditions on the rows for which a path through the graph matters."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ def touching_rows(
     """Rows whose log-likelihood can change with each entry of a variable.
 
     Every path from the variable to the log-likelihood of the rows must lead through an advanced
-    index by data of the row, such as ``x[i]`` with one index per row: a row then reads the entries
-    that its indices pick and no other. What happens before, entry by entry (``2 * x - 1``, a
-    reshape), or after, row by row, does not matter.
+    index by data of the row, such as ``x[i]`` with one index per row: a row then depends only on the
+    entries that its indices select. Operations before the index, entry by entry (``2 * x - 1``, a
+    reshape), or after it, row by row, do not matter.
 
     Parameters
     ----------
@@ -77,12 +77,12 @@ def touching_rows(
     shape : tuple of int
         Shape of the variable; entries are counted as in its raveled form.
     arrays : sequence of arrays, optional
-        Data of the rows, where they are not stored in the user's order.
+        Data of the rows, if they are not stored in the user's order.
 
     Returns
     -------
     Touches or None
-        None where the graph does not determine them; then any row may change with any entry.
+        None if the graph does not determine them; then any row may change with any entry.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class _Paths:
         self._by_parameter = _descendants(split.value_vars, split.rows)
 
     def reads(self) -> list[tuple[Variable, _Conditions]] | None:
-        """Entry numbers that rows read, shape (..., rows, ...), and the rows that do."""
+        """Entry numbers that rows read, shape (..., rows, ...), and the rows that read them."""
         found: list[tuple[Variable, _Conditions]] = []
         seen: set[tuple[Variable, _Conditions]] = set()
         stack: list[tuple[Variable, _Conditions]] = [(self.rows, ())]
@@ -142,7 +142,7 @@ class _Paths:
         return found
 
     def _is_pick(self, node: Any) -> bool:
-        """Whether entries of something that has no rows are picked by data of the rows."""
+        """Whether data of the rows select entries of a variable that has no rows."""
         operand, *indices = node.inputs
         return (
             isinstance(node.op, ADVANCED_SUBTENSOR_OPS)
@@ -161,7 +161,7 @@ class _Paths:
             yield from ((variable, conditions) for variable in node.inputs)
 
     def _numbers(self, variable: Variable) -> Variable | None:
-        """Entry that each entry of something without rows is computed from, if it is one."""
+        """Entry that each entry of a variable without rows is computed from, if it is a single one."""
         if variable is self.variable:
             return self.numbers
         node = variable.owner

@@ -1,4 +1,4 @@
-"""Numerical check of touching rows: all other rows must not change."""
+"""Numerical check of touching rows: no other row may change."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -21,10 +21,10 @@ def verify_touching(
     dtype: np.dtype,
     max_rows: int = 10_000,
 ) -> None:
-    """Flip entries at random configurations: only rows that they touch may change.
+    """Flip entries at random configurations, and check that only rows that they touch change.
 
     Entries are flipped one at a time, in pairs, in fours and so on up to half of them, each time at
-    another random configuration, and the rows that none of the flipped entries touches are
+    a new random configuration, and the rows that none of the flipped entries touches are
     compared.
 
     Parameters
@@ -38,9 +38,9 @@ def verify_touching(
     rng : numpy.random.Generator
         Source of configurations and rows.
     dtype : dtype
-        Of a configuration.
+        Type of a configuration.
     max_rows : int
-        Rows that are compared at each configuration.
+        Number of rows that are compared at each configuration.
 
     Raises
     ------
