@@ -1,4 +1,4 @@
-"""What goes wrong, said in one sentence that names the thing, the reason and the remedy."""
+"""Errors and warnings; each message is one sentence with the subject, the reason and the remedy."""
 
 __all__ = [
     "AusterityWarning",
@@ -32,8 +32,8 @@ class StaleDataError(ValueError):
 
 
 class StorageError(OSError):
-    """The rows cannot be stored on this machine, or read back."""
+    """The rows cannot be stored on this machine, or cannot be read back."""
 
 
 class AusterityWarning(UserWarning):
-    """Something works, but costs more or means less than the user may think."""
+    """Something works, but costs more or means less than the user may expect."""

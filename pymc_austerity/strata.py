@@ -1,4 +1,4 @@
-"""Strata: stretches of stored rows that are sampled each by itself."""
+"""Strata: stretches of stored rows that are sampled separately."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +11,14 @@ __all__ = ["Strata"]
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """Sizes of the strata, and what a decision sees of each at first.
+    """Sizes of the strata, and the number of rows that a decision first reads from each.
 
     Parameters
     ----------
     sizes : int array, shape (H,)
-        Rows in each stratum, in storage order, :math:`N_h`.
+        Number of rows in each stratum, in storage order, :math:`N_h`.
     first_counts : int array, shape (H,)
-        Rows of each seen at the first look: at least two, or all (a take-all stratum).
+        Number of rows of each that the first look reads: at least two, or all (a take-all stratum).
 
     Examples
     --------
@@ -39,12 +39,12 @@ class Strata:
 
     @cached_property
     def n_rows(self) -> int:
-        """Rows in all strata."""
+        """Number of rows in all strata."""
         return int(self.sizes.sum())
 
     @cached_property
     def n_first(self) -> int:
-        """Rows seen at the first look."""
+        """Number of rows of the first look."""
         return int(self.first_counts.sum())
 
     @cached_property

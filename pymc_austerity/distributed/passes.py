@@ -34,26 +34,26 @@ _LARGE = 50_000_000
 def passes_on(client: Client | None = None) -> Iterator[None]:
     """Set up step methods with ``data=`` on a cluster: workers read and evaluate blocks of rows.
 
-    `pymc_austerity.distributed.sample` does so without this for step methods that were constructed
-    outside the model. The results are those of passes in this process, to the last digit, on any
+    `pymc_austerity.distributed.sample` does this by itself for step methods that were constructed
+    outside the model. The results are identical to those of passes in this process, on any
     number of workers.
 
     Parameters
     ----------
     client : dask.distributed.Client, optional
-        The cluster; by default the client that was made last in this process.
+        The cluster; by default, the client that was created last in this process.
 
     Raises
     ------
     SettingError
         There is no client.
     SettingTypeError
-        The client is asynchronous or something else.
+        The client is asynchronous or is not a client.
 
     Notes
     -----
-    Workers read the sources themselves, so paths must lead to the same files there. Compiled
-    functions are sent to each worker once. Blocks of a lost worker are evaluated by others.
+    Workers read the sources themselves, so paths must lead to the same files on all machines.
+    Compiled functions are sent to each worker once. Blocks of a lost worker are evaluated by others.
 
     Examples
     --------

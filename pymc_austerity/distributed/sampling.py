@@ -35,28 +35,28 @@ def sample(
     blas_cores: int | None = 1,
     **settings: Any,
 ) -> Any:
-    """Sample a model with chains that are tasks of a Dask cluster.
+    """Sample a model with chains that run as tasks of a Dask cluster.
 
-    Every chain is a task of its own, and gets the step method that was set up: compiled functions,
+    Every chain is a separate task, and gets the step method that was set up: compiled functions,
     the expansion of the log-likelihood, and the location of the rows. Seeds, starting points, the
     type of the result and the draws are those of ``pm.sample``.
 
-    Set-up runs once, here; its passes over the rows of ``AusterityMH(data=...)`` run on the workers
-    if the step method was constructed outside the model, or within `passes_on`.
+    Set-up runs once, in this process; its passes over the rows of ``AusterityMH(data=...)`` run on
+    the workers if the step method was constructed outside the model, or within `passes_on`.
 
     Parameters
     ----------
     model : pymc.Model, optional
-        The model of the context by default.
+        By default, the model on the context stack.
     client : dask.distributed.Client, optional
-        The cluster; by default the client that was made last in this process.
+        The cluster; by default, the client that was created last in this process.
     draws, tune, chains : int, optional
         As for ``pm.sample``; 1,000 tuning draws by default.
     step : step method, or list of them, optional
         As for ``pm.sample``; ``AusterityMH()`` by default.
     random_seed : int or numpy.random.Generator, optional
-        As for ``pm.sample``. The same seed gives the same draws as there, on any number of
-        workers, and when workers are lost on the way.
+        As for ``pm.sample``, with the same draws for the same seed, on any number of workers, and
+        even when workers are lost on the way.
     blas_cores : int, optional
         Threads of linear algebra in each worker; None sets no limit.
     **settings
@@ -66,14 +66,14 @@ def sample(
     Returns
     -------
     arviz.InferenceData or xarray.DataTree
-        As ``pm.sample`` returns it with PyMC 5 and PyMC 6, respectively.
+        As returned by ``pm.sample`` with PyMC 5 and PyMC 6, respectively.
 
     Raises
     ------
     SettingError
         There is no client, or a setting has no meaning on a cluster.
     SettingTypeError
-        The client is asynchronous or something else.
+        The client is asynchronous or is not a client.
 
     Notes
     -----
@@ -81,7 +81,7 @@ def sample(
     other workers cannot read them, the rows are sent once to each worker; with
     ``AusterityMH(data=...)`` these are only the rows of the pool.
 
-    A chain whose worker is lost begins again on another one, with the same draws. After Ctrl-C the
+    A chain whose worker is lost restarts on another one, with the same draws. After Ctrl-C, the
     chains return the draws that they have, as in ``pm.sample``.
 
     Chains in threads of one worker run one after the other: use ``threads_per_worker=1``.

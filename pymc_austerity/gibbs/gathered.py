@@ -129,7 +129,7 @@ def compile_gathered_differences(
 
 
 def _narrow(array: NDArray) -> NDArray:
-    """Integers in as few bytes as possible: rows are read at random, and more of them fit the cache."""
+    """Integers in few bytes: rows are read at random, and more of them fit the cache."""
     if array.dtype.kind not in "iu":
         return array
     smallest, largest = int(array.min()), int(array.max())

@@ -18,18 +18,18 @@ from pymc_austerity.proposals.protocols import Outcome
 __all__ = ["StiefelProposal", "StiefelWalkState"]
 
 _LARGEST = math.pi
-"""Standard deviation of the angles, radians, beyond which rotations are about uniform."""
+"""Standard deviation of the angles, radians, above which rotations are about uniform."""
 
 
 class StiefelWalkState(NamedTuple):
-    """What a walk has learned.
+    """State of a walk.
 
     Attributes
     ----------
     blocks : tuple of Block
-        Where the matrices are in the point.
+        Positions of the matrices in the point.
     target_acceptance : float
-        Acceptance rate that the scale is tuned to.
+        Acceptance rate to which the scale is tuned.
     search : ScaleSearch
         Standard deviation of the angles.
     reflected : bool
@@ -48,21 +48,21 @@ class StiefelProposal:
 
     .. math:: W' = \exp(A) \, W, \qquad A = -A', \quad A_{ij} \sim N(0, h^2) \text{ for } i > j
 
-    :math:`\exp(A)` and its inverse have the same distribution, so that the walk leaves the uniform
-    distribution on the Stiefel manifold as it is. While the chain tunes, :math:`h` is adapted to
+    :math:`\exp(A)` and its inverse have the same distribution, so the walk leaves the uniform
+    distribution on the Stiefel manifold invariant. During tuning, :math:`h` is adapted to
     the usual acceptance rate. The variables of the step method must have a `UniformStiefel` prior.
 
     Parameters
     ----------
     scaling : float
-        :math:`h` at the start, radians; at most pi.
+        Initial value of :math:`h`, radians; at most pi.
     target_acceptance : float, optional
-        Acceptance rate that the scale is tuned to; by default 0.44 for a manifold of one
+        Acceptance rate to which the scale is tuned; by default 0.44 for a manifold of one
         dimension, falling to 0.234 for five and more.
     reflect : float
         Share of the moves of square matrices, in [0, 1], that change the sign of a column as well.
         Rotations alone never pass from determinant 1 to -1. Matrices with fewer columns than rows
-        need no reflections and get none.
+        need no reflections, so they are not reflected.
 
     Raises
     ------
@@ -101,7 +101,7 @@ class StiefelProposal:
     reflect: float = 0.1
 
     unconstrained: ClassVar[bool] = False
-    """No normal approximation fits the coordinates in which this moves."""
+    """No normal approximation fits the coordinates in which this proposal moves."""
 
     def __post_init__(self) -> None:
         checked_number(
@@ -118,7 +118,7 @@ class StiefelProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> StiefelWalkState:
-        """Where the matrices are."""
+        """Initial state, with the positions of the matrices."""
         others = [block.name for block in layout.blocks if not block.orthonormal]
         if others or not layout.blocks:
             raise SettingError(

@@ -22,7 +22,7 @@ def on_manifold(random_variable: Any) -> bool:
 
 
 def refuse_ordinary_moves(random_variable: Any) -> None:
-    """Refuse moves that would leave the manifold for certain.
+    """Reject moves that would certainly leave the manifold.
 
     Raises
     ------

@@ -14,7 +14,7 @@ __all__ = ["UniformStiefel", "UniformStiefelRV"]
 
 
 class UniformStiefelRV(SymbolicRandomVariable):
-    """The orthonormal factor of a matrix of standard normal numbers, as PyTensor sees it."""
+    """The orthonormal factor of a matrix of standard normal numbers, as a PyTensor variable."""
 
     extended_signature = "(n,p)->(n,p)"
     _print_name = ("UniformStiefel", "\\operatorname{UniformStiefel}")
@@ -36,8 +36,8 @@ class UniformStiefel(pm.Continuous):
     .. math:: \{W \in \mathbb{R}^{n \times p} : W'W = I_p\}, \qquad p \le n
 
     The distribution does not change when :math:`W` is multiplied by an orthogonal matrix from
-    either side. With :math:`p = n` these are all orthogonal matrices, of both determinants; with
-    :math:`p = 1` it is the unit sphere. The log-density, with respect to the surface (Hausdorff)
+    either side. With :math:`p = n`, these are all orthogonal matrices, of both determinants; with
+    :math:`p = 1`, it is the unit sphere. The log-density, with respect to the surface (Hausdorff)
     measure in :math:`\mathbb{R}^{n \times p}`, is minus the logarithm of the area
 
     .. math:: 2^{p (p - 1) / 4} \, 2^p \pi^{np/2} / \Gamma_p(n/2)

@@ -1,4 +1,4 @@
-"""Coefficients that can be out of a model: their priors, the moves on them, who may move them."""
+"""Coefficients that can be out of a model: their priors, and the moves on them."""
 
 from pymc_austerity.variable_selection.inclusion import InclusionIndicators
 from pymc_austerity.variable_selection.reversible_jump import ReversibleJumpProposal

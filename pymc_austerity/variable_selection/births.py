@@ -1,4 +1,4 @@
-"""What new coefficients are drawn from, learnt while a chain is tuning."""
+"""Distributions of new coefficients, learned while a chain is tuning."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _LOG_ROOT_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 class Births:
     """Distributions of new coefficients: a wide normal mixed with a narrow one.
 
-    The narrow one is drawn from in four cases of five. For a coefficient that was in the model for
-    100 tuning steps or more it has its mean and 1.5 times its standard deviation; for others its
-    mean is 0 and its standard deviation a usual step of the random walk on coefficients, which is
+    Four draws out of five come from the narrow one. For a coefficient that was in the model for
+    100 tuning steps or more, it has the mean and 1.5 times the standard deviation of its values;
+    for others, its mean is 0 and its standard deviation a usual step of the random walk, which is
     about twice the width of their posterior. The wide one keeps the tails from being too light (a
     defensive mixture; Hesterberg 1995).
 
@@ -29,13 +29,13 @@ class Births:
     wide : float
         Standard deviation of the wide normal, about 0.
     usual_step : float
-        Standard deviation of a usual step; 0 where none is known, and all is drawn from the wide
-        normal.
+        Standard deviation of a usual step; 0 if none is known, in which case all draws are from the
+        wide normal.
     n_steps : int array, shape (n,)
         Tuning steps for which each coefficient was in the model.
     means, variances : float arrays, shape (n,)
-        Moments of its values then, with weights that grow with the cube of the number of the step,
-        lest the way to the posterior count as spread.
+        Moments of its values during these steps, with weights that grow with the cube of the number
+        of the step, so that the way to the posterior does not count as spread.
     """
 
     wide: float
@@ -46,7 +46,7 @@ class Births:
 
     @classmethod
     def begin(cls, n_coefficients: int, wide: float) -> "Births":
-        """Nothing learnt yet."""
+        """Initial state, before anything is learned."""
         zeros = np.zeros(n_coefficients)
         return cls(wide, 0.0, zeros.astype(np.int64), zeros, zeros)
 

@@ -1,4 +1,4 @@
-"""Which coefficients are in a model, by a prior on how many are."""
+"""Which coefficients are in a model, with a prior on their number."""
 
 import math
 from numbers import Integral
@@ -15,7 +15,7 @@ __all__ = ["InclusionIndicators", "InclusionIndicatorsRV"]
 
 
 class InclusionIndicatorsRV(SymbolicRandomVariable):
-    """Draws of how many and of an order of the coefficients, as PyTensor sees them."""
+    """Draws of a number and of an order of the coefficients, as a PyTensor variable."""
 
     extended_signature = "(),(n),(k)->(n)"
     _print_name = ("InclusionIndicators", "\\operatorname{InclusionIndicators}")
@@ -42,9 +42,9 @@ class InclusionIndicators(pm.Discrete):
     n : int
         Number of coefficients, in the model or not.
     n_active : unnamed distribution
-        How many are in the model: any discrete univariate distribution, made with ``.dist()``. It
-        is cut to 0, ..., n. ``pm.Poisson.dist(mu)`` gives the right-truncated Poisson prior of
-        Korattikara, Chen and Welling (2014, section 6.3).
+        Number of coefficients in the model: any discrete univariate distribution, made with
+        ``.dist()``. It is truncated to 0, ..., n. ``pm.Poisson.dist(mu)`` gives the right-truncated
+        Poisson prior of Korattikara, Chen and Welling (2014, section 6.3).
 
     Raises
     ------
@@ -101,7 +101,7 @@ class InclusionIndicators(pm.Discrete):
         return super().dist(parts, **kwargs)
 
     def support_point(rv: Any, n_active: Any, order: Any, log_weights: Any) -> Any:
-        """As many as is most probable, the first ones."""
+        """The most probable number of coefficients, the first ones."""
         first = pt.lt(pt.arange(rv.shape[-1]), pt.argmax(log_weights))
         return pt.cast(pt.zeros(rv.shape, dtype="int64") + first, "int64")
 

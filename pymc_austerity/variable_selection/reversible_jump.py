@@ -22,20 +22,20 @@ _LONG_ENOUGH = 30
 
 
 class ReversibleJumpState(NamedTuple):
-    """What the moves have learned.
+    """State of the moves.
 
     Attributes
     ----------
     coefficients, inclusion : slice
-        Where they are in the point.
+        Their positions in the point.
     others : int array
-        Entries of the point that are neither: update moves change them too.
+        Other entries of the point, which update moves change too.
     searches : tuple of ScaleSearch
         Standard deviation of the update moves of each coefficient, then of the others.
     births : Births
-        What new coefficients are drawn from.
+        Distributions of new coefficients.
     updated : int
-        Place in `searches` of the last update move; -1 after another move.
+        Position in `searches` of the last update move; -1 after another move.
     scale : float
         Standard deviation of the latest update move.
     """
@@ -53,8 +53,8 @@ class ReversibleJumpState(NamedTuple):
 class ReversibleJumpProposal:
     r"""Update, birth and death moves on coefficients that can be out of the model.
 
-    With probability `jump_share` the move is a birth or a death, else an update. Half of the jumps
-    are births, all of them where no coefficient is in the model, and none where all are.
+    With probability `jump_share`, the move is a birth or a death, otherwise an update. Half of the
+    jumps are births; all of them if no coefficient is in the model, and none if all are.
 
     - A birth draws one of the coefficients that are out, and its value from a mixture of a wide
       and a narrow normal distribution, with density :math:`g_j`.
@@ -66,27 +66,27 @@ class ReversibleJumpProposal:
 
     .. math:: \log \frac{p_d(k + 1) / (k + 1)}{p_b(k) \, g_j(\beta_j) / (n - k)}
 
-    and that of the death that undoes it is minus that; an update is symmetric. The Jacobian is 1.
-    While the chain tunes, the step of each coefficient is adapted to the usual acceptance rate in
+    and that of the death that undoes it is its negative; an update is symmetric. The Jacobian is 1.
+    During tuning, the step of each coefficient is adapted to the usual acceptance rate in
     one dimension, and the narrow normal distribution of its births is learned.
 
     Parameters
     ----------
     coefficients : str
-        Name of the variable with the coefficients, which are zero where not in the model: a
+        Name of the variable with the coefficients, which are zero if not in the model: a
         `SpikeAndSlab`, or another distribution with this support.
     inclusion : str
-        Name of the variable of the same shape that is 1 where they are in the model and 0 where
-        they are not: `InclusionIndicators` or ``pm.Bernoulli``.
+        Name of the variable of the same shape that is 1 for coefficients in the model and 0 for
+        the others: `InclusionIndicators` or ``pm.Bernoulli``.
     scaling : float
-        Standard deviation of the update moves at the start, in units of the coefficients.
+        Initial standard deviation of the update moves, in units of the coefficients.
     birth_scale : float
         Standard deviation of the wide normal distribution of new coefficients, about 0; all of
-        them are drawn from it as long as nothing has been learnt.
+        them are drawn from it until something has been learned.
     jump_share : float
         Share of births and deaths, in (0, 1).
     target_acceptance : float
-        Acceptance rate that the update moves are tuned to.
+        Acceptance rate to which the update moves are tuned.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class ReversibleJumpProposal:
     target_acceptance: float = 0.44
 
     unconstrained: ClassVar[bool] = False
-    """No normal approximation fits the coordinates in which this moves."""
+    """No normal approximation fits the coordinates in which this proposal moves."""
 
     def __post_init__(self) -> None:
         for name in ("coefficients", "inclusion"):
@@ -143,7 +143,7 @@ class ReversibleJumpProposal:
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> ReversibleJumpState:
-        """Where coefficients and indicators are, and nothing learnt."""
+        """Initial state, with the positions of coefficients and indicators."""
         coefficients, inclusion, others = find_selection(layout, self.coefficients, self.inclusion)
         n_coefficients = coefficients.stop - coefficients.start
         return ReversibleJumpState(
@@ -207,7 +207,7 @@ class ReversibleJumpProposal:
         return moved
 
     def tune(self, state: ReversibleJumpState, outcome: Outcome) -> ReversibleJumpState:
-        """Learn the step of the coefficient that was updated, and where coefficients are."""
+        """Learn the step of the coefficient that was updated, and moments of the coefficients."""
         updated, searches, usual_step = state.updated, state.searches, None
         if updated >= 0:
             search = searches[updated].step(outcome.accepted, self.target_acceptance)
@@ -220,7 +220,7 @@ class ReversibleJumpProposal:
         return state._replace(searches=searches, births=births)
 
     def freeze(self, state: ReversibleJumpState) -> ReversibleJumpState:
-        """Average steps, and no more learning; the usual step where too little was learned."""
+        """Average steps, and no more learning; the usual step if too little was learned."""
         coefficients = state.searches[: state.births.means.size]
         learnt = [x.mean_log_scale for x in coefficients if x.n_steps >= _LONG_ENOUGH]
         usual_step = math.exp(float(np.median(learnt))) if learnt else self.scaling
@@ -244,7 +244,7 @@ def _place(state: ReversibleJumpState, point: NDArray, j: int, included: int, va
 def _update(
     state: ReversibleJumpState, point: NDArray, inside: NDArray, rng: np.random.Generator
 ) -> ReversibleJumpState:
-    """Move one of the entries that can be moved, in place; the state says which."""
+    """Move one of the entries that can be moved, in place, and record it in the state."""
     chosen = int(rng.integers(inside.size + state.others.size))
     if chosen < inside.size:
         updated = int(inside[chosen])

@@ -1,4 +1,4 @@
-"""Coefficients that are exactly zero where they are not in the model."""
+"""Coefficients that are exactly zero if they are not in the model."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ __all__ = ["SpikeAndSlab", "SpikeAndSlabRV"]
 
 
 class SpikeAndSlabRV(SymbolicRandomVariable):
-    """Draws of the slab where the indicator is 1 and zeros elsewhere, as PyTensor sees them."""
+    """Draws of the slab where the indicator is 1 and zeros elsewhere, as a PyTensor variable."""
 
     extended_signature = "(),()->()"
     _print_name = ("SpikeAndSlab", "\\operatorname{SpikeAndSlab}")
@@ -40,8 +40,8 @@ class SpikeAndSlab(pm.Distribution):
 
     .. math:: \beta_j \mid \gamma_j = 1 \sim \text{slab}, \qquad \beta_j \mid \gamma_j = 0 \; = 0
 
-    The log-density is the one of the slab for coefficients that are in the model. The others
-    contribute nothing where they are 0 and minus infinity where they are not.
+    The log-density is that of the slab for coefficients in the model. The others contribute
+    nothing if they are 0 and minus infinity if they are not.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ class SpikeAndSlab(pm.Distribution):
         return super().dist([inclusion, slab], **kwargs)
 
     def support_point(rv: Any, inclusion: Any, slab: Any) -> Any:
-        """The slab's own where the coefficient is in the model."""
+        """The support point of the slab, for coefficients in the model."""
         return pt.switch(pt.neq(inclusion, 0), support_point(slab), 0.0) + pt.zeros(rv.shape)
 
     def logp(value: Any, inclusion: Any, slab: Any) -> Any:
-        """Log-density of the slab for what is in the model, nothing for zeros that are not."""
+        """Log-density of the slab for coefficients in the model; zero for the others if they are 0."""
         spike = pt.switch(pt.eq(value, 0.0), 0.0, -np.inf)
         return pt.switch(pt.neq(inclusion, 0), pm.logp(slab, value), spike)
 

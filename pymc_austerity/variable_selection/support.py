@@ -1,4 +1,4 @@
-"""Which variables have point masses at zero, where a random walk cannot go."""
+"""Which variables have point masses at zero, which a random walk cannot reach."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def has_point_masses(random_variable: Any) -> bool:
 
 
 def refuse_ordinary_moves(random_variable: Any) -> None:
-    """Refuse moves that would leave the support of a variable for certain.
+    """Reject moves that would certainly leave the support of a variable.
 
     Raises
     ------
@@ -42,9 +42,9 @@ def refuse_ordinary_moves(random_variable: Any) -> None:
 
 
 def refuse_without_point_masses(model: pm.Model, proposal: Any) -> None:
-    """Refuse births and deaths of coefficients with an ordinary density.
+    """Reject births and deaths of coefficients that have an ordinary density.
 
-    It would be paid for coefficients that are not there.
+    The density would count coefficients that are not in the model.
 
     Raises
     ------
