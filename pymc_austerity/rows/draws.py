@@ -15,18 +15,18 @@ __all__ = ["AllRows", "FreshRows", "Windows"]
 
 
 _LONGEST_RUN = 16
-"""Rows that are read in one go: reading them costs little more than reading one."""
+"""Rows that are read together: reading them costs little more than reading one."""
 
 _FEWEST_RUNS = 1_000
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Short runs of consecutive rows, at places that are drawn anew for every decision.
+    """Short runs of consecutive rows, at positions that are drawn anew for every decision.
 
-    A single long window would be faster still, but there are few of them in a given order of the
-    rows: decisions between the same points would err in the same direction again and again.
-    Among short runs there are so many choices that samples behave like fresh ones in any order.
+    A single long window would be faster still, but a given order of the rows contains only a few
+    of these: decisions between the same points would err in the same direction again and again.
+    There are so many choices of short runs that samples behave like fresh ones in any order.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Windows:
     Notes
     -----
     Run ``j`` of a sample begins at row ``s + r (a j mod p)``, where ``r`` is the length of a run
-    and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. So
-    all rows are equally likely at every look, and so are all pairs of runs. What is left after
-    ``p`` runs comes last. Data with fewer than 1,000 runs have runs of a single row.
+    and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. Thus
+    all rows are equally likely at every look, and so are all pairs of runs. Rows that remain after
+    ``p`` runs come last. Data with fewer than 1,000 runs have runs of a single row.
 
     Examples
     --------
@@ -162,16 +162,16 @@ class FreshRows:
 
     Notes
     -----
-    Positions are drawn with replacement and those that came before are dropped, which gives each
+    Positions are drawn with replacement, and repeated ones are dropped, which gives each
     ordered sample without replacement the same probability. The cost depends on the number of rows
-    drawn, not on the number of all rows. Past half of the rows, the remaining ones are listed and
+    drawn, not on the number of all rows. Beyond half of the rows, the remaining ones are listed and
     shuffled.
     """
 
     source: RowSource
 
     def begin(self, rng: np.random.Generator) -> "_FreshStream":
-        """Start with no row seen."""
+        """Start with no row read."""
         return _FreshStream(self.source, rng)
 
 

@@ -1,4 +1,4 @@
-"""The contracts between rows, ways of drawing them and what evaluates them."""
+"""The contracts between rows, ways of drawing them, and their consumers."""
 
 from collections.abc import Iterator
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["LARGEST_BLOCK", "Block", "RowDraw", "RowSource", "RowStream", "SampledRows"]
 
 LARGEST_BLOCK = 8_192
-"""Rows handed out at once: what is computed from a block should stay in the cache."""
+"""Number of rows that are handed out together: results for a block should stay in the cache."""
 
 Block: TypeAlias = tuple[NDArray, ...]
 """Some rows: one array per leaf of the likelihood, rows on axis 0, C-contiguous and writable.
@@ -20,7 +20,7 @@ on them.
 
 
 class RowSource(Protocol):
-    """Rows that can be read; nothing else may assume where they are."""
+    """Rows that can be read; no other code may assume where they are."""
 
     @property
     def n_rows(self) -> int:
@@ -38,15 +38,15 @@ class RowSource(Protocol):
 
 @runtime_checkable
 class SampledRows(RowSource, Protocol):
-    """Rows that are read in passes, and a sample of them that is at hand."""
+    """Rows that are read in passes, and a sample of them that is available immediately."""
 
     def some(self, n_rows: int, rng: np.random.Generator) -> RowSource:
-        """So many rows, or fewer, drawn at random without replacement."""
+        """A number of rows, or fewer, drawn at random without replacement."""
         ...
 
 
 class RowStream(Protocol):
-    """Rows for one decision, each given at most once."""
+    """Rows for one decision, each provided at most once."""
 
     def read(self, n_rows: int) -> Iterator[Block]:
         """Blocks that together hold the next ``n_rows`` rows."""

@@ -1,4 +1,4 @@
-"""Rows that stay where they are: arrays, files, tables and collections, read a block at a time."""
+"""Rows that stay where they are: arrays, files, tables and collections, read block by block."""
 
 from pymc_austerity.sources.blocks import (
     Piece,

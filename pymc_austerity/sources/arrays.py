@@ -1,4 +1,4 @@
-"""Rows that are in memory already."""
+"""Rows that are already in memory."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,14 @@ __all__ = ["ArraySource"]
 
 
 class ArraySource:
-    """Rows of an array, which pickles contain.
+    """Rows of an array, which are part of the pickled source.
 
     Parameters
     ----------
     array : array, shape (n_rows, ...)
-        Not copied.
+        The array, which is not copied.
     what : str
-        What messages call it.
+        Name for messages.
 
     Examples
     --------

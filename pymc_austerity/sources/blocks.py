@@ -1,4 +1,4 @@
-"""Blocks of several sources side by side, read one ahead."""
+"""Corresponding blocks of several sources, read one ahead."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,16 +12,16 @@ from pymc_austerity.sources.protocols import Source
 __all__ = ["Piece", "block_ranges", "blocks_of_sources", "read_ahead", "refuse_unequal_lengths"]
 
 Piece: TypeAlias = tuple[int, int, dict[str, NDArray]]
-"""Rows that are read at once: the first one, the end, and the rows of every source."""
+"""Rows that are read together: the first one, the end, and the rows of every source."""
 
 
 def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
-    """Refuse sources of a model with different numbers of rows.
+    """Reject sources of a model with different numbers of rows.
 
     Raises
     ------
     DataError
-        Two of them differ.
+        Two sources differ.
 
     Examples
     --------
@@ -44,9 +44,9 @@ def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
 
 
 def block_ranges(sources: Mapping[str, Source], block_rows: int) -> Iterator[tuple[int, int]]:
-    """Ranges of at most some number of rows that cover all rows in order.
+    """Ranges of rows, of limited length, that cover all rows in order.
 
-    If all sources that have blocks of their own have blocks of one length, ranges are whole
+    If all sources that have their own blocks have blocks of the same length, the ranges are whole
     blocks, or equal parts of one.
 
     Examples
@@ -78,12 +78,12 @@ def blocks_of_sources(sources: Mapping[str, Source], block_rows: int) -> Iterato
     sources : mapping from str to Source
         At least one, all with the same number of rows.
     block_rows : int
-        Largest number of rows of a block.
+        Largest number of rows in a block.
 
     Raises
     ------
     DataError
-        Numbers of rows differ.
+        The numbers of rows differ.
     StorageError
         A store was changed or removed, or cannot be read.
 
@@ -102,10 +102,10 @@ def blocks_of_sources(sources: Mapping[str, Source], block_rows: int) -> Iterato
 
 
 def read_ahead(sources: Mapping[str, Source], ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
-    """Some ranges of rows, one after the other.
+    """Read some ranges of rows, one after the other.
 
-    A thread reads the next range while the caller works on the present one, so that at most two
-    are in memory besides what sources keep. The thread ends with the iterator, also when that is
+    A thread reads the next range while the caller works on the current one, so that at most two
+    are in memory besides what the sources keep. The thread ends with the iterator, even if it is
     closed early. Errors in the thread are raised here.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Columns of tables: which ones to use, and how they become one array."""
+"""Columns of tables: selecting them, and combining them into one array."""
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
@@ -29,20 +29,20 @@ class Columns:
         A path to a Parquet file, a folder of Parquet files or a zarr group; a table of Arrow,
         pandas or dask; an xarray ``Dataset``; a zarr group.
     names : str or sequence of str
-        One name makes a vector of data, shape (n_rows,); a sequence of k names, also of one, makes
-        a matrix, shape (n_rows, k), with these columns in this order.
+        A single name gives a vector of data, shape (n_rows,); a sequence of k names, even of one,
+        gives a matrix, shape (n_rows, k), with these columns in this order.
 
     Raises
     ------
     SettingError
-        No name is given, or one twice.
+        No name is given, or a name is given twice.
     SettingTypeError
         A name is not a str.
 
     Notes
     -----
-    A matrix has the dtype that NumPy promotes those of its columns to. Integers above 2 ** 53
-    beside floating columns are refused, because they would be rounded.
+    A matrix has the dtype to which NumPy promotes the dtypes of its columns. Integers above 2 ** 53
+    beside floating columns are rejected, because they would be rounded.
 
     Examples
     --------

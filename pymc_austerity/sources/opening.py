@@ -26,17 +26,17 @@ _REMEDY = (
 
 
 def open_source(given: Any, name: str) -> Source:
-    """Rows of a model's data, wherever they are.
+    """Rows of a model's data, wherever they are stored.
 
     Parameters
     ----------
     given : array, path, table or Columns
         A NumPy array or memory map, a path, or an object of zarr, Arrow, dask, pandas or xarray.
-        A path leads to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
-        (Feather) or a zarr array. Files of a folder follow each other in natural order of their
+        A path refers to an ``.npy`` file, a Parquet file, a folder of either, a file of Arrow
+        (Feather) or a zarr array. Files in a folder follow each other in the natural order of their
         names, part-2 before part-10.
         `Columns` selects columns of tables, variables of datasets and arrays of zarr groups;
-        without it, the one with the name of the data is used.
+        without it, the one that has the name of the data is used.
     name : str
         The model's name for the data.
 
@@ -51,7 +51,7 @@ def open_source(given: Any, name: str) -> Source:
     SettingError
         A column is missing.
     DataError
-        The data have no rows, or nulls, or are not bool, integer or floating; files differ.
+        The data have no rows, contain nulls, or are not bool, integer or floating; files differ.
     StorageError
         A file is missing, truncated or cannot be read.
     ImportError

@@ -9,13 +9,13 @@ __all__ = ["Source", "identity_of"]
 
 
 class Source(Protocol):
-    """One named piece of data, rows on axis 0, read where it is.
+    """One named piece of data, with rows on axis 0, that is read where it is stored.
 
     Any number of threads may call ``read`` and ``take``. A pickled source contains rows only if
     they are in memory: the process that unpickles it opens the store again.
 
-    A source may have ``identity``, a text that changes whenever the rows do, and is the same in any
-    process. Only with it can set-up that was killed go on.
+    A source may have an ``identity``, a text that changes whenever the rows do and is the same in
+    every process. Set-up that was killed can be resumed only if there is one.
     """
 
     @property
@@ -52,7 +52,7 @@ class Source(Protocol):
         ...
 
     def refuse_if_changed(self) -> None:
-        """Raise StorageError where the store was changed or removed since it was opened."""
+        """Raise StorageError if the store was changed or removed since it was opened."""
         ...
 
     def close(self) -> None:
