@@ -53,7 +53,7 @@ def passes_on(client: Client | None = None) -> Iterator[None]:
     Notes
     -----
     Workers read the sources themselves, so paths must lead to the same files on all machines.
-    Compiled functions are sent to each worker once. Blocks of a lost worker are evaluated by others.
+    Compiled functions are sent to each worker once. Others evaluate the blocks of a lost worker.
 
     Examples
     --------

@@ -65,7 +65,7 @@ def touching_rows(
 
     Every path from the variable to the log-likelihood of the rows must lead through an advanced
     index by data of the row, such as ``x[i]`` with one index per row: a row then depends only on
-    the entries that its indices select. Operations before the index, entry by entry (``2 * x - 1``, a
+    the entries that its indices select. Operations before it, entry by entry (``2 * x - 1``, a
     reshape), or after it, row by row, do not matter.
 
     Parameters
@@ -161,7 +161,7 @@ class _Paths:
             yield from ((variable, conditions) for variable in node.inputs)
 
     def _numbers(self, variable: Variable) -> Variable | None:
-        """Entry that each entry of a variable without rows is computed from, if there is only one."""
+        """Entry from which each entry of a variable without rows is computed, if only one."""
         if variable is self.variable:
             return self.numbers
         node = variable.owner

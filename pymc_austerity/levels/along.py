@@ -71,7 +71,7 @@ class AlongWithLevels:
         self._volume = normals.log_volume
 
     def led_to(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point with other values of the entries, shape (d,), the levels moved along."""
+        """The point with other values of the entries and the levels moved along, shape (d,)."""
         point, _, _ = self._proposed(values, 0.0)
         return point
 
@@ -109,12 +109,12 @@ class AlongWithLevels:
         n_steps: int,
         rng: np.random.Generator,
     ) -> None:
-        """The same with proposals of a random walk, in compiled code where that is possible.
+        """The same with proposals of a random walk, in compiled code if possible.
 
         Parameters
         ----------
         state : RandomWalkState
-            Of the random walk, of real numbers.
+            State of the random walk, of real numbers.
         n_steps : int
         rng : numpy.random.Generator
         """
@@ -135,7 +135,7 @@ class AlongWithLevels:
             self._move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
 
     def _by_address(self) -> tuple[FollowingLevels, TermsByAddress] | None:
-        """Levels and exact part for compiled code, where that is possible."""
+        """Levels and exact part for compiled code, if available."""
         levels, exact = self._posterior.factors[self._factor], self._posterior.exact_part
         prior = levels.prior.by_address
         if self._slopes is None or prior is None or not isinstance(exact, ExactTerms):

@@ -1,4 +1,4 @@
-"""Decisions about proposed levels, and about proposed points."""
+"""Decisions on proposed levels, and on proposed points."""
 
 import math
 from typing import NamedTuple
@@ -23,11 +23,11 @@ class Moved(NamedTuple):
     n_rows : int
         Rows that were read.
     log_ratio : float
-        Of a decision about the whole point, nats.
+        Log-ratio of a decision on the whole point, nats.
     ratios : float array, shape (n_candidates,)
         Residuals of its candidates over their bounds.
     verdicts : Verdicts or None
-        Of sequential tests; None if there were none.
+        Verdicts of sequential tests; None if there were none.
     """
 
     point: NDArray[np.float64]
@@ -47,7 +47,7 @@ class AcceptedLevels(NamedTuple):
     n_rows : int
         Rows that were read.
     verdicts : Verdicts or None
-        Of sequential tests; None if there were none.
+        Verdicts of sequential tests; None if there were none.
     """
 
     accept: NDArray[np.bool_]
@@ -63,13 +63,13 @@ def accepted_levels(
     log_ratio: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> AcceptedLevels:
-    """Decide about each level of a factor, given its log-ratio without the residuals of rows.
+    """Decide on each level of a factor, given its log-ratio without the residuals of rows.
 
     Parameters
     ----------
     posterior : GroupedPosterior
     factor : int
-        Which one.
+        Number of the factor.
     proposed, theta : float array, shape (d,)
         Points that differ in all of its levels.
     log_ratio : float array, shape (G,)
@@ -99,7 +99,7 @@ def decided(
     rng: np.random.Generator,
     inflation: float,
 ) -> Moved:
-    """One decision about all of the proposed point, given its log-ratio without the residuals."""
+    """One decision on the whole proposed point, given its log-ratio without the residuals."""
     if not math.isfinite(log_ratio):
         return Moved(theta, 0.0, 0)
     weights, tested = posterior.row_weights(factor, proposed, theta, rng, inflation, together=True)

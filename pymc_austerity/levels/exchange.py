@@ -21,13 +21,13 @@ _TARGET = 0.4
 class Exchange:
     """Directions along which the predictors of all rows do not change.
 
-    Where rows read the sum of an intercept and a level, the intercept can rise and all levels of
+    If rows read the sum of an intercept and a level, the intercept can rise and all levels of
     the factor fall. Only priors determine the posterior along such a direction.
 
     Attributes
     ----------
     directions : float array, shape (k, d)
-        In units of the spread that the priors allow for at the anchor.
+        In units of the spread that the priors allow at the anchor.
     """
 
     directions: NDArray[np.float64]
@@ -45,7 +45,7 @@ class Exchange:
         *,
         tuning: bool,
     ) -> tuple[Moved, ScaleSearch]:
-        """Some steps of a random walk, decided by priors alone; no row is read."""
+        """A few steps of a random walk, decided by the priors alone, without reading rows."""
         k, n_accepted = len(self.directions), 0
         for _ in range(_STEPS):
             step = search.scale / math.sqrt(k) * rng.standard_normal(k)

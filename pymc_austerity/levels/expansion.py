@@ -16,7 +16,7 @@ full: a product with it takes a quarter of the time."""
 
 @dataclass(frozen=True, eq=False)
 class SparseExpansion:
-    r"""Sum over all rows of their expansions of second order about a point.
+    r"""Sum of the second-order expansions of all rows about a point.
 
     .. math:: g'\delta + \tfrac{1}{2} \delta' H \delta, \qquad \delta = \theta - \theta^*
 
@@ -25,9 +25,9 @@ class SparseExpansion:
     point : float array, shape (d,)
         The anchor.
     gradient : float array, shape (d,)
-        Of the rows at the anchor, nats per unit.
+        Gradient of the rows at the anchor, nats per unit.
     hessian : scipy.sparse.csr_array, shape (d, d)
-        Of the rows at the anchor.
+        Hessian of the rows at the anchor.
     """
 
     point: NDArray[np.float64]
@@ -35,12 +35,12 @@ class SparseExpansion:
     hessian: sparse.csr_array
 
     def depends_on(self, entries: NDArray[np.int64]) -> bool:
-        """Whether it depends on some of these entries."""
+        """Whether the expansion depends on any of these entries."""
         starts = self.hessian.indptr
         return bool(self.gradient[entries].any() or (starts[entries + 1] > starts[entries]).any())
 
     def slope(self, theta: NDArray[np.float64], entries: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Gradient of the expansion at a point by some entries, shape (n,)."""
+        """Gradient of the expansion at a point with respect to some entries, shape (n,)."""
         found = _products(self.hessian, entries, theta - self.point)
         return self.gradient[entries] + found
 
@@ -68,9 +68,9 @@ class Products:
     Attributes
     ----------
     matrix : scipy.sparse.csr_array or float array
-        In full for some columns only, where these are mostly other than zero.
+        The matrix, or a dense array of those columns that are mostly nonzero.
     columns : int array
-        Those that are stored, or have numbers other than zero.
+        Columns that are stored, or that have nonzero numbers.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Products:
         return cls(np.ascontiguousarray(matrix[:, columns].toarray()), columns)
 
     def __call__(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """With a vector."""
+        """Product with a vector."""
         if isinstance(self.matrix, np.ndarray):
             found: NDArray[np.float64] = self.matrix @ vector[self.columns]
             return found

@@ -35,20 +35,20 @@ class Prior:
     Attributes
     ----------
     terms : callable
-        From a raveled point to the terms of each level, shape (G,), nats.
+        Maps a raveled point to the terms of each level, shape (G,), nats.
     derivatives : callable
-        From a raveled point to gradients, shape (G, q), and Hessians, shape (G, q, q), with
+        Maps a raveled point to gradients, shape (G, q), and Hessians, shape (G, q, q), with
         respect to the entries of each level.
     given : int array
-        Entries of other blocks that the terms depend on.
+        Entries of other blocks on which the terms depend.
     hyperparameters : int array
-        Those of `given` that no row reads.
+        Those of `given` on which no row depends.
     is_quadratic : bool
         Whether the terms are quadratic functions of the entries of a level.
     by_address : PriorByAddress or None
-        The derivatives in compiled code, where there is such a function.
+        The derivatives in compiled code, if there is such a function.
     is_all : bool
-        Whether nothing else in the exact part depends on the levels.
+        Whether no other term of the exact part depends on the levels.
     """
 
     terms: Callable[[NDArray], NDArray[np.float64]]
@@ -67,17 +67,18 @@ class LevelsOfFactor:
     Attributes
     ----------
     names : str
-        Of the variables.
+        Names of the variables.
     entries : int array, shape (G, q)
         Entries of each level in the raveled point.
     anchor : float array, shape (G, q)
-        Where the rows are expanded.
+        Point about which the rows are expanded.
     hessians : float array, shape (G, q, q)
-        Of the expansion with respect to the entries of each level.
+        Hessians of the expansion with respect to the entries of each level.
     others : Products, of a matrix of shape (G q, d)
-        Of the expansion, with respect to an entry of the levels and one of another block.
+        Cross derivatives of the expansion, with respect to an entry of the levels and one of
+        another block.
     gradient : float array, shape (G, q)
-        Of the expansion.
+        Gradient of the expansion.
     prior : Prior
         The exact part.
     rows : LevelRows
@@ -110,7 +111,7 @@ class LevelsOfFactor:
         Parameters
         ----------
         moves : float array, shape (d,)
-            All entries, less the anchor.
+            All entries, minus the anchor.
         """
         slopes: NDArray[np.float64] = self._slopes(moves)
         return slopes
@@ -126,7 +127,7 @@ class LevelsOfFactor:
         return gradients, curvatures
 
     def normals(self, theta: NDArray[np.float64], slopes: NDArray[np.float64]) -> LevelNormals:
-        """Approximate distribution of the levels less their anchor, given the others."""
+        """Approximate distribution of the levels minus their anchor, given the others."""
         gradients, curvatures = self.prior_derivatives(theta)
         return normals_of(-self.hessians - curvatures, slopes + gradients)
 
@@ -142,9 +143,9 @@ class LevelsOfFactor:
         Parameters
         ----------
         proposed, current : float array, shape (d,)
-            Points that differ in the levels alone.
+            Points that differ only in the levels.
         new, old : float array, shape (G, q)
-            Their levels, less the anchor.
+            Their levels, minus the anchor.
         """
         if not self.prior.is_quadratic:
             return self.prior.terms(proposed) - self.prior.terms(current)

@@ -22,15 +22,15 @@ _MOST_WORK = 1e8
 class JointBlock:
     """Constants of the joint normal approximation of some blocks.
 
-    Levels of crossed factors and common entries depend on each other: where every row reads one of
+    Levels of crossed factors and common entries depend on each other: if every row reads one of
     each, one can rise and the other fall. Moves of one block at a time are slow in this direction.
 
     Attributes
     ----------
     entries : int array, shape (s,)
-        Common entries, if any, and levels of factors but the first.
+        Common entries, if any, and levels of all factors but the first.
     precision : float array, shape (s, s)
-        Of the rows, and of the exact part of the common entries at the anchor.
+        Precision of the rows, and of the exact part of the common entries at the anchor.
     between : float array, shape (G, q, s)
         Precision between the levels of the first factor and the entries.
     shift : float array, shape (s,)
@@ -50,7 +50,7 @@ class JointBlock:
 
     @property
     def affordable(self) -> float:
-        """Share of the sweeps that can afford this move, which takes long with many entries."""
+        """Share of the sweeps that can include this move, which is slow with many entries."""
         work = self.between.size * self.entries.size + self.entries.size**3
         return min(1.0, _MOST_WORK / work)
 
@@ -76,9 +76,9 @@ class JointBlock:
         return precision, slope
 
     def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
-        """Of the entries less their anchor, given all others but the levels of the first factor.
+        """Distribution of the entries minus their anchor, given those of other blocks.
 
-        Those are integrated out.
+        The levels of the first factor are integrated out.
         """
         precision, slope = self.given_levels(posterior, theta)
         _, levels = posterior.level_normals(0, self._at_anchor(posterior, theta))
@@ -117,8 +117,8 @@ def move_jointly(
     block : JointBlock
     theta : float array, shape (d,)
     correlation : float
-        Of the proposal with where they are, in coordinates in which their normal approximation is
-        standard.
+        Correlation of the proposal with the current position, in coordinates in which the normal
+        approximation is standard.
     rng : numpy.random.Generator
     inflation : float
         Factor of the bounds of rows.

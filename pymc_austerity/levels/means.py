@@ -13,16 +13,16 @@ __all__ = ["FreeMean"]
 
 @dataclass(frozen=True, eq=False)
 class FreeMean:
-    """Levels that can rise by any amount, if an entry that all rows read falls by as much.
+    """Levels that can rise by any amount if an entry on which all rows depend falls by as much.
 
     Attributes
     ----------
     factor, column : int
-        Whose levels these are, and which of the entries of each.
+        Factor of the levels, and index among the entries of each level.
     entries : int array, shape (G,)
         The levels in the raveled point.
     absorber : int
-        The entry that all rows read.
+        The entry on which all rows depend.
     """
 
     factor: int
@@ -40,11 +40,11 @@ class FreeMean:
     def nearest(
         self, theta: NDArray[np.float64], anchor: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The one whose levels have the mean that they have at the anchor."""
+        """The point whose levels have the same mean as at the anchor."""
         return self.raised(theta, float((anchor[self.entries] - theta[self.entries]).mean()))
 
     def held(self, theta: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The one whose absorber is that of the anchor: each level depends on itself alone."""
+        """The point whose absorber is that of the anchor: each level depends on itself alone."""
         return self.raised(theta, float(theta[self.absorber] - anchor[self.absorber]))
 
     def drawn(
@@ -53,7 +53,7 @@ class FreeMean:
         theta: NDArray[np.float64],
         rng: np.random.Generator,
     ) -> NDArray[np.float64]:
-        """One with the mean drawn from its distribution, which is normal, given all effects."""
+        """A point with the mean drawn from its distribution, which is normal, given all effects."""
         gradients, curvatures = factors[self.factor].prior.derivatives(theta)
         precision = -float(curvatures[:, self.column, self.column].sum())
         mean = float(gradients[:, self.column].sum()) / precision

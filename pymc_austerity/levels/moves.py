@@ -19,9 +19,9 @@ def crank_nicolson(
     Parameters
     ----------
     z : float array
-        Where to begin.
+        Starting values.
     correlation : float
-        Between there and here, in (-1, 1).
+        Correlation of the new values with the starting values, in (-1, 1).
     rng : numpy.random.Generator
 
     Returns
@@ -42,9 +42,9 @@ def move_levels(
     correlation: float,
     rng: np.random.Generator,
 ) -> Moved:
-    r"""Move all levels of a factor at once, each with a decision of its own.
+    r"""Move all levels of a factor at once, each with its own decision.
 
-    Given the rest, levels are independent. Each goes from :math:`z` to
+    Given the rest, the levels are independent. Each goes from :math:`z` to
     :math:`c z + \sqrt{1 - c^2} \xi` in the coordinates in which its normal approximation, given
     the rest, is standard.
 
@@ -52,10 +52,10 @@ def move_levels(
     ----------
     posterior : GroupedPosterior
     factor : int
-        Which one.
+        Number of the factor.
     theta : float array, shape (d,)
     correlation : float
-        Of the proposal with where the level is, c.
+        Correlation of the proposal with the current level, c.
     rng : numpy.random.Generator
 
     Notes

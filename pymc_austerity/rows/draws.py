@@ -36,7 +36,7 @@ class Windows:
     Notes
     -----
     Run ``j`` of a sample begins at row ``s + r (a j mod p)``, where ``r`` is the length of a run
-    and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. Thus
+    and ``p`` the largest prime number of runs; the start ``s`` and the factor ``a`` are random. So
     all rows are equally likely at every look, and so are all pairs of runs. Rows that remain after
     ``p`` runs come last. Data with fewer than 1,000 runs have runs of a single row.
 

@@ -101,7 +101,7 @@ class SpikeAndSlab(pm.Distribution):
         return pt.switch(pt.neq(inclusion, 0), support_point(slab), 0.0) + pt.zeros(rv.shape)
 
     def logp(value: Any, inclusion: Any, slab: Any) -> Any:
-        """Log-density of the slab for coefficients in the model; zero for the others if they are 0."""
+        """Log-density of the slab for coefficients in the model, nothing for zeros that are not."""
         spike = pt.switch(pt.eq(value, 0.0), 0.0, -np.inf)
         return pt.switch(pt.neq(inclusion, 0), pm.logp(slab, value), spike)
 
