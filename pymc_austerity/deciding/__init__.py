@@ -1,1 +1,1 @@
-"""Every step: whether to accept a proposal, and with which error."""
+"""The decision of every step: whether to accept a proposal, and with which error."""

@@ -1,4 +1,4 @@
-"""The decisions that are checked on all rows: a fixed share, picked at random."""
+"""The decisions that are checked on all rows: a fixed share, selected at random."""
 
 import numpy as np
 
@@ -7,10 +7,10 @@ from pymc_austerity.deciding.sampling import Sampling
 __all__ = ["RandomAudits", "affordable_share"]
 
 _BUDGET = 0.05
-"""Rows read by audits, as a share of what decisions cost."""
+"""Rows read by audits, as a share of the cost of decisions."""
 
 _ROWS_OF_A_STEP = 1_000
-"""Rows that are evaluated in about the time that a step takes besides reading rows."""
+"""Rows that can be evaluated in about the time that a step takes apart from reading rows."""
 
 
 def affordable_share(sampling: Sampling) -> float:
@@ -20,13 +20,13 @@ def affordable_share(sampling: Sampling) -> float:
 
     with :math:`m` rows at the first look, the fewest that a decision reads, and :math:`N`
     rows altogether, which an audit reads; the rest of a step takes about as long as 1,000
-    rows. So the cost of a draw does not grow with the data, and few decisions are checked where
+    rows. Thus the cost of a draw does not grow with the data, and few decisions are checked if
     there are many rows.
 
     Parameters
     ----------
     sampling : Sampling
-        Where decisions get their rows from.
+        Source of the rows of decisions.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def affordable_share(sampling: Sampling) -> float:
 
 
 class RandomAudits:
-    """Audits of every decision with the same probability, from random numbers of their own.
+    """Audits of every decision with the same probability, using separate random numbers.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class RandomAudits:
         self.rng = np.random.default_rng(0)
 
     def begin(self, rng: np.random.Generator) -> None:
-        """Begin a chain; `rng` is not the one that makes the draws."""
+        """Begin a chain; `rng` is not the generator of the draws."""
         self.rng = rng
 
     def wants(self) -> bool:

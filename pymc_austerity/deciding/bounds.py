@@ -1,4 +1,4 @@
-"""Bounds of the differences between two points, as the user gives them."""
+"""Bounds on the differences between two points, as given by the user."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Decisions about proposals, of one chain after the other."""
+"""Decisions on proposals, for one chain at a time."""
 
 import math
 from dataclasses import dataclass, field
@@ -46,16 +46,16 @@ class LogRatio(Protocol):
 
 @dataclass
 class DecisionState:
-    """What changes while a chain runs.
+    """State that changes while a chain runs.
 
     Attributes
     ----------
     test : SequentialTest
-        The test of the present draw.
+        The test of the current draw.
     n_draws, n_decisions : int
-        Draws begun and decisions taken so far.
+        Numbers of draws begun and of decisions made so far.
     batch_size : int or None
-        Rows of the first look, where a design chose their number.
+        Number of rows of the first look, if a design determined it.
     trial : list of TrialDecision
         Decisions of the tuning phase, for the design.
     """
@@ -83,19 +83,19 @@ class Decider:
         Test, schedule and audits.
     target : LogRatio
         What decisions are about.
-
+The log-ratio to decide on.
     Attributes
     ----------
     test : SequentialTest
         The test after tuning, or before a better one is designed.
     plan : TrialPlan or None
-        Designs the test, where the user gives an error and no test.
+        Designs the test, if the user gives an error and no test.
     worst_case : TestDesign or None
-        The test of the tuning phase, where there is such a plan.
+        The test of the tuning phase, if there is such a plan.
     audits : RandomAudits
-        Which decisions are checked.
+        Selects the decisions that are checked.
     state : DecisionState
-        What changes while a chain runs.
+        State that changes while a chain runs.
     """
 
     def __init__(self, settings: Settings, target: LogRatio) -> None:
@@ -122,7 +122,7 @@ class Decider:
             self._take(self.worst_case)
 
     def begin_draw(self, *, tuning: bool) -> None:
-        """Make the test as strict as the next draw requires."""
+        """Set the strictness of the test for the next draw."""
         state, schedule = self.state, self.schedule
         if schedule is not None and (tuning or not self.settings.tightens):
             epsilon = schedule(state.n_draws)
@@ -131,7 +131,7 @@ class Decider:
         state.n_draws += 1
 
     def stop_tuning(self) -> str:
-        """End the tuning phase; what was chosen then, as a sentence."""
+        """End the tuning phase; return what was chosen, as a sentence."""
         if self.settings.tightens:
             self.state.test = self.test
         if self.plan is None:
@@ -148,7 +148,7 @@ class Decider:
 
     @property
     def epsilon(self) -> float:
-        """Tail probability at which the present test stops; NaN if it has none."""
+        """Tail probability at which the current test stops; NaN if it has none."""
         return self.state.test.description.epsilon
 
     # ------------------------------------------------------------------ a decision
@@ -171,9 +171,9 @@ class Decider:
         log_ratio : float
             :math:`\log q(\theta | \theta') - \log q(\theta' | \theta)` of the proposal, nats.
         rng : numpy.random.Generator
-            Of the chain.
+            Generator of the chain.
         tuning : bool
-            Whether the chain is tuning; a test may be designed on decisions of that phase.
+            Whether the chain is tuning; decisions of that phase may be used to design a test.
         """
         target, state, test = self.target, self.state, self.state.test
         log_known = log_ratio + target.exact_part(proposed, current)

@@ -1,4 +1,4 @@
-"""Exact decisions about proposals, of one chain after the other."""
+"""Exact decisions on proposals, for one chain at a time."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ __all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
 
 
 class AnyLogRatio(Protocol):
-    """Log-ratio of the posterior at two points, in parts; rows are sampled in one way or other."""
+    """Log-ratio of the posterior at two points, in parts; rows are sampled in any way."""
 
     @property
     def sampling(self) -> object:
@@ -30,48 +30,48 @@ class AnyLogRatio(Protocol):
         ...
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
-        """What the control variates sum up to over all rows, nats."""
+        """Sum of the control variates of all rows, nats."""
         ...
 
 
 @dataclass(frozen=True)
 class ExactTest:
-    """Represents exact decisions where sequential tests have their name and settings."""
+    """Represents exact decisions in place of the name and settings of a sequential test."""
 
     description: TestDescription = EXACT
 
 
 @dataclass
 class ExactState:
-    """What changes while a chain runs.
+    """State that changes while a chain runs.
 
     Attributes
     ----------
     inflation : Inflation
-        Factor of the bounds, and the estimates that it was chosen by.
+        Factor of the bounds, and the estimates from which it was chosen.
     """
 
     inflation: Inflation
 
 
 class ExactDecider:
-    """Accepts or rejects proposals such that the posterior is exactly invariant.
+    """Accepts or rejects proposals so that the posterior is exactly invariant.
 
     It has the methods and attributes of a `Decider`, but nothing to design, tighten or audit.
 
     Parameters
     ----------
     settings : Settings
-        What the user chose.
+        The user's settings.
     target : AnyLogRatio
-        What decisions are about.
+        The log-ratio to decide on.
     sampling : PoissonSampling
-        That of the target.
+        Sampling of the target.
 
     Attributes
     ----------
     state : ExactState
-        What changes while a chain runs.
+        State that changes while a chain runs.
     """
 
     test = ExactTest()
@@ -95,10 +95,10 @@ class ExactDecider:
         self.state = ExactState(Inflation.begin(self.sampling.inflation))
 
     def begin_draw(self, *, tuning: bool) -> None:
-        """Nothing changes from draw to draw."""
+        """Nothing to do: no setting changes from draw to draw."""
 
     def stop_tuning(self) -> str:
-        """End the tuning phase; there is nothing to say about it."""
+        """End the tuning phase; there is nothing to report."""
         self.state = ExactState(Inflation.begin(self.state.inflation.value))
         return ""
 
@@ -120,9 +120,9 @@ class ExactDecider:
         log_ratio : float
             :math:`\log q(\theta | \theta') - \log q(\theta' | \theta)` of the proposal, nats.
         rng : numpy.random.Generator
-            Of the chain.
+            Generator of the chain.
         tuning : bool
-            Whether the tuning phase lasts, in which the inflation is chosen.
+            Whether the chain is tuning; the inflation is chosen in this phase.
         """
         log_known = log_ratio + self.target.exact_part(proposed, current)
         if not math.isfinite(log_known):

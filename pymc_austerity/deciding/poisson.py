@@ -1,4 +1,4 @@
-"""What exact decisions use of the rows, in arrays that never change."""
+"""The immutable arrays that exact decisions use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class PoissonSampling:
     groups : Groups
         Bounds of the rows.
     inflation : float
-        Factor of the bounds with which chains begin, at least 1.
+        Initial factor of the bounds, at least 1.
     expected_rows : float
         Rows that a decision between independent draws of the posterior is expected to read.
     """
@@ -57,7 +57,7 @@ class PoissonSampling:
 
     @cached_property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, by name."""
+        """Constants of the run, by name."""
         return {
             "sampling": type(self).__name__,
             "row_groups": self.groups.n_groups,
@@ -67,7 +67,7 @@ class PoissonSampling:
     def whitened(self, point: NDArray) -> NDArray[np.float64]:
         """A point in units of the posterior's standard deviations, decorrelated, about the anchor.
 
-        The same whenever it is asked for the same point, as exactness needs.
+        The result is the same in every call with the same point, as exactness requires.
         """
         return self.inverse_root.dot(point - self.center)
 
@@ -90,12 +90,12 @@ class PoissonSampling:
         inflation : float
             Factor of the bounds.
         rng : numpy.random.Generator
-            Of the chain.
+            Generator of the chain.
 
         Raises
         ------
         RowBoundError
-            Names the row.
+            The message names the row.
         """
         residuals = self._residuals(proposed, current)
         u, v = self.whitened(current), self.whitened(proposed)

@@ -19,7 +19,7 @@ __all__ = ["SETUP", "Pool", "PooledSampling", "RowsInGroups"]
 _log = logging.getLogger("pymc.austerity")
 
 SETUP = 0
-"""The part of the pool that set-up uses, again and again; chain k has part k + 1."""
+"""The part of the pool that set-up reuses; chain k has part k + 1."""
 
 _MORE_PARTS, _MOST_PARTS = 3, 8
 """How many times as many draws as a part has the first pass of a chain makes, and how many a later
@@ -30,9 +30,9 @@ class RowsInGroups(Protocol):
     """All rows, whose groups are known during passes."""
 
     def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
-        """Given numbers of uniform draws with replacement from each group, group by group.
+        """Draw given numbers of rows from each group, uniformly with replacement, group by group.
 
-        The draws of a group are independent, and in an order that is independent of them.
+        The draws of a group are independent, and their order is independent of them.
         """
         ...
 
@@ -45,20 +45,20 @@ class RowsInGroups(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Pool:
-    """Rows that are at hand.
+    """Rows that are available without a pass.
 
     Attributes
     ----------
     stored : StoredDraws
-        First all rows of some groups, then the draws of part after part, group by group.
+        All rows of some groups, then the draws of one part after another, group by group.
     whole : int array, shape (G,)
-        Where the rows of a group begin that is there as a whole; -1 for others.
+        Where the rows of each completely stored group begin; -1 for other groups.
     lengths : int array, shape (G,)
-        Draws of each group in a part; 0 for groups that are there as a whole.
+        Number of draws of each group in a part; 0 for groups that are stored completely.
     n_parts : int
-        That of set-up, and those of chains.
+        Number of parts: one for set-up, and one for each chain.
     seed : int
-        Of the draws.
+        Seed of the draws.
     """
 
     stored: StoredDraws
@@ -81,7 +81,7 @@ class PooledSampling(PoissonSampling):
     Parameters
     ----------
     pool : Pool
-        Rows at hand.
+        Available rows.
     everywhere : RowsInGroups
         All rows, for passes.
 
@@ -94,16 +94,16 @@ class PooledSampling(PoissonSampling):
     of candidates, which do not depend on unused draws. So the candidates have the same distribution
     as those of `PoissonSampling`, and the posterior is exactly invariant.
 
-    Groups that are stored as a whole are drawn from directly, and are read completely where
-    their bound is above 1. For other groups that takes a pass over all rows, as it does beyond the
-    largest radius.
+    Groups that are stored completely are drawn from directly, and are read completely if
+    their bound is above 1. For other groups, this takes a pass over all rows, and so do decisions
+    beyond the largest radius.
     """
 
     pool: Pool
     everywhere: RowsInGroups
 
     def draws_of(self, part: int) -> PoolDraws:
-        """The draws of set-up or of a chain, none used."""
+        """The draws of set-up or of a chain, all of them unused."""
         n_groups = self.groups.n_groups
         lengths = self.pool.lengths
         draws = PoolDraws(part, np.zeros_like(lengths), lengths, _MORE_PARTS * lengths)
@@ -131,9 +131,9 @@ class PooledSampling(PoissonSampling):
         proposed, current, log_ratio, inflation, rng
             As for `PoissonSampling.decide`.
         draws : PoolDraws, optional
-            What the chain has used; changed. By default those of set-up are used, from the first
-            one on. Set-up uses draws more than once, and takes the expansion for granted where
-            rows are not at hand.
+            The chain's used draws, which are updated. By default, those of set-up are used, from
+            the first one on. Set-up uses draws more than once, and takes the expansion as exact if
+            rows are not available.
         """
         draws = draws or self.draws_of(SETUP)
         u, v = self.whitened(current), self.whitened(proposed)

@@ -36,12 +36,12 @@ class Sampling(Protocol):
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, by name."""
+        """Constants of the run, by name."""
         ...
 
     @property
     def is_exact(self) -> bool:
-        """Whether the first look sees all rows."""
+        """Whether the first look reads all rows."""
         ...
 
     @property
@@ -51,14 +51,14 @@ class Sampling(Protocol):
 
     @property
     def looks(self) -> Looks:
-        """When a test looks, as far as this is known beforehand."""
+        """When a test looks, as far as this is known in advance."""
         ...
 
     @property
     def usual_spread(self) -> tuple[float, float]:
-        """Unit of distances from the threshold, nats, and the acceptance rate that belongs to it.
+        """Unit of distances from the threshold, nats, and the corresponding acceptance rate.
 
-        As far as they are known beforehand; NaN where not.
+        As far as they are known in advance; NaN otherwise.
         """
         ...
 
@@ -72,9 +72,9 @@ class Sampling(Protocol):
     ) -> Survey:
         """A new sample of the differences between two points, drawn at its first look.
 
-        `batch_size` overrides that of uniform samples; strata have a first look of their own.
-        `largest_difference` bounds the differences, where a test needs this: for uniform samples
-        only.
+        `batch_size` overrides that of uniform samples; strata have their own first look.
+        `largest_difference` is a bound on the differences, for tests that need one and for uniform
+        samples only.
         """
         ...
 
@@ -88,7 +88,7 @@ class UniformSampling:
     function : callable
         Row differences or their residuals.
     draw : RowDraw
-        Way of drawing rows.
+        Method of drawing rows.
     n_rows : int
         Number of all rows.
     batch_size : int
@@ -96,7 +96,7 @@ class UniformSampling:
     growth : float
         Factor by which each further look multiplies the rows read; 1 for looks of the same size.
     of_residuals : bool
-        Whether the function gives residuals.
+        Whether the function returns residuals.
     """
 
     function: RowFunction
@@ -108,12 +108,12 @@ class UniformSampling:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, by name."""
+        """Constants of the run, by name."""
         return {"sampling": type(self.draw).__name__, "batch_size": self.batch_size}
 
     @property
     def is_exact(self) -> bool:
-        """Whether the first look sees all rows."""
+        """Whether the first look reads all rows."""
         return self.batch_size >= self.n_rows
 
     @cached_property
@@ -123,14 +123,14 @@ class UniformSampling:
 
     @property
     def looks(self) -> Looks:
-        """When a test looks; few large looks replace a great many small ones."""
+        """When a test looks; a few large looks replace a great number of small ones."""
         if self.growth == 1.0:
             return constant_looks(max(self.batch_size, self.n_rows // _MOST_LOOKS), self.n_rows)
         return doubling_looks(self.batch_size, self.n_rows)
 
     @property
     def usual_spread(self) -> tuple[float, float]:
-        """Of a random walk at the scale of the posterior, which is not known for residuals."""
+        """That of a random walk at the scale of the posterior, which is unknown for residuals."""
         return (math.nan, math.nan) if self.of_residuals else _OF_RANDOM_WALK
 
     def begin(
@@ -196,7 +196,7 @@ class StratifiedSampling:
 
     @property
     def constants(self) -> dict[str, Any]:
-        """What is constant over the run, by name."""
+        """Constants of the run, by name."""
         strata = self.windows.strata
         return {
             "sampling": type(self.windows).__name__,
@@ -207,7 +207,7 @@ class StratifiedSampling:
 
     @property
     def is_exact(self) -> bool:
-        """Whether the first look sees all rows."""
+        """Whether the first look reads all rows."""
         return self.strata.n_first == self.strata.n_rows
 
     @property
@@ -217,7 +217,7 @@ class StratifiedSampling:
 
     @property
     def usual_spread(self) -> tuple[float, float]:
-        """That of the pilot pairs, with as many proposals accepted as there may be."""
+        """That of the pilot pairs, with as many proposals accepted as possible."""
         return float(stratified_spread(self.strata, self.deviations)), 1.0
 
     def begin(
@@ -239,7 +239,7 @@ class StratifiedSampling:
 
     @cached_property
     def first_look(self) -> FirstLook:
-        """What all decisions have in common."""
+        """Quantities of the first look that all decisions share."""
         return FirstLook(self.strata)
 
 

@@ -39,19 +39,19 @@ __all__ = [
 ]
 
 USUAL_EPSILON = 0.05
-"""Tail probability at one look; with control variates few decisions have another one."""
+"""Tail probability at one look; with control variates, few decisions have further looks."""
 
 USUAL_MAX_ERROR = 0.01
-"""Share of wrong decisions where there are no control variates and decisions have many looks."""
+"""Share of wrong decisions without control variates, when decisions have many looks."""
 
 EXACT = TestDescription("exact", "no decision can be wrong", acceptance="poisson")
 """Decisions from a Poisson sample of the rows, which leave the posterior exactly invariant."""
 
 FIREFLY = TestDescription("firefly", "no decision can be wrong", acceptance="poisson")
-"""Decisions given which rows are bright, which do so, too."""
+"""Decisions given which rows are bright, which also leave the posterior exactly invariant."""
 
 _SETTLED = 1_000
-"""Draw whose value represents a schedule where a single number is needed."""
+"""Draw whose value represents a schedule if a single number is needed."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Settings:
         self._refuse_strata_without_control_variates()
 
     def _refuse_beside_exact_decisions(self) -> None:
-        """What exact decisions have no use for, or cannot do without."""
+        """Reject settings that exact decisions do not use or cannot do without."""
         useless = {
             "audit": (self.audit not in ("auto", 0.0), "cannot be wrong"),
             "batch_size": (self.batch_size is not None, "take as many rows as they need"),
@@ -133,16 +133,16 @@ class Settings:
 
     @property
     def is_strictness_given(self) -> bool:
-        """Whether the user said how strict the test is."""
+        """Whether the user specified how strict the test is."""
         named = self.epsilon is not None or self.max_error is not None
         return named or not (isinstance(self.test, str) and self.test == "auto")
 
     def without_control_variates(self, *, by_single_rows: bool = False) -> "Settings":
-        """The settings where differences are not reduced by an expansion.
+        """The settings for differences that are not reduced by an expansion.
 
         A test with few wrong decisions would then read four fifths of the rows. So all of them are
-        read, unless the user sets the strictness of a test, or asks for some of the rows by
-        `batch_size` or `sampling`. Where single rows can exclude a point, no test on some of the
+        read, unless the user sets the strictness of a test, or requests some of the rows by
+        `batch_size` or `sampling`. If single rows can exclude a point, no test on some of the
         rows is valid.
 
         Parameters
@@ -178,7 +178,7 @@ class Settings:
 
     @property
     def description(self) -> TestDescription:
-        """What is known of the test."""
+        """Known properties of the test."""
         if self.decides_exactly:
             return FIREFLY if self.test == "firefly" else EXACT
         return self.final_test.description
@@ -190,7 +190,7 @@ class Settings:
 
     @property
     def who_decides_exactly(self) -> str:
-        """What the user wrote for exact decisions."""
+        """The user's setting that requested exact decisions."""
         return "FireflyMH" if self.test == "firefly" else "test='exact'"
 
     @property
@@ -251,17 +251,17 @@ class Settings:
 
     @property
     def by_influence(self) -> bool:
-        """Whether rows are sampled by influence where there are control variates."""
+        """Whether rows are sampled by influence if there are control variates."""
         return self.sampling in ("auto", "strata") and not self.description.needs_bound
 
 
 def refuse_contradictions(given: Mapping[str, Any]) -> None:
-    """Refuse settings that have no effect beside others.
+    """Reject settings that have no effect beside others.
 
     Parameters
     ----------
     given : dict
-        What the user wrote, without defaults.
+        The settings that the user gave, without defaults.
 
     Raises
     ------

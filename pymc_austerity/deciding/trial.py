@@ -26,7 +26,7 @@ _EVERY = 2
 """One in this many decisions of the tuning phase is also computed on all rows."""
 
 _LAST = 1.0 / 3.0
-"""Part of the tuning phase whose decisions are most like those to come."""
+"""Last part of the tuning phase, whose decisions are most like those to come."""
 
 _ROOM = 0.75
 """Share of the error that a design may use: the decisions that it is made on are only a sample."""
@@ -55,7 +55,7 @@ class TrialDecision(NamedTuple):
 
 
 class TrialPlan:
-    """How a test is chosen: before the run for the worst case, then for decisions as they come.
+    """Choice of a test: before the run for the worst case, then for decisions like the actual ones.
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ class TrialPlan:
     n_rows : int
         Number of all rows.
     strata : Strata, optional
-        Strata and their first look, which stay; without them the batch size is chosen as well.
+        Strata and their first look, which are fixed; without them, the batch size is chosen too.
     deviations : float array, shape (H,), optional
         Usual standard deviation of the differences within each stratum, nats.
     batch_size : int, optional
-        The user's batch size, which stays.
+        The user's batch size, which is fixed.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class TrialPlan:
         )
 
     def wants(self, n_decisions: int) -> bool:
-        """Whether to compute a decision of the tuning phase on all rows, too."""
+        """Whether to compute a decision of the tuning phase on all rows as well."""
         return n_decisions % _EVERY == 0
 
     def design(self, trial: Sequence[TrialDecision]) -> TestDesign | None:
-        """The cheapest test for decisions like the last ones of these; None if they are too few."""
+        """The cheapest test for decisions like the last of these; None if there are too few."""
         last = [decision for decision in trial if self._is_known(decision)]
         last = last[-max(_FEWEST, round(_LAST * len(last))) :]
         if len(last) < _FEWEST:
@@ -129,11 +129,11 @@ class TrialPlan:
 
     @property
     def chooses_batch_size(self) -> bool:
-        """Whether the size of the first look is up to the design."""
+        """Whether the design determines the size of the first look."""
         return self._sizes is None
 
     def _is_known(self, decision: TrialDecision) -> bool:
-        """Whether it needed rows, and none of them was impossible."""
+        """Whether the decision needed rows, and none of them was impossible."""
         spread = float(self._spreads(decision.deviations))
         return math.isfinite(decision.distance) and 0.0 < spread < math.inf
 
@@ -151,7 +151,7 @@ class TrialPlan:
 
 
 def trial_plan(sampling: Sampling, settings: Settings) -> TrialPlan | None:
-    """How the test is chosen, where the user gives an error and decisions can be wrong."""
+    """Plan for choosing the test, if the user gives an error and decisions can be wrong."""
     if settings.max_error is None or sampling.is_exact:
         return None
     strata = sampling.strata
