@@ -34,7 +34,7 @@ N_QUESTIONS = 4
 """Number of proposals of the check: each is a pass over all rows, or millions of them."""
 
 _DECISIONS = 50
-"""About each of them, with rows and thresholds drawn anew."""
+"""Number of decisions on each of them, with rows and thresholds drawn anew."""
 
 _MOST_LOOKS = 5_000
 """Of all these decisions together, so that a small batch of large data takes no longer."""
@@ -68,7 +68,7 @@ class _Trial(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What is wrong, as half a sentence."""
+        """What is wrong, as a clause."""
         if self.errs:
             return (
                 f"at the end of tuning, {self.n_wrong} of {self.n_decisions} trial decisions were "
@@ -245,7 +245,7 @@ def _is_the_users(decider: Decider) -> bool:
 
 
 def _stricter(decider: Decider, trial: _Trial) -> str:
-    """Change the test of the chain; what was changed, as half a sentence."""
+    """Change the test of the chain; what was changed, as a clause."""
     state, sampling = decider.state, decider.target.sampling
     n_rows, test = sampling.strata.n_rows, state.test
     if not trial.check.passes:

@@ -23,7 +23,7 @@ _GROSS = 1e-6
 
 
 class NotExactError(ValueError):
-    """Exact decisions are not possible, or not cheap; the message is half a sentence."""
+    """Exact decisions are not possible, or not cheap; the message is a clause."""
 
 
 def checked(

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def why_python(target: Target) -> str:
-    """Why decisions about a target need Python, as half a sentence; empty if they do not."""
+    """Why decisions about a target need Python, as a clause; empty if they do not."""
     if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
         return "rows are not sampled in strata"
     if not isinstance(target.row_function, Kernel):

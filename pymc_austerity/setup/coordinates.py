@@ -154,7 +154,7 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
     Returns
     -------
     problem : Problem
-        The same one where nothing is to be centered.
+        The same one if no variable is centered.
     coordinates : Coordinates
     """
     if problem.shared:

@@ -131,7 +131,7 @@ def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor)
 
 
 def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int) -> None:
-    """Raise NotExactError if the bounds of so many rows, like these, take long."""
+    """Raise NotExactError if computing the bounds of `n_rows` rows like these takes long."""
     if not are_cheap(problem.scalar_function, arrays, n_rows):
         raise NotExactError("their bounds take long to compute (test='exact' computes them)")
 

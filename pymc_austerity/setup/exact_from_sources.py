@@ -52,10 +52,10 @@ _DECISIONS, _MOST_DECISIONS = 2_500, 40_000
 """Those of a chain that PyMC runs by default, and some more; and of a long chain."""
 
 _INFLATION = 2.0
-"""Of the bounds of a run, before it is known."""
+"""Assumed inflation of the bounds of a run, before it is known."""
 
 _BYTES, _MOST_BYTES = 2**26, 2**28
-"""Of the pool: for decisions of long chains, and where those of usual chains need more."""
+"""Size of the pool: for decisions of long chains, and if those of usual chains need more."""
 
 _BEYOND = 4.0
 """The largest radius, next to that of rows in memory: to go beyond it takes a pass."""

@@ -73,7 +73,7 @@ def kept_passes(
 
 
 class _NotToldError(ValueError):
-    """It cannot be checked whether something has changed; the message is half a sentence."""
+    """It cannot be checked whether something has changed; the message is a clause."""
 
 
 def _digest_of_model(split: RowLikelihood) -> str:

@@ -30,7 +30,7 @@ _SAMPLES = 1_000
 
 _A_LITTLE = 1e-3
 _USUAL_SPREAD = 2.38
-"""Of the sum of the differences along a step of a tuned random walk, nats."""
+"""Spread of the sum of the differences along a step of a tuned random walk, nats."""
 
 
 def check_normality(

@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
 
 class NoPlan(NamedTuple):
-    """Why there are no control variates, and a remedy, as half sentences; modes that were found."""
+    """Why there are no control variates, and a remedy, as clauses; modes that were found."""
 
     reason: str
     remedy: str = ""

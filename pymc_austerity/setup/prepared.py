@@ -63,7 +63,7 @@ class PreparedModel:
         Those with products in the place of factors, by the names of the variables and of those
         that may be factors.
     no_groups : str
-        Why levels are not moved by themselves, as half a sentence; empty where that was not tried.
+        Why levels are not moved by themselves, as a clause; empty where that was not tried.
     seconds : float
         Time that preparing took.
     """

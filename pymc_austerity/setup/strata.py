@@ -139,7 +139,7 @@ def _divided(
 
 
 def first_look(n_strata: int, settings: Settings, n_rows: int) -> FirstLook:
-    """What the settings say about first looks at so many strata of so many rows."""
+    """First look that the settings determine, for a number of strata and of rows."""
     return FirstLook(
         epsilon=settings.tail,
         n_strata=n_strata,

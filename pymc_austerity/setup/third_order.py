@@ -14,7 +14,7 @@ __all__ = ["NotThirdOrderError", "cubic_rows_of", "with_third_order"]
 
 
 class NotThirdOrderError(ValueError):
-    """There are no control variates of third order; the message says why, as half a sentence."""
+    """There are no control variates of third order; the message says why, as a clause."""
 
 
 def cubic_rows_of(about: About, which: NDArray[np.intp] | None = None) -> CubicRows:

@@ -16,7 +16,7 @@ __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
 
 _MOST_PASSES = 40
 _ROUNDS = 8
-"""Of the entries that no row reads; each costs one pass over the rows."""
+"""Rounds for the entries on which no row depends; each costs one pass over the rows."""
 _FIRST_PASSES = 12
 """At most, before the first round."""
 _NEAR, _CLOSE_ENOUGH = 1.0, 0.02
@@ -28,7 +28,7 @@ _STEPS_OF_A_ROUND = 20
 
 
 class NoLevelAnchorError(ValueError):
-    """No mode was found; the message is half a sentence."""
+    """No mode was found; the message is a clause."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from pymc_austerity.setup.levels.parts import Parts
 __all__ = ["BeyondExpansion", "beyond_expansion"]
 
 _DRAWS = 3
-"""Of the levels; sums over many levels vary little from one to the next."""
+"""Draws of the levels; sums over many levels vary little from one to the next."""
 _MOVES = 4
 """Of all levels for one draw; nearly all are accepted."""
 _STEP = 1e-3

@@ -83,7 +83,7 @@ MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 
 
 class NoGroupsError(ValueError):
-    """There are no groups, or no moves for them; the message is half a sentence."""
+    """There are no groups, or no moves for them; the message is a clause."""
 
 
 class NoFactorError(NoGroupsError):

@@ -64,7 +64,7 @@ def build_groups(
     only_where_best : bool
         As in `build_grouped`.
     only_beyond : int
-        Whether to refuse models with so many entries, or fewer.
+        Largest number of entries of the models to refuse.
 
     Raises
     ------

@@ -32,7 +32,7 @@ _SOME_ROWS = 2_048
 """Rows that tell how far predictors move."""
 
 _FEW_ROWS = 256
-"""Rows that tell whether there are bounds."""
+"""Number of rows from which to determine whether there are bounds."""
 
 _NOTHING = 1e-6
 """A predictor that moves so much less than another one stays in its own units."""
@@ -100,7 +100,7 @@ def level_limits(
     limits : list of LevelLimits
         One for each factor.
     reason : str
-        Why there are no bounds, as half a sentence; empty if there are.
+        Why there are no bounds, as a clause; empty if there are.
     """
     structure = parts.problem.structure
     assert not isinstance(structure, str)
