@@ -82,8 +82,8 @@ class Decider:
     settings : Settings
         Test, schedule and audits.
     target : LogRatio
-        What decisions are about.
-The log-ratio to decide on.
+        The log-ratio to decide on.
+
     Attributes
     ----------
     test : SequentialTest

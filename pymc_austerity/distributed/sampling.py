@@ -55,8 +55,8 @@ def sample(
     step : step method, or list of them, optional
         As for ``pm.sample``; ``AusterityMH()`` by default.
     random_seed : int or numpy.random.Generator, optional
-        As for ``pm.sample``, with the same draws for the same seed, on any number of workers, and
-        even when workers are lost on the way.
+        As for ``pm.sample``. The same seed gives the same draws as ``pm.sample``, on any number of
+        workers, even if some are lost on the way.
     blas_cores : int, optional
         Threads of linear algebra in each worker; None sets no limit.
     **settings

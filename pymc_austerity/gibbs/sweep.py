@@ -45,8 +45,8 @@ class Outcomes(NamedTuple):
         The stopping rule's error, a probability; 0 for exact decisions.
     standardized_mean : float array
         Estimate of ``mu_std``; NaN if it is not defined.
-    The decision on all factors, 0 or 1; -1 if the update was not audited.
-        The decision on all factors, 0 or 1; -1 where the update was not audited.
+    exact_flip : int array
+        The decision on all factors, 0 or 1; -1 if the update was not audited.
     """
 
     flipped: NDArray[np.bool_]

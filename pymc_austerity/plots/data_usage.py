@@ -34,8 +34,8 @@ def plot_data_usage(
     ----------
     idata : InferenceData, DataTree, Dataset or path
         A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
-    Number of draws to average over; by default a fiftieth of them.
-        Draws to average over; by default a fiftieth of them.
+    window : int, optional
+        Number of draws to average over; by default a fiftieth of them.
     step_method : int, optional
         Index of the AusterityMH in a compound run, counted from 0; by default the mean of all.
     ax : pair of matplotlib.axes.Axes, optional

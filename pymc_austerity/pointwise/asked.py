@@ -37,12 +37,12 @@ class Asked:
     draws : Draws
     source : SourceRows or None
         The rows, where the model holds only some of them.
-    Numbers of the rows.
-        Of the rows.
-    Names of the axes, except for chain and draw.
-        Names of the axes but for chain and draw.
-    Known coordinates of all axes.
-        What is known along all axes.
+    numbers : int array, shape (m,), or range
+        Numbers of the rows.
+    dims : tuple of str
+        Names of the axes, except for chain and draw.
+    coords : dict
+        Known coordinates of all axes.
     """
 
     of_rows: PointwiseRows

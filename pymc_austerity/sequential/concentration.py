@@ -61,5 +61,5 @@ class ConcentrationTest(StoppingTest):
         return self.error(evidence) < self.share_of_error(evidence.n_looks)
 
     def share_of_error(self, look: int) -> float:
-        r"""Error allowed at a look, :math:`\delta_k`; they add up to at most the whole."""
+        r"""Error allowed at a look, :math:`\delta_k`; all looks together have at most the whole."""
         return 0.5 / look**2 * self.error_prob

@@ -28,14 +28,14 @@ def of_sweep(
 
     Parameters
     ----------
-    Results of each block, by its name.
-        What each block did, by its name.
-    Number of rows of the data.
-        Rows of the data.
-    State after the sweep.
-        After the sweep.
-    Epsilon of sequential tests; 0 without them.
-        Of sequential tests; 0 without them.
+    uses : dict of str to BlockUse
+        Results of each block, by its name.
+    n_rows : int
+        Number of rows of the data.
+    state : SweepState
+        State after the sweep.
+    epsilon : float
+        Epsilon of sequential tests; 0 without them.
     """
     used = sum(use.n_rows for use in uses.values())
     shares = [use.accepted for use in uses.values() if not math.isnan(use.accepted)]
