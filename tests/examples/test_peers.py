@@ -130,6 +130,14 @@ class TestTables:
         assert results.same_machine({}, {})
         assert not results.same_machine({}, {"yardstick_seconds": 0.01})
 
+    def test_a_reference_for_other_rows_is_refused(self, folder):
+        for name, rows in {"reference": "ab", "nutpie": "ab", "ours": "cd"}.items():
+            (folder / f"{name}.json").write_text(json.dumps(a_cell(name, 1.0, rows=rows)))
+        found = results.Results.read(folder)
+        assert found.errors(MODEL, N_ROWS, "nutpie") == (0.0, 0.0)
+        with pytest.raises(ValueError, match="ours on logistic-20, N = 1,000,000, had other rows"):
+            found.errors(MODEL, N_ROWS, "ours")
+
     def test_promises_come_with_their_bars(self, folder):
         rows = {
             what: (value, bar)
@@ -252,12 +260,19 @@ class TestModels:
 
 class TestCells:
     @pytest.mark.skipif(importlib.util.find_spec("pymc_extras") is None, reason="no pymc-extras")
-    def test_laplace_has_no_speed(self):
+    @pytest.mark.parametrize("name", ["laplace", "laplace_newton"])
+    def test_laplace_has_no_speed(self, name):
         from examples.benchmarks.peers import cell
 
-        found = cell.measure(problems.logistic(2_000, 3), "laplace", 60.0, 1.0)
+        found = cell.measure(problems.logistic(2_000, 3), name, 60.0, 1.0)
         assert found["approximate"] and found["ess_per_second_min"] is None
-        assert results.seconds_to_1000(found | {"sampler": "laplace"}) is None
+        assert results.seconds_to_1000(found | {"sampler": name}) is None
+
+    def test_rows_have_a_fingerprint(self):
+        from examples.benchmarks.peers import cell
+
+        first, same, other = (problems.logistic(n, 3).rows for n in (100, 100, 101))
+        assert cell.fingerprint(first) == cell.fingerprint(same) != cell.fingerprint(other)
 
     def test_pymhss_needs_its_environment(self, monkeypatch, tmp_path):
         monkeypatch.setattr(pymhss_sampler, "PYTHON", tmp_path / "python")

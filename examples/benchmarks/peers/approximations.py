@@ -16,7 +16,7 @@ from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now
 
-__all__ = ["advi", "laplace", "pathfinder"]
+__all__ = ["advi", "laplace", "laplace_by_newton", "pathfinder"]
 
 NUMBA = {"mode": "NUMBA"}
 DRAWS = 10_000
@@ -53,10 +53,19 @@ def advi(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
 
 def laplace(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
     """As it comes: BFGS, and its own estimate of the curvature."""
+    return _laplace(problem)
+
+
+def laplace_by_newton(problem: Problem, seconds: float, *, share: float = 1.0) -> Run:
+    """Newton steps in a trust region, with the Hessian of all rows."""
+    return _laplace(problem, optimize_method="trust-ncg", use_hess=True)
+
+
+def _laplace(problem: Problem, **settings: Any) -> Run:
     with compile_clock() as clock, problem.model(problem.rows) as model:
         started = now()
         idata = pymc_extras.fit_laplace(
-            draws=DRAWS, random_seed=1, progressbar=False, compile_kwargs=NUMBA
+            draws=DRAWS, random_seed=1, progressbar=False, compile_kwargs=NUMBA, **settings
         )
         return approximation(model, idata, now() - started, clock.seconds, problem.n_rows)
 

@@ -22,7 +22,7 @@ __all__ = [
     "title",
 ]
 
-APPROXIMATIONS = ("laplace", "pathfinder", "advi")
+APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
 """They have no effective draws."""
 
 INVARIANT = ("exact", "firefly", "metropolis", "demetropolis_z", "pymhss_mhss", "pymhss_smh")
@@ -158,9 +158,23 @@ class Results:
         return {key[2]: self.cells[key] for key in keys if key in self.cells}
 
     def errors(self, model: str, n_rows: int, sampler: str) -> tuple[float, float] | None:
-        """Largest error of a mean in sds, and of an sd as a share of it."""
+        """Largest error of a mean in sds, and of an sd as a share of it.
+
+        Raises
+        ------
+        ValueError
+            The reference is for other rows.
+        """
         truth, cell = self.get(model, n_rows, "reference"), self.get(model, n_rows, sampler)
-        return None if truth is None or cell is None else errors(cell, truth)
+        if truth is None or cell is None:
+            return None
+        known = [rows for rows in (truth.get("rows"), cell.get("rows")) if rows is not None]
+        if len(set(known)) > 1:
+            raise ValueError(
+                f"{sampler} on {model}, N = {n_rows:,}, had other rows than the reference: run "
+                "both with --again."
+            )
+        return errors(cell, truth)
 
     def fastest_exact(self, model: str, n_rows: int) -> str | None:
         """The sampler on all rows with the most effective draws a second, if one has converged."""

@@ -26,6 +26,7 @@ SAMPLERS = {
     "pymhss_tuna": ("pymhss_sampler", "tuna", "pymhss Tuna"),
     "pymhss_rwm": ("pymhss_sampler", "rwm", "pymhss random walk"),
     "laplace": ("approximations", "laplace", "Laplace (pymc-extras)"),
+    "laplace_newton": ("approximations", "laplace_by_newton", "Laplace (pymc-extras), trust-ncg"),
     "pathfinder": ("approximations", "pathfinder", "Pathfinder (pymc-extras)"),
     "advi": ("approximations", "advi", "PyMC ADVI, mini-batches"),
 }
