@@ -130,7 +130,7 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(SettingError, match=r"no file .*run\.nc"):
         data_usage(tmp_path / "run.nc")
     (tmp_path / "run.nc").write_text("draws")
-    with pytest.raises(SettingError, match="no netCDF file"):
+    with pytest.raises(SettingError, match="not a netCDF file"):
         data_usage(tmp_path / "run.nc")
 
 
