@@ -147,12 +147,12 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
         if variable.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(variable.dims):
             continue
         variable = variable.transpose("chain", "draw", ...)
-        values = variable.values
+        values, entries = variable.values, variable[0, 0]
         flat = values.reshape(*values.shape[:2], -1)
         scores = _split_r_hat(flat)
         worst = np.argsort(-scores, kind="stable")[:_N_CANDIDATES]  # NaN comes last
         its = [
-            (scores[i], f"{name}{_index(i, variable[0, 0])}", flat[..., i].astype(float))
+            (scores[i], f"{name}{_index(i, entries)}", flat[..., i].astype(float))
             for i in worst
             if not math.isnan(scores[i])
         ]

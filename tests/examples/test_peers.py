@@ -268,11 +268,18 @@ class TestCells:
         assert found["approximate"] and found["ess_per_second_min"] is None
         assert results.seconds_to_1000(found | {"sampler": name}) is None
 
-    def test_rows_have_a_fingerprint(self):
+    def test_rows_are_told_apart(self, monkeypatch, tmp_path):
         from examples.benchmarks.peers import cell
 
-        first, same, other = (problems.logistic(n, 3).rows for n in (100, 100, 101))
-        assert cell.fingerprint(first) == cell.fingerprint(same) != cell.fingerprint(other)
+        monkeypatch.setattr(cell, "EXTRA", {"nothing": lambda problem, seconds: {}})
+        found = []
+        for k, n_rows in enumerate([100, 100, 101]):
+            file = tmp_path / f"{k}.json"
+            arguments = ["cell", MODEL, str(n_rows), "nothing", "1", str(file)]
+            monkeypatch.setattr(sys, "argv", arguments)
+            cell.main()
+            found.append(json.loads(file.read_text())["rows"])
+        assert found[0] == found[1] != found[2]
 
     def test_pymhss_needs_its_environment(self, monkeypatch, tmp_path):
         monkeypatch.setattr(pymhss_sampler, "PYTHON", tmp_path / "python")

@@ -1,17 +1,12 @@
 """One cell of the table, in a process of its own: ``python -m ...peers.cell``."""
 
 import argparse
-import hashlib
 import json
 import logging
 import time
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.memory import peak_megabytes
@@ -20,6 +15,7 @@ from examples.benchmarks.peers.problems import build
 from examples.benchmarks.peers.run import yardstick
 from examples.benchmarks.peers.samplers import sampler
 from examples.benchmarks.peers.summary import flatten, moments
+from pymc_austerity.model.fingerprint import fingerprint
 
 
 def main() -> None:
@@ -44,7 +40,7 @@ def main() -> None:
     try:
         problem = build(options.model, options.n_rows)
         cell["data_mb"] = sum(values.nbytes for values in problem.rows.values()) / 1e6
-        cell["rows"] = fingerprint(problem.rows)
+        cell["rows"] = fingerprint(problem.rows.values())
         if options.sampler in EXTRA:
             cell |= EXTRA[options.sampler](problem, options.seconds)
         else:
@@ -56,14 +52,6 @@ def main() -> None:
     cell["yardstick_seconds"] = min(speed, yardstick())
     cell["process_seconds"] = time.perf_counter() - started
     options.file.write_text(json.dumps(cell, indent=1))
-
-
-def fingerprint(rows: Mapping[str, NDArray]) -> str:
-    """Which rows these are: numbers about other rows must not be compared."""
-    found = hashlib.sha256()
-    for values in rows.values():
-        found.update(np.ascontiguousarray(values))
-    return found.hexdigest()[:16]
 
 
 def measure(problem: Any, name: str, seconds: float, share: float) -> dict[str, Any]:
