@@ -39,14 +39,13 @@ def module_of(source: str) -> ModuleType:
     path = _written(source.replace("CACHE", "True"), f"{name}.py")
     if path is None:
         module = ModuleType(name)
-        sys.modules[name] = module
         exec(compile(source.replace("CACHE", "False"), f"<{name}>", "exec"), module.__dict__)
-        return module
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
+    else:
+        spec = importlib.util.spec_from_file_location(name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    sys.modules[name] = module  # once it is complete: an interrupt may come before
     return module
 
 

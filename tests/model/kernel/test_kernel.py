@@ -293,3 +293,15 @@ def test_no_folder_at_all(folder, rng, monkeypatch):
     differences = kernel(np.array([0, 3.0]), np.array([0, 2.0]), *block, np.zeros((N_ROWS, 3)))
     assert np.isfinite(differences).all()
     assert kernel.address
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_an_interrupted_import_leaves_nothing(folder, monkeypatch, writable):
+    if not writable:
+        monkeypatch.setattr(store, "_written", lambda *of: None)
+    monkeypatch.setattr(sys, "interrupted", True, raising=False)
+    source = "import sys\nif sys.interrupted:\n    raise KeyboardInterrupt\nanswer = 42\n"
+    with pytest.raises(KeyboardInterrupt):
+        store.module_of(source)
+    monkeypatch.setattr(sys, "interrupted", False, raising=False)
+    assert store.module_of(source).answer == 42
