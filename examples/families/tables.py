@@ -5,12 +5,11 @@ from collections.abc import Mapping
 
 from examples.families.cell import least_rate
 from examples.families.registry import FAMILIES, Family
-from examples.hostile_models.verdicts import Record, errors_of
+from examples.hostile_models.verdicts import LARGEST_R_HAT, Record, errors_of
 
 __all__ = ["count", "line", "table", "verdict"]
 
 _LONGEST = 200
-_LARGEST_R_HAT = 1.05
 
 HEADER = (
     "| model | works | path | set-up, s | ESS/s to NUTS | means differ by | what was said |\n"
@@ -39,10 +38,10 @@ def verdict(family: Family, ours: Record, nuts: Record | None, known: Record | N
     if nuts.error:
         return "error of NUTS"
     right = known or nuts
-    if _r_hat(right) > _LARGEST_R_HAT:
-        return "warned" if _r_hat(ours) > _LARGEST_R_HAT and ours.said else "NUTS did not converge"
+    if _r_hat(right) > LARGEST_R_HAT:
+        return "warned" if _r_hat(ours) > LARGEST_R_HAT and ours.said else "NUTS did not converge"
     agrees = all(each.excess <= 1.0 for each in _errors(ours, right).values())
-    if agrees and _r_hat(ours) <= _LARGEST_R_HAT:
+    if agrees and _r_hat(ours) <= LARGEST_R_HAT:
         return "yes"
     return "warned" if ours.said else "WRONG"
 

@@ -9,7 +9,16 @@ from scipy import stats
 
 from examples.hostile_models.moments import Moments
 
-__all__ = ["BARS", "Errors", "Found", "Record", "Verdict", "errors_of", "verdict_of"]
+__all__ = [
+    "BARS",
+    "LARGEST_R_HAT",
+    "Errors",
+    "Found",
+    "Record",
+    "Verdict",
+    "errors_of",
+    "verdict_of",
+]
 
 Verdict = Literal["right", "warned", "refused", "rude", "SILENT"]
 
@@ -23,7 +32,7 @@ _FALSE_ALARMS = 0.001
 _ENOUGH = 400.0
 """Effective draws that a run has to have: one that did not mix is not forgiven for it."""
 
-_LARGEST_R_HAT = 1.1
+LARGEST_R_HAT = 1.05
 """Chains that disagree more are right by luck, as with two of four chains in each of two modes."""
 
 
@@ -133,6 +142,6 @@ def verdict_of(record: Record, reference: Mapping[str, Moments] | None) -> Verdi
 
 def _is_right(found: Mapping[str, Found], reference: Mapping[str, Moments]) -> bool:
     return all(
-        errors.excess <= 1.0 and not found[name].r_hat > _LARGEST_R_HAT
+        errors.excess <= 1.0 and not found[name].r_hat > LARGEST_R_HAT
         for name, errors in errors_of(found, reference).items()
     )

@@ -39,7 +39,7 @@ __all__ = ["AusterityMH"]
 
 
 class AusterityMH(MetropolisStep):
-    r"""Metropolis-Hastings that reads a few rows for every decision.
+    r"""Metropolis-Hastings whose decisions read only as many rows as needed.
 
     Replaces other step methods in ``pm.sample(step=AusterityMH())`` for models whose
     log-likelihood is a sum over rows. A proposal :math:`\theta'` is accepted iff the mean of the

@@ -72,7 +72,7 @@ _TESTS = {
 
 
 class GroupedMH(SubsamplingStep):
-    r"""Exact Metropolis-Hastings in which every level of a factor has its own decision.
+    r"""Metropolis-Hastings in which every level of a factor has its own decision.
 
     For models with groups, such as ``a[group] + x @ b`` where the prior of ``a`` has its own mean
     and scale. `AusterityMH()` returns this step method if a factor has 30 levels or more, with
@@ -91,9 +91,9 @@ class GroupedMH(SubsamplingStep):
     - sums that the rows determine, such as that of an intercept and the levels of a factor, are
       kept by exchange moves: one part rises, the other falls, and only the priors matter.
 
-    Decisions are exact. They read a few rows of each level, drawn at rates that bound
-    what the rows can change. Without such a bound, they read all rows of a level or, with an
-    `epsilon`, some of them by a sequential test.
+    Decisions are exact unless `epsilon` permits sequential tests. Where rows have bounds, decisions
+    read a few rows of each level, drawn at rates that bound what the rows can change. Without
+    bounds, they read all rows of a level or, with an `epsilon`, some of them by a sequential test.
 
     Parameters
     ----------

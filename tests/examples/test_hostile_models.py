@@ -31,7 +31,7 @@ class TestVerdicts:
             (record(sd=2.19), "right"),
             (record(sd=1.79), "SILENT"),
             (record(sd=math.nan), "SILENT"),
-            (record(r_hat=1.09), "right"),
+            (record(r_hat=1.04), "right"),
             (record(r_hat=1.7), "SILENT"),
             (record(mean=9.0, said=["we are sorry"]), "warned"),
             (record(mean=9.0, foreign=["overflow"]), "SILENT"),
