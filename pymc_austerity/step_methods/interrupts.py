@@ -37,6 +37,8 @@ _MOMENT = 0.001
 """Seconds; storing a draw takes a few microseconds."""
 
 _IMPORT_SYSTEM = "<frozen importlib._bootstrap>"
+_LOADING = frozenset({("numba.core.base", "refresh"), ("numba.core.typing.context", "refresh")})
+"""Where numba takes in its own functions: what it has not read to the end is never read again."""
 _SET_UP = (__name__, "decorated")
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -153,8 +155,8 @@ def clean_interrupt(function: _Function) -> _Function:
     """Decorate a function that runs compiled code, so that interrupts leave it unchanged.
 
     Compiled code turns an interrupt into a ``SystemError``. Finalizers and callbacks of C
-    libraries print it and continue. An interrupted import would leave a module incomplete for
-    the rest of the process, so an interrupt waits for the end of the import.
+    libraries print it and continue. An import that is interrupted, or numba while it loads its own
+    functions, would be incomplete for the rest of the process, so an interrupt waits for its end.
     """
 
     @functools.wraps(function)
@@ -180,7 +182,7 @@ def _noticed_interrupts() -> Iterator[list[BaseException]]:
     previous = signal.getsignal(signal.SIGINT)
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if _imports(frame):
+        if _loads(frame):
             _interrupt_again()
             return
         try:
@@ -205,10 +207,13 @@ def _interrupt_again() -> None:
     threading.Timer(_MOMENT, signal.pthread_kill, (main, signal.SIGINT)).start()
 
 
-def _imports(frame: FrameType | None) -> bool:
-    """Whether set-up is importing a module; it may itself run while a module is imported."""
-    while frame is not None and (frame.f_globals.get("__name__"), frame.f_code.co_name) != _SET_UP:
-        if frame.f_code.co_filename == _IMPORT_SYSTEM:
+def _loads(frame: FrameType | None) -> bool:
+    """Whether set-up loads a module or numba's functions; it may itself run during an import."""
+    while frame is not None:
+        running = _named(frame)
+        if running == _SET_UP:
+            return False
+        if frame.f_code.co_filename == _IMPORT_SYSTEM or running in _LOADING:
             return True
         frame = frame.f_back
     return False
@@ -217,7 +222,12 @@ def _imports(frame: FrameType | None) -> bool:
 def _runs(functions: frozenset[tuple[str, str]], frame: FrameType | None) -> bool:
     """Whether one of some functions, each a module and a name, is being executed."""
     while frame is not None:
-        if (frame.f_globals.get("__name__"), frame.f_code.co_name) in functions:
+        if _named(frame) in functions:
             return True
         frame = frame.f_back
     return False
+
+
+def _named(frame: FrameType) -> tuple[str, str]:
+    """Module and name of the function of a frame."""
+    return frame.f_globals.get("__name__", ""), frame.f_code.co_name
