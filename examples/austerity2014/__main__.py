@@ -64,11 +64,11 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Options."""
     parser = argparse.ArgumentParser(prog="python -m examples.austerity2014", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"some of {', '.join(NAMES)}; default all")
-    parser.add_argument("--again", action="store_true", help="also what has results")
-    parser.add_argument("--quick", action="store_true", help="see that it runs; the site is left")
-    parser.add_argument("--report", action="store_true", help="run nothing, draw what was saved")
+    parser.add_argument("--again", action="store_true", help="run again what has results")
+    parser.add_argument("--quick", action="store_true", help="only check that everything runs")
+    parser.add_argument("--report", action="store_true", help="run nothing; draw saved results")
     parser.add_argument("--data", metavar="FOLDER", help="folder of data sets")
-    parser.add_argument("--output", metavar="FOLDER", type=Path, help="folder of results")
+    parser.add_argument("--output", metavar="FOLDER", type=Path, help="folder for the results")
     options = parser.parse_args(arguments)
     unknown = sorted(set(options.names) - set(NAMES))
     if unknown:
@@ -96,8 +96,9 @@ def draw(e: Experiment, results: Results, folder: Path) -> None:
             picture = make(results)
             picture.savefig(folder / f"{name}.png", dpi=80)
             plt.close(picture)
-        agrees, ours = figure.verdict(results)
-        print(f"{figure.figure}: {'agrees' if agrees else 'DOES NOT AGREE'}. {ours}")
+        verdict = figure.verdict(results)
+        agrees = "agrees" if verdict.agrees else "DOES NOT AGREE"
+        print(f"{figure.figure}: {agrees}. {verdict.ours}")
 
 
 if __name__ == "__main__":

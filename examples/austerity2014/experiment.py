@@ -1,4 +1,4 @@
-"""What an experiment is: something to run, and figures of the paper to hold it against.
+"""What an experiment is: something to run, and figures of the paper to compare it with.
 
 A new experiment is a module of this package with a constant ``EXPERIMENT``, and its name in
 `examples.austerity2014.registry`. The rest (command line, saving, table, README, page) is shared.
@@ -13,10 +13,29 @@ if TYPE_CHECKING:
 
     from examples.austerity2014.parts import Parts
 
-__all__ = ["Experiment", "PaperFigure", "Results", "Run", "Verdict"]
+__all__ = ["Experiment", "NumberTable", "PaperFigure", "Results", "Run", "Verdict"]
 
 Results = dict[str, Any]
-"""What a run found: numbers, texts, lists and dictionaries of them, as JSON can hold them."""
+"""What a run found: numbers, texts, lists and dictionaries of them, as in JSON."""
+
+
+@dataclass(frozen=True)
+class NumberTable:
+    """Numbers behind a verdict, as text.
+
+    Attributes
+    ----------
+    caption : str
+        What the numbers are means of, and their units.
+    header : tuple of str
+        Names of the columns.
+    rows : tuple of tuple of str
+        Each as long as the header.
+    """
+
+    caption: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 class Verdict(NamedTuple):
@@ -25,13 +44,16 @@ class Verdict(NamedTuple):
     Attributes
     ----------
     agrees : bool
-        Whether what we found supports the paper's claim.
+        Whether our results support the paper's claim.
     ours : str
-        What we found, a sentence or two, with numbers computed from the results.
+        What we found, in one or two short sentences, with the numbers that decide.
+    numbers : NumberTable
+        Everything that was measured.
     """
 
     agrees: bool
     ours: str
+    numbers: NumberTable
 
 
 @dataclass(frozen=True)
@@ -47,11 +69,11 @@ class PaperFigure:
     claim : str
         What the paper says about it, in one sentence.
     draw : callable
-        Our version of it, from the results.
+        Draws our version of it from the results.
     beside : callable
-        The same budget spent by the step method as it comes, from the results.
+        Draws what the step method achieves with its defaults and the same budget.
     verdict : callable
-        Whether ours agrees, from the results.
+        Says, from the results, whether ours agrees.
     """
 
     name: str
@@ -71,7 +93,7 @@ class Run(Protocol):
         Parameters
         ----------
         quick : bool
-            Only see that everything works: a few seconds, whatever the results are worth.
+            Only check that everything works: a few seconds, meaningless results.
         data : str or None
             Folder with data sets, for `examples.shared.datasets.load`.
         parts : Parts
@@ -91,13 +113,13 @@ class Experiment:
     title : str
         A few words.
     setting : str
-        What is sampled and how, and where ours differs from the paper's; some sentences.
+        What is sampled and how, and where ours differs from the paper's; a Markdown list.
     run : callable
-        Run it and return what was found.
+        Runs it and returns what was found.
     figures : tuple of PaperFigure
         What to draw from that.
     remarks : str
-        What explains agreement or disagreement, below the figures.
+        What explains agreement or disagreement, in Markdown, below the figures.
     """
 
     name: str

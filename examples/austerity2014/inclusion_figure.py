@@ -1,12 +1,13 @@
 """Inclusion probabilities of exact and approximate chains (supplement of the ICML paper)."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from examples.austerity2014 import risk, risk_figure
-from examples.austerity2014.experiment import Results, Verdict
+from examples.austerity2014.experiment import NumberTable, Results, Verdict
+from examples.austerity2014.tables import by_sampler, texts
 from pymc_austerity.plots.drawing import color
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def _bars(results: Results, names: list[str]) -> "Figure":
     axis.set(xlabel="variable", ylabel="inclusion probability", xticks=at)
     axis.legend(frameon=False, fontsize="small", ncols=6, loc="upper center")
     axis.set_ylim(0.0, 1.2)
-    axis.set_title("mean of the chains; lines from the lowest to the highest", fontsize="small")
+    axis.set_title("dots: mean of the chains; lines: lowest to highest chain", fontsize="small")
     return figure
 
 
@@ -61,94 +62,95 @@ def inclusion(results: Results, name: str) -> np.ndarray:
 
 def verdict(results: Results) -> Verdict:
     """Whether all inclusion probabilities are within 0.1 of the truth, with every epsilon."""
-    truth, names = np.array(results["inclusion"]), risk_figure.papers(results)
-    off = {name: np.abs(inclusion(results, name).mean(axis=0) - truth) for name in names}
-    largest = risk_figure.by_epsilon({n: f"{each.max():.2f}" for n, each in off.items()})
-    average = risk_figure.by_epsilon({n: f"{each.mean():.3f}" for n, each in off.items()})
-    first, second = np.array(results["inclusion_halves"])
-    size = {n: np.mean([chain["size"] for chain in results["chains"][n]]) for n in names}
-    sizes = risk_figure.by_epsilon({n: f"{each:.1f}" for n, each in size.items()})
-    ours = (
-        f"In the second halves of the chains, the largest difference from the true inclusion "
-        f"probability by epsilon is {largest}; on average over the {truth.size} variables: "
-        f"{average}. (The halves of the run that the truth is from differ by "
-        f"{np.abs(first - second).max():.2f} at most.) Variables in the model: {sizes}; in truth "
-        f"{truth.sum():.1f}. Moves accepted: {_moves(results)}. {_audit(results)} "
-        f"{_reasons(results)}"
-    )
-    return Verdict(bool(max(each.max() for each in off.values()) <= CLOSE), ours)
+    names = risk_figure.papers(results)
+    off = {n: largest_difference(results, n)[0] for n in names}
+    return Verdict(max(off.values()) <= CLOSE, _finding(results, off), _numbers(results))
 
 
-def _reasons(results: Results) -> str:
-    """What the spread over chains says about the differences from the truth."""
-    truth = np.array(results["inclusion"])
-    errors, apart, reasons = {}, {}, {}
-    for name in risk_figure.papers(results):
-        chains = inclusion(results, name)
-        off, error = largest_difference(chains, truth)
-        between = float(np.ptp(chains, axis=0).max())
-        errors[name], apart[name] = f"{error:.2f}", f"{between:.2f}"
-        reasons[name] = reason(off, error, between)
+def _finding(results: Results, off: dict[str, float]) -> str:
+    """The largest difference of approximate chains, its reason, and how exact ones compare."""
+    worst = max((name for name in off if name != risk_figure.EXACT), key=off.__getitem__)
+    wrong, checked = audited_jumps(results, worst)
     return (
-        "Standard errors of the largest differences, from the spread over chains, are "
-        f"{risk_figure.by_epsilon(errors)}; chains of the same epsilon differ from each other by "
-        f"{risk_figure.by_epsilon(apart)} at most. So the differences are "
-        f"{risk_figure.by_epsilon(reasons)}."
+        f"The largest difference from a true inclusion probability is {off[worst]:.2f} with "
+        f"{worst} ({reason(results, worst)}) and {off[risk_figure.EXACT]:.2f} with exact decisions "
+        f"({reason(results, risk_figure.EXACT)}). Of the {checked} accepted births and deaths with "
+        f"{worst} that were audited, {wrong} should have been rejected."
     )
 
 
-def largest_difference(chains: np.ndarray, truth: np.ndarray) -> tuple[float, float]:
-    """Largest difference of the chains' mean from the truth, and the standard error of it.
+def _numbers(results: Results) -> NumberTable:
+    """Inclusion probabilities, model sizes, accepted moves and audits of every sampler."""
+    truth, chains = np.array(results["inclusion"]), results["chains"]
+    mean_off = {n: np.abs(inclusion(results, n).mean(axis=0) - truth).mean() for n in chains}
+    largest = {name: largest_difference(results, name) for name in chains}
+    jumps = {name: audited_jumps(results, name) for name in chains}
+    rows = {
+        "largest difference from the truth": texts({n: x for n, (x, _) in largest.items()}, ".2f"),
+        "its standard error": texts({n: error for n, (_, error) in largest.items()}, ".2f"),
+        "largest difference between chains": texts({n: apart(results, n) for n in chains}, ".2f"),
+        "reason for the difference": {name: reason(results, name) for name in chains},
+        "mean difference from the truth": texts(mean_off, ".3f"),
+        "variables in the model": texts({n: _mean(c, "size") for n, c in chains.items()}, ".1f"),
+        **{f"{kind}s accepted": _accepted(chains, kind) for kind in ("update", "birth", "death")},
+        "audited births and deaths that were wrong": {
+            name: f"{wrong} of {checked}" for name, (wrong, checked) in jumps.items() if checked
+        },
+    }
+    first, second = np.array(results["inclusion_halves"])
+    caption = (
+        "Inclusion probabilities in the second halves of the chains. The two halves of the run "
+        f"behind the true values differ by at most {np.abs(first - second).max():.2f}; its models "
+        f"have {truth.sum():.1f} of {truth.size} variables on average. Accepted moves are shares "
+        "of proposed ones. Last row: of the accepted births and deaths that were audited, how many "
+        "should have been rejected."
+    )
+    return by_sampler(caption, rows)
 
-    Chains have the shape (chains, variables).
-    """
-    off = np.abs(chains.mean(axis=0) - truth)
+
+def _mean(chains: list[dict[str, Any]], name: str) -> float:
+    return float(np.mean([chain[name] for chain in chains]))
+
+
+def _accepted(chains: dict[str, list[dict[str, Any]]], kind: str) -> dict[str, str]:
+    """Share of the proposed moves of a kind that are accepted, by sampler."""
+    return texts(
+        {n: np.mean([c["moves"][kind] for c in each]) for n, each in chains.items()}, ".2%"
+    )
+
+
+def largest_difference(results: Results, name: str) -> tuple[float, float]:
+    """Largest difference of a sampler's mean from the truth, and the standard error of it."""
+    chains = inclusion(results, name)
+    off = np.abs(chains.mean(axis=0) - np.array(results["inclusion"]))
     worst = int(off.argmax())
     return float(off[worst]), float(chains[:, worst].std(ddof=1) / np.sqrt(len(chains)))
 
 
-def reason(off: float, error: float, between: float) -> str:
+def apart(results: Results, name: str) -> float:
+    """Largest difference between inclusion probabilities of two chains of a sampler."""
+    return float(np.ptp(inclusion(results, name), axis=0).max())
+
+
+def reason(results: Results, name: str) -> str:
     """Why chains are off: in different modes, by more than chance, or perhaps by chance alone."""
+    off, error = largest_difference(results, name)
     if off <= CLOSE:
         return "small"
-    if between > APART:
-        return "those of chains in different modes"
-    return "beyond chance" if off > CLOSE + risk.SURE * error else "not told from chance"
+    if apart(results, name) > APART:
+        return "chains in different modes"
+    return "more than chance" if off > CLOSE + risk.SURE * error else "possibly chance"
 
 
-def _moves(results: Results) -> str:
-    """Accepted moves of every kind, as shares of those that are proposed."""
-    return ", ".join(
-        f"{kind} "
-        + risk_figure.by_epsilon(
-            {
-                name: f"{np.mean([c['moves'][kind] for c in results['chains'][name]]):.2%}"
-                for name in risk_figure.papers(results)
-            }
-        )
-        for kind in ("update", "birth", "death")
-    )
-
-
-def _audit(results: Results) -> str:
-    """How many of the accepted jumps all rows contradict."""
-    texts = {}
-    for name in risk_figure.papers(results):
-        found = [chain["audited"] for chain in results["chains"][name]]
-        jumps = sum(each["jumps"] for each in found)
-        if jumps:
-            texts[name] = f"{sum(each['wrong jumps'] for each in found)} of {jumps}"
-    checked = risk_figure.by_epsilon(texts)
-    return f"Accepted births and deaths that all rows contradict: {checked} that were checked."
+def audited_jumps(results: Results, name: str) -> tuple[int, int]:
+    """Accepted births and deaths that an audit finds wrong, and all that were audited."""
+    found = [chain["audited"] for chain in results["chains"][name]]
+    return sum(each["wrong jumps"] for each in found), sum(each["jumps"] for each in found)
 
 
 def verdict_on_risk(results: Results) -> Verdict:
     """Whether the lowest risk at the end is that of some epsilon above 0."""
-    agrees, ours = risk_figure.verdict(results)
-    rows = {
-        name: np.mean([chain["rows_per_step"] for chain in results["chains"][name]])
-        for name in risk_figure.papers(results)
-    }
-    read = risk_figure.by_epsilon({name: f"{each:,.0f}" for name, each in rows.items()})
-    about = f" A step reads {read} of the {results['n_rows']:,} rows of {results['data']}."
-    return Verdict(agrees, ours + about)
+    rows = {name: _mean(chains, "rows_per_step") for name, chains in results["chains"].items()}
+    about = f"The data set is {results['data']}, with {results['n_rows']:,} rows."
+    numbers = risk_figure.numbers(results, {"rows read per step": texts(rows, ",.0f")}, about)
+    return Verdict(risk_figure.is_lower(results), risk_figure.finding(results), numbers)

@@ -9,6 +9,7 @@ from scipy.stats import wasserstein_distance
 
 from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import Results, Verdict
+from examples.austerity2014.tables import by_sampler, texts
 from examples.austerity2014.timed import TimedRun
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _panels(found: dict[str, Any], samplers: dict[str, str]) -> "Figure":
             for name, color in samplers.items():
                 heights = found["density"][name][column][row]
                 axis.stairs(heights, edges, color=color, linewidth=1.6, label=name)
-            axis.set(yticks=[], title=f"{seconds:.3g} s of the paper" if row == 0 else "")
+            axis.set(yticks=[], title=f"{seconds:.3g} s in the paper" if row == 0 else "")
         axes[row, 0].set_ylabel(f"coefficient of component {parameter}")
     axes[0, 0].legend(frameon=False, fontsize="small")
     return figure
@@ -133,16 +134,19 @@ def verdict(results: Results) -> Verdict:
     distance = {name: np.mean(each, axis=1) for name, each in found["distance"].items()}
     exact, approximate = distance[EXACT], distance[SHOWN]
     closer = int(np.sum(approximate < exact))
-    times = ", ".join(f"{s:.3g}" for s in found["seconds"])
+    n_times, n_chains = np.shape(found["distance"][EXACT])
     ours = (
-        f"Closer at {closer} of the 3 times. Distances from the truth after as many steps as the "
-        f"paper made in {times} seconds, in posterior standard deviations (mean of "
-        f"{len(found['distance'][EXACT][0])} chains and two parameters): {_list(exact)} for the "
-        f"exact sampler, {_list(approximate)} with {SHOWN}, {_list(distance[DEFAULTS])} with the "
-        "defaults at the same shares of their draws."
+        f"The marginals with {SHOWN} are closer to the truth at {closer} of {n_times} times. At "
+        f"the last time, they are off by {approximate[-1]:.2g} posterior standard deviations, and "
+        f"those of the exact sampler by {exact[-1]:.2g}."
     )
-    return Verdict(closer == len(exact), ours)
-
-
-def _list(values: Floats) -> str:
-    return ", ".join(f"{value:.2g}" for value in values)
+    caption = (
+        "Wasserstein distance from the true marginals in posterior standard deviations, mean of "
+        f"{n_chains} chains and two coefficients, after the steps that the paper made in a given "
+        "time. The defaults are compared at the same shares of their draws."
+    )
+    rows = {
+        f"after {seconds:.3g} seconds": texts({n: d[time] for n, d in distance.items()}, ".2g")
+        for time, seconds in enumerate(found["seconds"])
+    }
+    return Verdict(closer == len(exact), ours, by_sampler(caption, rows))

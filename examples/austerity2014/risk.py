@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from examples.austerity2014.timed import TimedRun
 
-__all__ = ["SURE", "curve", "squared_errors", "standard_errors", "together"]
+__all__ = ["SURE", "curve", "in_errors", "squared_errors", "standard_errors", "together"]
 
 Floats = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ Statistic = Callable[[Floats], Floats]
 """What is averaged: draws, shape (n, ...), to values, shape (n, k)."""
 
 SURE = 2.0
-"""Differences of so many standard errors are not put down to chance."""
+"""A difference of more standard errors than this counts as more than chance."""
 
 _BLOCK = 2_000
 
@@ -124,3 +124,14 @@ def standard_errors(above: Floats, below: Floats) -> float:
     difference = above.mean() - below.mean()
     spread = np.sqrt(above.var(ddof=1) / above.size + below.var(ddof=1) / below.size)
     return float(difference / spread) if difference else 0.0
+
+
+def in_errors(difference: float) -> str:
+    """A difference in standard errors as text, which says so where it may be chance.
+
+    Examples
+    --------
+    >>> in_errors(4.04), in_errors(1.5)
+    ('4.0 standard errors', '1.5 standard errors, which may be chance')
+    """
+    return f"{difference:.1f} standard errors{'' if difference > SURE else ', which may be chance'}"

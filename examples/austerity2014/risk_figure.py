@@ -1,5 +1,6 @@
-"""Risk in the papers' time, in rows read and in seconds here (ICML figures 2, 3 and 4)."""
+"""Risk against the papers' time, rows read and our time (ICML figures 2, 3 and 4)."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
@@ -7,16 +8,30 @@ import numpy as np
 
 from examples.austerity2014 import risk
 from examples.austerity2014.budgets import label
-from examples.austerity2014.experiment import Results, Verdict
+from examples.austerity2014.experiment import NumberTable, Results, Verdict
+from examples.austerity2014.tables import by_sampler, texts
 from pymc_austerity.plots import plot_risk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["by_epsilon", "draw", "draw_defaults", "lowest", "verdict"]
+__all__ = [
+    "DEFAULTS",
+    "EXACT",
+    "GRAY",
+    "draw",
+    "draw_defaults",
+    "finding",
+    "is_lower",
+    "lowest",
+    "numbers",
+    "papers",
+    "verdict",
+]
 
 EXACT, DEFAULTS = label(0.0), "defaults"
-GREY = "grey: variance of the truth that we compare with"
+SLOPE_OVER = 4.0
+GRAY = "gray line: Monte Carlo variance of the true values"
 
 
 def draw(results: Results, of: str = "predictive mean") -> "Figure":
@@ -28,19 +43,19 @@ def draw(results: Results, of: str = "predictive mean") -> "Figure":
     plot_risk({name: (c["rows"], mean(c)) for name, c in curves.items()}, ax=axes[1])
     for axis in axes:
         axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
-    axes[0].set(xlabel=f"seconds of the papers: as many steps as they made in them\n{GREY}")
+    axes[0].set(xlabel=f"seconds in the papers for the same number of steps\n{GRAY}")
     axes[1].set(xlabel="rows read", ylabel="")
     axes[1].get_legend().remove()
     return figure
 
 
 def draw_defaults(results: Results, of: str = "predictive mean") -> "Figure":
-    """The same chains and those of the defaults, in seconds of this machine."""
+    """The same chains and those of the defaults, against our processor time."""
     figure, axis = plt.subplots(figsize=(7, 4.6), layout="constrained")
     seconds = {name: (counted(curve), mean(curve)) for name, curve in results["risk"].items()}
     plot_risk(seconds, of=of, ax=axis)
     axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
-    axis.set(xlabel=f"seconds of processor time; set-up and tuning count for the defaults\n{GREY}")
+    axis.set(xlabel=f"seconds of processor time, set-up and tuning included\n{GRAY}")
     return figure
 
 
@@ -50,14 +65,14 @@ def papers(results: Results) -> list[str]:
 
 
 def papers_seconds(results: Results, name: str) -> np.ndarray:
-    """When a chain of the papers had made as many steps, at an even pace."""
+    """Seconds in which a chain of the papers made as many steps, at a constant speed."""
     budget = results["budget"]
     steps = np.array(results["risk"][name]["steps"])
     return budget["seconds"] * steps / budget["steps"][name]
 
 
 def counted(curve: dict[str, Any]) -> np.ndarray:
-    """Seconds of processor time here; set-up and tuning count where they were timed."""
+    """Seconds of our processor time, including set-up and tuning where they were timed."""
     return np.array(curve["seconds"]) + curve["before"]
 
 
@@ -67,11 +82,14 @@ def mean(curve: dict[str, Any]) -> np.ndarray:
 
 
 def at(results: Results, name: str, share: float) -> np.ndarray:
-    """Risk of every chain at some share of its steps, interpolated between logs."""
+    """Risk of every chain at some share of its steps, interpolated between logs.
+
+    It is NaN before the first recorded step.
+    """
     curve = results["risk"][name]
     steps = np.log(curve["steps"])
     x = steps[-1] + np.log(share)
-    return np.exp([np.interp(x, steps, np.log(risk)) for risk in curve["risk"]])
+    return np.exp([np.interp(x, steps, np.log(risk), left=np.nan) for risk in curve["risk"]])
 
 
 def lowest(results: Results) -> tuple[str, float, float]:
@@ -80,8 +98,8 @@ def lowest(results: Results) -> tuple[str, float, float]:
     Returns
     -------
     tuple of str, float and float
-        Its name, how many times its risk the exact sampler's is, and by how many standard errors of
-        the difference, from the spread over chains, it is above.
+        Its name, the exact sampler's risk divided by its own, and the difference of the two risks
+        in standard errors of the difference, from the spread over chains.
     """
     final = {name: at(results, name, 1.0) for name in papers(results)}
     best = min(final, key=lambda name: final[name].mean())
@@ -89,53 +107,59 @@ def lowest(results: Results) -> tuple[str, float, float]:
     return best, float(above.mean() / below.mean()), risk.standard_errors(above, below)
 
 
+def is_lower(results: Results) -> bool:
+    """Whether the lowest risk at the end is that of some epsilon above 0, beyond chance."""
+    best, _, errors = lowest(results)
+    return best != EXACT and errors > risk.SURE
+
+
 def verdict(results: Results) -> Verdict:
     """Whether the lowest risk at the end is that of some epsilon above 0, beyond chance."""
-    names, budget = papers(results), results["budget"]
+    return Verdict(is_lower(results), finding(results), numbers(results))
+
+
+def finding(results: Results) -> str:
+    """Which sampler of the papers has the lowest risk at the end, and by how much."""
     best, ratio, errors = lowest(results)
-    certain = best != EXACT and errors > risk.SURE
-    end, eighth = (
-        by_epsilon({name: f"{at(results, name, share).mean():.2g}" for name in names})
-        for share in (1.0, 0.125)
-    )
-    steps = by_epsilon({name: f"{results['risk'][name]['steps'][-1]:,}" for name in names})
-    ours = (
-        f"With {budget['ratio']:.2g} times the papers' steps ({steps}), which they made in "
-        f"{budget['ratio'] * budget['seconds']:,.0f} seconds, the risk by epsilon is {end}; at an "
-        f"eighth of them it was {eighth}. The exact sampler's is {ratio:.3g} times the lowest "
-        f"({best}), a difference of {errors:.1f} standard errors. A step takes "
-        f"{_microseconds(results)} microseconds here. Over the last factor of 4 in steps risks "
-        f"fall like t to the power {_slopes(results)}."
-    )
-    return Verdict(certain, ours + _defaults(results))
-
-
-def _defaults(results: Results) -> str:
-    """What the defaults reach, and in what time."""
-    last, exact = results["risk"][DEFAULTS], results["risk"][EXACT]
+    if best == EXACT:
+        return "At the end, the exact sampler has the lowest risk."
     return (
-        f" The defaults reach {mean(last)[-1]:.2g} in {counted(last)[-1]:.3g} seconds, "
-        f"{last['before']:.3g} of them set-up and tuning; the exact chain takes "
-        f"{counted(exact)[-1]:.3g}."
+        f"At the end, {best} has the lowest risk. The risk of the exact sampler is {ratio:.3g} "
+        f"times as large (a difference of {risk.in_errors(errors)})."
     )
 
 
-def by_epsilon(texts: dict[str, str]) -> str:
-    """A list such as "0: 1.2, 0.05: 3.4"."""
-    return ", ".join(f"{name.split()[-1]}: {text}" for name, text in texts.items())
+def numbers(
+    results: Results, more: Mapping[str, dict[str, str]] | None = None, note: str = ""
+) -> NumberTable:
+    """Steps, risks and times of every sampler; rows and a note can be added."""
+    curves, budget = results["risk"], results["budget"]
+    steps = {name: curve["steps"][-1] for name, curve in curves.items()}
+    times = {n: 1e6 * c["seconds"][-1] / steps[n] for n, c in curves.items()}
+    rows = {
+        "steps": texts(steps, ",.0f"),
+        "risk at the end": texts({n: mean(c)[-1] for n, c in curves.items()}, ".2g"),
+        "risk at an eighth of the steps": texts(
+            {n: at(results, n, 1 / 8).mean() for n in curves}, ".2g"
+        ),
+        "slope at the end": texts({n: slope(results, n) for n in papers(results)}, "z.1f"),
+        "microseconds per step": texts(times, ",.0f"),
+        "processor time, seconds": texts({n: counted(c)[-1] for n, c in curves.items()}, ".3g"),
+        "of which set-up and tuning": texts({n: c["before"] for n, c in curves.items()}, ".3g"),
+        **(more or {}),
+    }
+    caption = (
+        f"Means of {len(curves[EXACT]['risk'])} chains with {budget['ratio']:.2g} times the "
+        "papers' steps, which took the papers "
+        f"{budget['ratio'] * budget['seconds']:,.0f} seconds. The slope is that of log risk "
+        f"against log steps over the last factor of {SLOPE_OVER:g} in steps. It is -1 where "
+        "variance dominates, and -2 where the error left by a finished transient does. Dashes: not "
+        "evaluated, or too few steps."
+    )
+    return by_sampler(f"{caption} {note}".rstrip(), rows)
 
 
-def _microseconds(results: Results) -> str:
-    """Time of a step with every epsilon."""
-    curves = {name: results["risk"][name] for name in papers(results)}
-    times = {n: 1e6 * c["seconds"][-1] / c["steps"][-1] for n, c in curves.items()}
-    return by_epsilon({name: f"{time:,.0f}" for name, time in times.items()})
-
-
-def _slopes(results: Results) -> str:
-    """How fast risks still fall at the end: like 1/t where variance dominates."""
-    powers = {}
-    for name in papers(results):
-        fall = at(results, name, 1.0).mean() / at(results, name, 0.25).mean()
-        powers[name] = f"{np.log(fall) / np.log(4.0):.1f}"
-    return by_epsilon(powers)
+def slope(results: Results, name: str) -> float:
+    """Slope of log risk against log steps at the end: -1 where variance dominates."""
+    fall = at(results, name, 1.0).mean() / at(results, name, 1.0 / SLOPE_OVER).mean()
+    return float(np.log(fall) / np.log(SLOPE_OVER))

@@ -1,4 +1,4 @@
-"""Risk of a shrinking epsilon beside that of fixed ones, and what its checks found."""
+"""Risk of a shrinking epsilon compared with fixed ones, and what its checks found."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,8 +7,10 @@ import numpy as np
 
 from examples.austerity2014 import risk
 from examples.austerity2014.balance import LOOSEST
-from examples.austerity2014.budgets import epsilon_of, label
-from examples.austerity2014.experiment import Results, Verdict
+from examples.austerity2014.budgets import label
+from examples.austerity2014.experiment import NumberTable, Results, Verdict
+from examples.austerity2014.risk_figure import DEFAULTS, GRAY
+from examples.austerity2014.tables import by_sampler, texts
 from pymc_austerity.plots import plot_risk
 
 if TYPE_CHECKING:
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["SHRINKING", "draw", "draw_defaults", "regret", "verdict", "wins_and_losses"]
 
 SHRINKING = "shrinking epsilon"
-EXACT = label(0.0)
-GREY = "grey: variance of the truth that we compare with"
 
 
 def draw(results: Results) -> "Figure":
@@ -30,7 +30,7 @@ def draw(results: Results) -> "Figure":
     for checks in results["checks"]:
         rows, epsilon = _column(checks, "rows"), _column(checks, "epsilon")
         axes[2].step(rows, epsilon, where="pre", color="C0", alpha=0.5)
-    axes[2].set(xscale="log", yscale="log", xlabel="rows read", ylabel="epsilon, every chain")
+    axes[2].set(xscale="log", yscale="log", xlabel="rows read", ylabel="epsilon of each chain")
     return figure
 
 
@@ -39,7 +39,7 @@ def draw_defaults(results: Results) -> "Figure":
     figure, axis = plt.subplots(figsize=(7, 4.6), layout="constrained")
     curve = results["defaults"]
     defaults = (curve["rows"], np.mean(curve["risk"], axis=0))
-    _draw_risks(results, axis, {"defaults": defaults})
+    _draw_risks(results, axis, {DEFAULTS: defaults})
     return figure
 
 
@@ -48,7 +48,7 @@ def _draw_risks(results: Results, axis: "Axes", others: dict[str, Any] | None = 
     curves = {name: (rows, mean) for name, mean in means(results).items()}
     plot_risk({**curves, **(others or {})}, of="predictive mean", ax=axis)
     axis.axhline(results["truth_error"], color="0.6", linewidth=0.8)
-    axis.set(xlabel=f"rows read, audits counted\n{GREY}")
+    axis.set(xlabel=f"rows read, audits included\n{GRAY}")
 
 
 def _draw_balance(all_checks: list[list[dict[str, float]]], axis: "Axes") -> None:
@@ -59,7 +59,7 @@ def _draw_balance(all_checks: list[list[dict[str, float]]], axis: "Axes") -> Non
             shown = values > 0.0
             text = name.replace("_", " ") if number == 0 else None
             axis.plot(rows[shown], values[shown], ".-", color=color, alpha=0.5, label=text)
-    axis.set(xscale="log", yscale="log", xlabel="rows read", ylabel="estimates of every chain")
+    axis.set(xscale="log", yscale="log", xlabel="rows read", ylabel="estimates in each chain")
     axis.legend()
 
 
@@ -73,7 +73,7 @@ def means(results: Results) -> dict[str, np.ndarray]:
 
 
 def wins_and_losses(results: Results) -> tuple[int, int]:
-    """Budgets at which the schedule is below all fixed epsilons, and above one, beyond chance."""
+    """Budgets at which the schedule is below all fixed epsilons, and above any, beyond chance."""
     risks = {name: np.array(chains).T for name, chains in results["risk"].items()}
     ours = risks.pop(SHRINKING)
     above = np.array(
@@ -97,35 +97,54 @@ def regret(results: Results) -> dict[str, float]:
 def verdict(results: Results) -> Verdict:
     """Whether the schedule has less risk than every fixed epsilon at most budgets."""
     n_budgets, (wins, losses) = len(results["budget"]["rows"]), wins_and_losses(results)
-    wins_most = wins > n_budgets / 2
-    rows, curves = results["budget"]["rows"], means(results)
-    middle = n_budgets // 2
+    common = results["squared_bias"][label(LOOSEST)]
     ours = (
-        f"The schedule is below every fixed epsilon at {wins} of {n_budgets} budgets, and above "
-        f"at least one of them at {losses}, by more than {risk.SURE:g} standard errors. Risks "
-        f"after {rows[middle] / 1e6:.3g} million rows are {_each(curves, middle)}; after "
-        f"{rows[-1] / 1e6:.3g} million {_each(curves, -1)}. The largest ratio to the lowest risk "
-        f"of a fixed epsilon, over the budgets, is {_texts(regret(results), '.2g')}. "
+        f"The schedule has less risk than every fixed epsilon at {wins} of {n_budgets} budgets and "
+        f"more than some of them at {losses}, by more than {risk.SURE:g} standard errors. At its "
+        f"first epsilon, {LOOSEST:g}, it estimates a squared bias of "
+        f"{_mean(_last_loose(results), 'squared_bias'):.2g}; chains with this fixed epsilon share "
+        f"a squared error of {common:.2g}, bias and transient together."
     )
-    return Verdict(wins_most, ours + _explanation(results))
+    return Verdict(wins > n_budgets / 2, ours, _numbers(results))
 
 
-def _explanation(results: Results) -> str:
-    """What the schedule did, and what its estimates are worth."""
-    checks, common = results["checks"], results["squared_bias"]
-    loose = [[check for check in each if check["epsilon"] == LOOSEST][-1] for each in checks]
-    epsilons = sorted({each[-1]["epsilon"] for each in checks})
-    exact = common[EXACT] / means(results)[EXACT][-1]
+def _last_loose(results: Results) -> list[dict[str, float]]:
+    """The last check of each chain that still had the first epsilon."""
+    return [[c for c in each if c["epsilon"] == LOOSEST][-1] for each in results["checks"]]
+
+
+def _numbers(results: Results) -> NumberTable:
+    """Risks and steps by rule, and what the schedule did."""
+    rows, curves, common = results["budget"]["rows"], means(results), results["squared_bias"]
+    middle = len(rows) // 2
+    shared = {name: common[name] / curve[-1] for name, curve in curves.items()}
+    table = {
+        f"risk after {rows[budget] / 1e6:.3g} million rows": texts(
+            {name: curve[budget] for name, curve in curves.items()}, ".2g"
+        )
+        for budget in (middle, -1)
+    } | {
+        "largest ratio to the lowest risk": texts(regret(results), ".2g"),
+        "shared squared error at the end": texts(common, ".2g"),
+        "its share of the risk": texts(shared, ".0%"),
+        "steps": texts(results["steps"], ",.0f"),
+    }
+    return by_sampler(_caption(results), table)
+
+
+def _caption(results: Results) -> str:
+    """What the rows are, and what the schedule did."""
+    loose = _last_loose(results)
+    epsilons = sorted({each[-1]["epsilon"] for each in results["checks"]})
     return (
-        f"Epsilon stayed at {LOOSEST:g} for {_range(loose, 'rows', 1e6)} million rows and was "
-        f"{epsilons[0]:g} to {epsilons[-1]:g} at the last check; audits read "
-        f"{results['audit_share']:.1%} of the rows. When it was checked last, {LOOSEST:g} had the "
-        f"estimated squared bias {_mean(loose, 'squared_bias'):.2g} and the estimated variance "
-        f"{_mean(loose, 'variance'):.2g}. The squared error that chains have in common in the end, "
-        f"bias and way from the start together, less what chance explains, is "
-        f"{_texts(common, '.2g')}; the exact chains' is "
-        f"{exact:.0%} of their risk and comes from the start alone. Chains made "
-        f"{_texts(results['steps'], ',.0f')} steps."
+        f"Means of {len(results['checks'])} chains. The ratio is that of a risk to the lowest risk "
+        "of a fixed epsilon, at the budget where it is largest. The shared squared error is that "
+        "of the mean of the chains, less the part expected by chance: bias and transient together. "
+        "Exact chains have no bias, so theirs is the transient alone. The schedule kept epsilon = "
+        f"{LOOSEST:g} for {_range(loose, 'rows', 1e6)} million rows and had epsilon = "
+        f"{epsilons[0]:g} to {epsilons[-1]:g} at the last check. At the last check with "
+        f"{LOOSEST:g}, the estimated variance was {_mean(loose, 'variance'):.2g}. Audits read "
+        f"{results['audit_share']:.1%} of the rows."
     )
 
 
@@ -136,16 +155,3 @@ def _range(checks: list[dict[str, float]], name: str, unit: float) -> str:
 
 def _mean(checks: list[dict[str, float]], name: str) -> float:
     return float(_column(checks, name).mean())
-
-
-def _each(curves: dict[str, np.ndarray], budget: int) -> str:
-    return _texts({name: curve[budget] for name, curve in curves.items()}, ".2g")
-
-
-def _texts(values: dict[str, float], form: str) -> str:
-    """A list such as "0: 1.2, 0.05: 3.4, shrinking: 2.3"."""
-    return ", ".join(f"{_short(name)}: {value:{form}}" for name, value in values.items())
-
-
-def _short(name: str) -> str:
-    return "shrinking" if name == SHRINKING else f"{epsilon_of(name):g}"

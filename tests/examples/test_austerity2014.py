@@ -95,6 +95,9 @@ def test_every_experiment_runs(name, data, tmp_path, monkeypatch):
         verdict = figure.verdict(results)
         assert isinstance(verdict, Verdict)
         assert figure.claim in text and verdict.ours in text
+        assert verdict.numbers.caption in text
+        widths = {len(row) for row in verdict.numbers.rows}
+        assert widths == {len(verdict.numbers.header)}
 
 
 def test_unknown_names_are_told(capsys):
@@ -272,9 +275,11 @@ class TestMarginals:
         results = {"marginals": {"seconds": [1.0, 2.0, 3.0], "distance": distance}}
         assert marginals.verdict(results).agrees
         distance["epsilon = 0"] = [*further[:2], [0.05, 0.05]]
-        agrees, ours = marginals.verdict(results)
+        agrees, ours, numbers = marginals.verdict(results)
         assert not agrees
-        assert "Closer at 2 of the 3 times" in ours and "0.2, 0.2, 0.05 for the exact" in ours
+        assert "closer to the truth at 2 of 3 times" in ours
+        assert numbers.header == ("epsilon", "0 (exact)", "0.01", "defaults")
+        assert numbers.rows[2] == ("after 3 seconds", "0.05", "0.1", "0.1")
 
 
 class TestRandomWalk:
@@ -295,17 +300,31 @@ class TestRandomWalk:
         return {"risk": curves | {"defaults": curve(0.01, 100)}, "budget": budget}
 
     def test_verdict_finds_the_lowest_risk(self):
-        agrees, ours = risk_figure.verdict(self.results(0.25))
+        agrees, ours, numbers = risk_figure.verdict(self.results(0.25))
         assert agrees
-        assert "is 4 times the lowest (epsilon = 0.1), a difference of 14.6 standard" in ours
-        assert "t to the power 0: -1.0, 0.1: -1.0" in ours
-        assert "0: 10,000, 0.1: 5,000 microseconds" in ours
-        assert "0.1 times the papers' steps (0: 1,600, 0.1: 3,200)" in ours
+        assert "epsilon = 0.1 has the lowest risk" in ours
+        assert "is 4 times as large (a difference of 14.6 standard errors)" in ours
+        rows = {quantity: values for quantity, *values in numbers.rows}
+        assert rows["slope at the end"] == ["-1.0", "-1.0", "–"]
+        assert rows["microseconds per step"] == ["10,000", "5,000", "160,000"]
+        assert rows["steps"] == ["1,600", "3,200", "100"]
+        assert rows["processor time, seconds"] == ["17", "17", "17"]
+        assert "0.1 times the papers' steps, which took the papers 40 seconds" in numbers.caption
+
+    def test_what_was_not_recorded_has_no_number(self):
+        results = self.results(0.25)
+        for curve in results["risk"].values():  # as if the first quarter had no record
+            for name in ("steps", "seconds"):
+                curve[name] = curve[name][1:]
+            curve["risk"] = [risks[1:] for risks in curve["risk"]]
+        rows = {quantity: values for quantity, *values in risk_figure.numbers(results).rows}
+        assert rows["risk at an eighth of the steps"] == ["–"] * 3
+        assert rows["slope at the end"] == ["-1.0", "-1.0", "–"]
 
     def test_verdict_does_not_take_chance_for_an_effect(self):
         assert not risk_figure.verdict(self.results(2.0)).agrees
-        agrees, ours = risk_figure.verdict(self.results(0.9, noise=0.3))
-        assert not agrees and "a difference of 0.2 standard errors" in ours
+        agrees, ours, _ = risk_figure.verdict(self.results(0.9, noise=0.3))
+        assert not agrees and "a difference of 0.2 standard errors, which may be chance" in ours
 
     def test_time_is_that_in_which_the_papers_made_as_many_steps(self):
         results = self.results(1.0)
@@ -363,7 +382,10 @@ class TestPitfall:
             ((0.33, 0.2, 0.02, 0.01), False),
         ):
             results["samplers"] = dict(zip(names, map(sampler, distances), strict=True))
-            assert sgld_pitfall.verdict(results).agrees is agrees
+            found = sgld_pitfall.verdict(results)
+            assert found.agrees is agrees
+            assert found.numbers.header[1:] == ("uncorrected", "0.5", "0 (exact)", "defaults")
+            assert found.numbers.rows[0][1:] == tuple(f"{each:.3f}" for each in distances)
 
     def test_without_a_test_the_draws_lie_too_far_to_the_right(self, line):
         _, mean, sd = sgld_pitfall.posterior(line)
@@ -458,9 +480,13 @@ class TestIntrusions:
             "concentration": 0.5,
             "truth": {"error": 0.01},
         }
-        verdict, ours = intrusions_figure.verdict(results)
+        verdict, ours, numbers = intrusions_figure.verdict(results)
         assert verdict is agrees
-        assert f"epsilon = 0.05 {errors[2]:.2g} (0.3 as sums; acceptance 0.5, 1,000 steps" in ours
+        assert f"{errors[2]:.2g} with the best test (epsilon = 0.05)" in ours
+        end = f"{errors[2]:.2g}"
+        row = ("0.01", "0.05", "1,000", "2.5", "0.5", end, end, "0.3", "23")
+        assert row in numbers.rows
+        assert all(len(each) == len(numbers.header) for each in numbers.rows)
 
 
 def found_all(found):

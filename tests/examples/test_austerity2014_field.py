@@ -119,10 +119,12 @@ class TestVerdicts:
 
     def test_epsilon_is_ahead_until_its_bias_shows(self):
         """The error of the largest meets the exact one where 100 / n = bias^2 + 100 / (3 n)."""
-        agrees, ours = field_figure.verdict_on_errors(self.results({"epsilon = 0.25": 0.5}))
-        assert agrees
-        second = float(ours.split("not in that time, 0.25: ")[1].split(".")[0])
-        assert second == pytest.approx((100 - 100 / 3) / 0.5**2, rel=0.04)
+        found = field_figure.verdict_on_errors(self.results({"epsilon = 0.25": 0.5}))
+        assert found.agrees
+        rows = {quantity: values for quantity, *values in found.numbers.rows}
+        *others, largest, defaults = rows["exact is better after (seconds)"]
+        assert others == ["–", "not reached"] and defaults == "–"
+        assert float(largest) == pytest.approx((100 - 100 / 3) / 0.5**2, rel=0.04)
 
     @pytest.mark.parametrize(
         ("bias", "noise"),
@@ -130,7 +132,8 @@ class TestVerdicts:
         ids=["no bias", "chance"],
     )
     def test_differences_have_to_be_beyond_chance(self, bias, noise):
-        assert not field_figure.verdict_on_errors(self.results(bias, noise=noise)).agrees
+        found = field_figure.verdict_on_errors(self.results(bias, noise=noise))
+        assert not found.agrees and "which may be chance" in found.ours
 
     def test_never_ahead(self):
         results = self.results({"epsilon = 0.25": 9.0})
@@ -143,4 +146,7 @@ class TestVerdicts:
             results["decisions"]["epsilon = 0.25"] = wrong
             found = field_figure.verdict_on_conditionals(results)
             assert found.agrees is agrees
-            assert "0: 0.000, 0.05: 0.000, 0.25: 0.099" in found.ours
+            assert "0.099 with epsilon = 0.25" in found.ours
+            errors, pull = found.numbers.rows
+            assert errors == ("root mean square error", "0.000", "0.000", "0.099", "0.000")
+            assert pull[3] == ("0.100" if agrees else "-0.100")

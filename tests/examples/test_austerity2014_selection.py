@@ -137,26 +137,32 @@ class TestVerdict:
         }
 
     def test_compares_the_mean_of_the_chains_with_the_truth(self):
-        agrees, ours = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
-        assert agrees and "0: 0.00, 0.1: 0.05" in ours and "differ by 0.04" in ours
-        assert "update 0: 25.00%, 0.1: 25.00%, birth" in ours
-        assert "contradict: 0: 8 of 20, 0.1: 8 of 20 that" in ours
+        agrees, ours, numbers = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
+        assert agrees and "is 0.05 with epsilon = 0.1 (small) and 0.00 with exact" in ours
+        assert "Of the 20 accepted births and deaths with epsilon = 0.1" in ours
+        rows = {quantity: values for quantity, *values in numbers.rows}
+        assert rows["largest difference from the truth"] == ["0.00", "0.05"]
+        assert rows["updates accepted"] == ["25.00%", "25.00%"]
+        assert rows["audited births and deaths that were wrong"] == ["8 of 20", "8 of 20"]
+        assert "differ by at most 0.04" in numbers.caption
         assert not inclusion_figure.verdict(self.results([[0.8, 0.5], [0.9, 0.5]])).agrees
 
     @pytest.mark.parametrize(
         ("found", "error", "between", "reason"),
         [
             ([[0.95, 0.5], [1.0, 0.5]], "0.03", "0.05", "small"),
-            ([[0.0, 0.5], [1.0, 0.5]], "0.50", "1.00", "those of chains in different modes"),
-            ([[0.6, 0.5], [0.64, 0.5]], "0.02", "0.04", "beyond chance"),
-            ([[0.7, 0.5], [1.0, 0.5]], "0.15", "0.30", "not told from chance"),
+            ([[0.0, 0.5], [1.0, 0.5]], "0.50", "1.00", "chains in different modes"),
+            ([[0.6, 0.5], [0.64, 0.5]], "0.02", "0.04", "more than chance"),
+            ([[0.7, 0.5], [1.0, 0.5]], "0.15", "0.30", "possibly chance"),
         ],
     )
     def test_the_spread_over_chains_tells_the_reason(self, found, error, between, reason):
-        ours = inclusion_figure.verdict(self.results(found)).ours
-        assert f"over chains, are 0: 0.00, 0.1: {error};" in ours
-        assert f"by 0: 0.00, 0.1: {between} at most" in ours
-        assert f"differences are 0: small, 0.1: {reason}." in ours
+        _, ours, numbers = inclusion_figure.verdict(self.results(found))
+        rows = {quantity: values for quantity, *values in numbers.rows}
+        assert rows["its standard error"] == ["0.00", error]
+        assert rows["largest difference between chains"] == ["0.00", between]
+        assert rows["reason for the difference"] == ["small", reason]
+        assert f"with epsilon = 0.1 ({reason})" in ours
 
 
 class TestData:

@@ -216,7 +216,18 @@ class TestExperiment:
         assert counts is None or (wins, losses) == counts
         verdict = shrinking_figure.verdict(results)
         assert verdict.agrees == (factor < 1.0)
-        assert f"at {wins} of 17 budgets" in verdict.ours
+        assert f"at {wins} of 17 budgets and more than some of them at {losses}" in verdict.ours
+        rows = {quantity: values for quantity, *values in verdict.numbers.rows}
+        assert verdict.numbers.header[1:] == (
+            "0 (exact)",
+            "0.01",
+            "0.05",
+            "0.1",
+            "0.2",
+            "shrinking",
+        )
+        assert rows["steps"] == ["1,000"] * 6
+        assert "Audits read 10.0% of the rows" in verdict.numbers.caption
 
     def test_regret_is_the_largest_ratio_to_the_best_fixed_epsilon(self, results):
         results["risk"] = {
