@@ -215,16 +215,18 @@ EXPERIMENT = Experiment(
     name="markov_field",
     title="Gibbs sampling of a Markov random field",
     setting=(
-        f"{N_VARIABLES} binary variables and a potential for each of the 161,700 triples, with "
-        f"normal log-potentials of standard deviation {SPREAD}; an exact update evaluates 4,851, "
-        f"the others {BATCH_SIZE} a look. Errors are L1 distances of the distributions of "
-        f"{SUBSET_SIZE} variables, averaged over {N_SUBSETS:,} random subsets and "
-        f"{N_CHAINS} chains, which start with every variable 0 or 1 with equal probabilities and "
-        f"make {RATIO:g} times as many sweeps as the paper's. The truth is {N_TRUE:,} sweeps of "
-        "exact Gibbs sampling on the polynomial that the potentials add up to, which is fast for "
-        "triples and nothing else. "
-        "`AusterityGibbs()`, with epsilon = 0.05 and 200 potentials a look, makes as many sweeps "
-        "as the chains with epsilon = 0.05."
+        f"- Model: {N_VARIABLES} binary variables and a potential for each of the 161,700 triples, "
+        f"with normal log-potentials of standard deviation {SPREAD}.\n"
+        "- Sampler: an exact update of a variable evaluates 4,851 potentials; the test evaluates "
+        f"{BATCH_SIZE} per look.\n"
+        f"- Chains: {N_CHAINS}, which start with every variable 0 or 1 with equal probability. The "
+        f"number of sweeps, divided by the paper's, is {RATIO:g}.\n"
+        f"- Error: L1 distance between sampled and true joint distribution of {SUBSET_SIZE} "
+        f"variables, averaged over {N_SUBSETS:,} random subsets and the chains.\n"
+        f"- True values: from {N_TRUE:,} sweeps of exact Gibbs sampling on the sum of the "
+        "log-potentials, written as a polynomial. This is fast, but it works for triples only.\n"
+        "- Defaults: `AusterityGibbs()` (epsilon = 0.05, 200 potentials per look), with as many "
+        "sweeps as the chains with epsilon = 0.05."
     ),
     run=run,
     figures=(
@@ -233,7 +235,7 @@ EXPERIMENT = Experiment(
             figure="arXiv figure 7",
             claim=(
                 "The approximate update overestimates small conditional probabilities and "
-                "underestimates large ones, by little where epsilon is small."
+                "underestimates large ones; the error is small where epsilon is small."
             ),
             draw=field_figure.draw_conditionals,
             beside=field_figure.draw_default_conditionals,
@@ -243,8 +245,8 @@ EXPERIMENT = Experiment(
             name="markov_field_errors",
             figure="arXiv figure 8",
             claim=(
-                "The error falls faster at first with epsilon > 0, and levels off at its bias, "
-                "where exact sampling overtakes it."
+                "With epsilon > 0, the error falls faster at first and then levels off at the "
+                "bias, so that exact sampling overtakes it."
             ),
             draw=field_figure.draw_errors,
             beside=field_figure.draw_default_errors,

@@ -1,4 +1,4 @@
-"""Experiment 5: Langevin dynamics on half a million connections, at two step sizes."""
+"""Experiment 5: Langevin dynamics on half a million connections, with two step sizes."""
 
 from functools import partial
 from typing import Any
@@ -221,19 +221,23 @@ EXPERIMENT = Experiment(
     name="sgld_intrusions",
     title="Langevin dynamics on KDD Cup 99",
     setting=(
-        "Attacks among the 494,021 connections of the 10 % set: logistic regression on all 41 "
-        "features (38 numerical ones as logarithms, 3 symbolic ones by number; standardized), "
-        "normal prior with precision 10. Step sizes 5e-4 and 1e-4 are in units of the covariance "
-        "at the mode, which all samplers have as preconditioner: without one, the steps are "
-        f"unstable or hardly anything is accepted. Gradients of {BATCH_SIZE} rows, and "
-        f"{BATCH_SIZE} rows a look. Chains ({N_CHAINS} of each) start at the mode, with a variance "
-        f"of 0, and make {RATIOS[5e-4]:g} times (step size 5e-4) and {RATIOS[1e-4]:g} times (1e-4) "
-        "as many steps as the paper's. Errors are L1 errors of the variances of all draws up to "
-        "some time, "
-        "relative to the true variance of each coefficient, averaged over coefficients and chains. "
-        f"The truth is a chain of {N_TRUE:,} draws of `AusterityMH()`; the defaults beside the "
-        f"figure are the same with {DEFAULTS_SHARE:g} times the seconds of the exact chain. "
-        "Features, preconditioner and the rows of a gradient are ours."
+        "- Data: 494,021 connections (the 10 % set), each an attack or not. All 41 features are "
+        "used and standardized: 38 numerical ones as logarithms and 3 symbolic ones as numbers. "
+        "The features are our choice.\n"
+        "- Model: logistic regression, normal prior with precision 10.\n"
+        f"- Sampler: Langevin proposals with gradients from {BATCH_SIZE} rows; the test reads "
+        f"{BATCH_SIZE} rows per look. All samplers use the covariance at the mode as "
+        "preconditioner: without one, the steps are unstable or nearly all proposals are rejected. "
+        "Step sizes 5e-4 and 1e-4 are in units of this covariance. The preconditioner and the "
+        "number of rows per gradient are our choice.\n"
+        f"- Chains: {N_CHAINS} per sampler, which start at the mode, with a sample variance of 0. "
+        "The number of steps, divided by the paper's, is "
+        f"{RATIOS[5e-4]:g} (step size 5e-4) or {RATIOS[1e-4]:g} (step size 1e-4).\n"
+        "- Error: absolute error of the variance of all draws so far, relative to the true "
+        "variance of each coefficient; mean over coefficients and chains. For the *error of sums*, "
+        "absolute errors and true variances are first summed over the coefficients.\n"
+        f"- True values: from a chain of {N_TRUE:,} draws of `AusterityMH()`.\n"
+        f"- Defaults: `AusterityMH()`, in {DEFAULTS_SHARE:g} times the time of the exact chain."
     ),
     run=run,
     figures=(
@@ -241,9 +245,9 @@ EXPERIMENT = Experiment(
             name="sgld_intrusions",
             figure="arXiv figures 5 and 6",
             claim=(
-                "With a large step size uncorrected dynamics are fast and settle on a wrong "
-                "distribution; the Metropolis-Hastings test repairs it, and the sequential test "
-                "does so in less time than exact decisions."
+                "With a large step size, uncorrected dynamics are fast but converge to a wrong "
+                "distribution. A Metropolis-Hastings test corrects this, and the sequential test "
+                "needs less time for it than exact decisions."
             ),
             draw=intrusions_figure.draw,
             beside=intrusions_figure.draw_defaults,
@@ -251,13 +255,16 @@ EXPERIMENT = Experiment(
         ),
     ),
     remarks=(
-        "The noise of these gradients comes from few rows. A mini-batch that holds one of them "
-        "throws the uncorrected chain far off; the test rejects these steps and accepts most of "
-        "the others. A relaxation time is 2 / (h a) steps at the acceptance a: a chain of less "
-        "than a few of them has not spread over the posterior, whatever its decisions. "
-        "If all rows were alike, correction would hardly pay: uncorrected draws would "
-        "be too wide by the factor 1 + hN/(4n) in the variance, the log-ratio would have the "
-        "variance hdN/n, and where this is about 1, so that proposals are accepted, the draws "
-        "would have been too wide by only 1/(4d)."
+        "- A few rows contribute most of the noise of these gradients. A mini-batch with one of "
+        "them moves the uncorrected chain far away. The test rejects such steps and accepts most "
+        "of the others.\n"
+        "- A relaxation time is 2 / (h a) steps, with step size h and acceptance rate a. A chain "
+        "shorter than a few relaxation times has not spread over the posterior, whatever its "
+        "decisions.\n"
+        "- If all rows were alike, correction would hardly be worthwhile. For N rows, gradients "
+        "from n rows and d coefficients, the variances of uncorrected draws would be too large by "
+        "the factor 1 + hN/(4n), and the log-ratio would have the variance hdN/n. Proposals are "
+        "accepted where the latter is about 1, and there the variances would be too large by only "
+        "1/(4d)."
     ),
 )

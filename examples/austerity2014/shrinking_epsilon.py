@@ -233,24 +233,27 @@ EXPERIMENT = Experiment(
     name="shrinking_epsilon",
     title="Beyond the papers: an epsilon that shrinks",
     setting=(
-        "The random walk on MNIST 7 v 9 as above, "
-        f"{N_CHAINS} chains from zero coefficients for every rule. The budget is a number of "
-        "likelihood evaluations, the same for all: as many rows as the exact chain reads in "
-        f"{RATIO:g} times the papers' steps. The schedule begins with epsilon = {LOOSEST:g}. It "
-        f"is checked after {FIRST * STEPS_PER_DRAW:,} steps, and again whenever the number of "
-        f"steps has grown by the factor {GROWTH:.3g}, so that the adaptation diminishes. Where "
-        "the estimated squared bias of the running mean exceeds its estimated variance, epsilon "
-        f"is multiplied by {FACTOR:g}. The bias comes from audits: at randomly chosen draws two "
-        "proposals are evaluated on all rows, and the error of the acceptance probability "
-        "(equation 6) times the change of the predictions is the effect on one step. The mean "
-        "effect, times half of the integrated autocorrelation time plus one, is the bias to first "
-        f"order. An audit counts as {PASSES} passes over the rows, and audits are as frequent as "
-        "to read the share of rows that they read by default in this package. The variance is "
-        f"that of {N_BATCHES} batch means over the whole chain. "
-        "`examples/austerity2014/balance.py` has the derivation. The rule was fixed before it was "
-        "compared, and nothing was chosen by the risk. In a trial with one proposal in an audit "
-        "the estimates of the bias were lost in noise; the second proposal, which is the first one "
-        "reflected about the gradient, was added for that reason."
+        "The random walk on MNIST 7 v 9, as above, with an epsilon that is reduced while the chain "
+        "runs.\n\n"
+        f"- Chains: {N_CHAINS} for every rule, which start with all coefficients at zero.\n"
+        "- Budget: the same number of likelihood evaluations for all rules, namely as many rows as "
+        f"the exact chain reads in {RATIO:g} times the papers' steps.\n"
+        f"- Schedule: epsilon starts at {LOOSEST:g} and is checked after "
+        f"{FIRST * STEPS_PER_DRAW:,} steps and then whenever the number of steps has grown by the "
+        f"factor {GROWTH:.3g}, so that the adaptation diminishes. If the estimated squared bias of "
+        "the running mean exceeds its estimated variance, epsilon is multiplied by "
+        f"{FACTOR:g}.\n"
+        "- Estimated bias: at randomly chosen draws, an audit evaluates two proposals on all rows. "
+        "The error of the acceptance probability (equation 6), times the change of the "
+        "predictions, is the effect on one step. To first order, the bias is the mean effect "
+        "times half of (the integrated autocorrelation time + 1).\n"
+        f"- Cost of audits: {PASSES} passes over the rows each. Audits are as frequent as needed "
+        "to read the same share of rows as the package's audits do by default.\n"
+        f"- Estimated variance: from {N_BATCHES} batch means over the whole chain.\n"
+        "- Choices: the rule was fixed before the comparison, and nothing was chosen by the risk. "
+        "In a trial with one proposal per audit, noise hid the bias; therefore the second proposal "
+        "was added, which is the first one reflected about the gradient.\n\n"
+        "The derivation is in `examples/austerity2014/balance.py`."
     ),
     run=run,
     figures=(
@@ -258,9 +261,9 @@ EXPERIMENT = Experiment(
             name="shrinking_epsilon",
             figure="ICML conclusions",
             claim=(
-                "Left open: an epsilon that shrinks so that squared bias and variance stay in "
-                "balance. If it is worth having, its risk is below that of every fixed epsilon at "
-                "most budgets."
+                "The papers leave open how epsilon should shrink so that squared bias and variance "
+                "stay in balance. A useful schedule would have less risk than every fixed "
+                "epsilon at most budgets."
             ),
             draw=shrinking_figure.draw,
             beside=shrinking_figure.draw_defaults,
@@ -268,20 +271,21 @@ EXPERIMENT = Experiment(
         ),
     ),
     remarks=(
-        "The schedule is not worth having here, and it is not part of the package. Over these "
-        "budgets the way from the start and the variance are most of the risk, and cheap steps "
-        "make both smaller; what chains with the loosest test have in common in the end, their "
-        "bias included, is a small part of their risk. The schedule estimates a larger squared "
-        "bias, for which two reasons can be named. "
-        "Predictions are not eigenfunctions: too wide a posterior changes their means through "
-        "their curvature, and what is quadratic in the coefficients is forgotten in half the "
-        "autocorrelation time, so that the squared bias is overestimated. And the term that "
-        "audits estimate is the bias only on average over chains. Where a chain's mean is off by "
-        "chance, the test brings it back more weakly than exact decisions do, and this effect has "
-        "about the size of the standard error however long the chain is. So epsilon shrinks "
-        "although the bias does not matter yet, and stricter steps are fewer steps. A better "
-        "estimate would at best keep epsilon where it begins, at these budgets.\n\n"
-        "In the second picture, rows that the defaults read during set-up and tuning are not "
+        "The schedule is not worthwhile here, and it is not part of the package.\n\n"
+        "- At these budgets, transient and variance are most of the risk, and cheap steps reduce "
+        "both. The squared error that chains with the loosest test share at the end, bias "
+        "included, is a small part of their risk.\n"
+        "- The schedule estimates a larger squared bias. We see two reasons.\n"
+        "    - Predictions are not eigenfunctions. A posterior that is too wide changes their "
+        "means through their curvature. Terms that are quadratic in the coefficients lose their "
+        "correlation in half the autocorrelation time, so the squared bias is overestimated.\n"
+        "    - The audits' estimate equals the bias only on average over chains. If the mean of a "
+        "chain is off by chance, the test pulls it back less strongly than exact decisions would. "
+        "This effect is about as large as the standard error, however long the chain is.\n"
+        "- So epsilon shrinks although the bias does not yet matter, and a smaller epsilon means "
+        "fewer steps. At these budgets, a better estimate would at best keep epsilon at its first "
+        "value.\n\n"
+        "In the second picture, the rows that the defaults read during set-up and tuning are not "
         "counted."
     ),
 )
