@@ -1,4 +1,4 @@
-"""Moves of models with groups: levels of factors in parallel, common entries, priors' entries."""
+"""Moves of models with groups: levels of factors in parallel, common entries, entries of priors."""
 
 from pymc_austerity.levels.along import AlongWithLevels
 from pymc_austerity.levels.exact_terms import ExactTerms

@@ -1,4 +1,4 @@
-"""Moves of entries with the levels of a factor along, which leave the posterior invariant."""
+"""Moves of entries together with the levels of a factor, which leave the posterior invariant."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,8 @@ class AlongWithLevels:
     (a non-centered one).
 
     `jump` is one such move, with one decision. `move` decides without reading rows, as if their
-    expansion were exact. After any number of these moves `decide` reads rows once, for the
-    residuals between the first and the last point.
+    expansion were exact. After any number of moves of the latter kind, `decide` reads rows once,
+    for the residuals between the first and the last point.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class AlongWithLevels:
         self._volume = normals.log_volume
 
     def led_to(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point with other values of the entries and the levels moved along, shape (d,)."""
+        """The point with new values of the entries, and the levels moved along; shape (d,)."""
         point, _, _ = self._proposed(values, 0.0)
         return point
 
@@ -98,7 +98,7 @@ class AlongWithLevels:
     def _move(self, values: NDArray[np.float64], log_ratio: float, threshold: float) -> bool:
         log_ratio += float(self._tilt.dot(values - self.theta[self.entries]))
         proposed, volume, log_ratio = self._proposed(values, log_ratio)
-        accept = bool(threshold < log_ratio)  # not where it is not a number
+        accept = bool(threshold < log_ratio)  # False if it is not a number
         if accept:
             self.theta, self._volume = proposed, volume
         return accept
@@ -109,7 +109,7 @@ class AlongWithLevels:
         n_steps: int,
         rng: np.random.Generator,
     ) -> None:
-        """The same with proposals of a random walk, in compiled code if possible.
+        """Moves with proposals of a random walk, in compiled code if possible.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class AlongWithLevels:
         log_ratio += float(its.exact_part(proposed, self.theta))
         if self._slopes is None:
             log_ratio += its.expansion.difference(proposed, self.theta)
-        else:  # only the levels change what the rows say
+        else:  # only the levels change the expansion
             log_ratio += float(levels.expansion(slopes, new, old).sum())
         return proposed, volume, log_ratio
 

@@ -126,7 +126,7 @@ def _tested(
     theta: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Verdicts:
-    """Sequential tests whether sums of residuals are above their thresholds."""
+    """Test sequentially whether sums of residuals are above their thresholds."""
     return decide_sequentially(
         populations,
         lambda rows: posterior.residuals(proposed, theta, rows),

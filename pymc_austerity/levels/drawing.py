@@ -12,12 +12,12 @@ _ODD, _FIRST, _SECOND = (
     np.uint64(0x94D049BB133111EB),
 )
 _DENSE = 4
-"""A list of all numbers is made where at least one in so many of them is drawn."""
+"""A list of all numbers is made if at least one in this many of them is drawn."""
 
 
 @numba.njit(cache=True)
 def _uniform(key: int, k: int) -> float:
-    """The k-th number in [0, 1) of the generator SplitMix64 that begins with a key."""
+    """The k-th number in [0, 1) of the generator SplitMix64 whose seed is a key."""
     x = np.uint64(key) + _ODD * np.uint64(k + 2)
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND
@@ -41,9 +41,9 @@ def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
     Parameters
     ----------
     n, m : int
-        With m at most n.
+        Length of the permutation, and how many of its numbers to draw, at most n.
     key : int
-        A random one for each permutation.
+        A random number, drawn anew for each permutation.
 
     Returns
     -------
@@ -52,8 +52,8 @@ def first_of_permutation(n: int, m: int, key: int) -> NDArray[np.int64]:
 
     Notes
     -----
-    The shuffle of Fisher and Yates. A table has the places that were swapped; all others have their
-    own number. Random numbers are those of SplitMix64 (Steele, Lea and Flood, 2014).
+    The shuffle of Fisher and Yates. A table holds the places that were swapped; every other place
+    has its own number. Random numbers are those of SplitMix64 (Steele, Lea and Flood, 2014).
 
     References
     ----------

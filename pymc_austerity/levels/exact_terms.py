@@ -38,8 +38,8 @@ class TermsByAddress(NamedTuple):
     ----------
     calls : int array, shape (n, 6)
         Of each loop over levels: addresses of the function, of the places where its terms begin,
-        and of the table of its arrays; the number of levels; which of `entries` are its own. With
-        none it reads the point itself.
+        and of the table of its arrays; the number of levels; where its own `entries` begin and end.
+        If it has none, it reads the point itself.
     entries : int array
         Entries of a point in the order of the terms.
     numbers : int array
@@ -49,8 +49,8 @@ class TermsByAddress(NamedTuple):
     rest : int
         Address of the log-density of all other terms; 0 if there are none.
     levels, ends, absorbers : int array
-        Entries of levels whose mean is added to an entry before `rest` reads it: those of all such
-        entries one after the other, where those of each end, and the entries.
+        Means of levels are added to some entries before `rest` reads these: the levels of all means
+        one after the other, where those of each mean end, and the entries to which they are added.
     """
 
     calls: NDArray[np.int64]
@@ -81,13 +81,13 @@ class ExactTerms:
     means: tuple[tuple[NDArray[np.int64], int], ...] = ()
 
     def __call__(self, proposed: NDArray, current: NDArray) -> float:
-        """Between two points, float arrays of shape (d,), nats."""
+        """Difference between two points, float arrays of shape (d,), nats."""
         new, old = (np.ascontiguousarray(point, dtype=np.float64) for point in (proposed, current))
         return float(exact_difference(self.by_address, new, old))
 
     @cached_property
     def by_address(self) -> TermsByAddress:
-        """Addresses are valid as long as this object lives."""
+        """The same for compiled code; addresses are valid as long as this object exists."""
         calls, entries, longest, n_work = [], [np.empty(0, np.int64)], 0, 0
         for (loop, _), table in zip(self.loops, self._tables, strict=True):
             own = entries[0] if loop.entries is None else loop.entries
@@ -125,7 +125,7 @@ class ExactTerms:
 def exact_difference(
     its: TermsByAddress, proposed: NDArray[np.float64], current: NDArray[np.float64]
 ) -> float:
-    """Difference between two points, nats; loops that read what has not moved are left out."""
+    """Difference between two points, nats; loops whose entries have not moved are left out."""
     total, new, old = 0.0, proposed.ctypes.data, current.ctypes.data
     rows, work, out = its.numbers.ctypes.data, its.work, its.work.ctypes.data
     for number in range(its.calls.shape[0]):
@@ -150,7 +150,7 @@ def exact_difference(
 
 @numba.njit(cache=True)
 def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
-    """The log-density of all else, nats."""
+    """The log-density of all other terms, nats."""
     if its.absorbers.size == 0:
         return call_of_one(its.rest, point.ctypes.data)
     summed, first = point.copy(), 0

@@ -10,8 +10,8 @@ from scipy import sparse
 __all__ = ["Products", "SparseExpansion"]
 
 _DENSE = 0.5
-"""Share of numbers other than zero, in the columns that have some, from which a matrix is stored in
-full: a product with it takes a quarter of the time."""
+"""Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a
+dense array: a product with it takes a quarter of the time."""
 
 
 @dataclass(frozen=True, eq=False)

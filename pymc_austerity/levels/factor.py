@@ -21,7 +21,7 @@ class PriorByAddress(Protocol):
 
     @property
     def address(self) -> int | None:
-        """Of the function, None without."""
+        """Address of the function; None if there is none."""
 
     @property
     def table(self) -> NDArray[np.int64]:
@@ -80,7 +80,7 @@ class LevelsOfFactor:
     gradient : float array, shape (G, q)
         Gradient of the expansion.
     prior : Prior
-        The exact part.
+        Their terms of the exact part.
     rows : LevelRows
         Rows of each level.
     """

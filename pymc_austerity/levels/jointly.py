@@ -1,4 +1,4 @@
-"""Common entries and levels of smaller factors, moved at once, with the largest factor along."""
+"""Common entries and levels of smaller factors, moved at once together with the largest factor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 __all__ = ["JointBlock", "move_jointly"]
 
 _MOST_WORK = 1e8
-"""Multiplications in a sweep, on average."""
+"""Most multiplications in a sweep, on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +28,9 @@ class JointBlock:
     Attributes
     ----------
     entries : int array, shape (s,)
-        Common entries, if any, and levels of all factors but the first.
+        Common entries, if any, and levels of smaller factors than the first.
     precision : float array, shape (s, s)
-        Precision of the rows, and of the exact part of the common entries at the anchor.
+        Precision of the rows, and of the exact part for the common entries, at the anchor.
     between : float array, shape (G, q, s)
         Precision between the levels of the first factor and the entries.
     shift : float array, shape (s,)
@@ -109,7 +109,7 @@ def move_jointly(
     rng: np.random.Generator,
     inflation: float = 1.0,
 ) -> Moved:
-    r"""Move common entries and levels of smaller factors at once, the largest factor along.
+    r"""Move common entries and levels of smaller factors at once, together with the largest factor.
 
     Parameters
     ----------

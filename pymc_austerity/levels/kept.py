@@ -1,4 +1,4 @@
-"""A function of a point with a block at its anchor: values are kept while the others stay."""
+"""A function of a point with a block at its anchor, which keeps its values at a few points."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["KeptAtAnchor"]
 
 _MOST_KEPT = 3
-"""Values: at the current point, at a proposed one, and at the anchor."""
+"""Number of values: at the current point, at a proposed one, and at the anchor."""
 
 
 class KeptAtAnchor:

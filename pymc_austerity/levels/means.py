@@ -31,7 +31,7 @@ class FreeMean:
     absorber: int
 
     def raised(self, theta: NDArray[np.float64], amount: float) -> NDArray[np.float64]:
-        """Another point with the same likelihood."""
+        """The point with the levels raised by an amount, which has the same likelihood."""
         point = theta.copy()
         point[self.entries] += amount
         point[self.absorber] -= amount
@@ -40,11 +40,11 @@ class FreeMean:
     def nearest(
         self, theta: NDArray[np.float64], anchor: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The point whose levels have the same mean as at the anchor."""
+        """The equivalent point whose levels have the same mean as at the anchor."""
         return self.raised(theta, float((anchor[self.entries] - theta[self.entries]).mean()))
 
     def held(self, theta: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The point whose absorber is that of the anchor: each level depends on itself alone."""
+        """The equivalent point with the absorber at its anchor, so that levels are independent."""
         return self.raised(theta, float(theta[self.absorber] - anchor[self.absorber]))
 
     def drawn(

@@ -12,7 +12,7 @@ from pymc_austerity.compiled import reals
 __all__ = ["LevelNormals", "normals_of"]
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
-"""Least eigenvalue of a precision, and as a share of its largest one."""
+"""Smallest eigenvalue of a precision: absolute, and as a share of the largest one."""
 _SMALL = 16
 """Entries of a level beyond which LAPACK takes less time than plain loops do."""
 
@@ -41,7 +41,7 @@ class LevelNormals(NamedTuple):
         return np.asarray(np.linalg.inv(self.root), dtype=np.float64)
 
     def standard(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Standard normal if the values, shape (G, q), are distributed like this."""
+        """Values, shape (G, q), standardized: draws of these distributions are standard normal."""
         moved = values - self.mean
         if self.root.shape[1] == 1:
             return self.root[:, 0] * moved
@@ -93,7 +93,7 @@ def fill_normals(
 ) -> float:
     """Fill in means and roots, and return the log-volume.
 
-    That is NaN where a precision of several entries is not positive definite.
+    The log-volume is NaN where a precision of several entries is not positive definite.
     """
     n_levels, q = slope.shape
     volume, product = 0.0, 1.0
@@ -165,7 +165,7 @@ def fill_values(
 
 
 def _roots(precision: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not np.isfinite(precision).all():  # the move is refused; LAPACK might not return
+    if not np.isfinite(precision).all():  # the move is rejected; LAPACK might not return
         return np.full_like(precision, np.nan)
     try:
         return np.asarray(np.linalg.cholesky(precision), dtype=np.float64)

@@ -7,7 +7,7 @@ from pymc_austerity.levels.sweep import Sweep
 __all__ = ["expected_rows"]
 
 _SWEEPS, _ENTRIES_MOVED, _ROWS_READ = 100, 1_000_000, 5_000_000
-"""Limits of the run, which the last sweep may exceed; all of it takes about a second at most."""
+"""Limits of the run, which the last sweep may exceed; the run takes about a second at most."""
 
 
 def expected_rows(sweep: Sweep) -> float:

@@ -30,9 +30,9 @@ class CommonNormal:
         Of the covariance given the levels, :math:`L L'`.
     inverse_root : float array, shape (p, p)
     products : Products
-        Of their rows of the Hessian of the expansion, shape (p, d).
+        Products with the rows of these entries in the Hessian of the expansion, shape (p, d).
     hessian : float array, shape (p, p)
-        The same with respect to themselves.
+        The part of this Hessian for these entries alone.
     shift : float array, shape (p,)
         Average change of the gradient of the rows due to the uncertainty of the levels.
     prior_gradient : callable
@@ -67,9 +67,9 @@ class GroupedPosterior:
     common : CommonNormal or None
         None where no entry is read by all rows.
     means : tuple of FreeMean
-        Of levels that represent effects that sum to zero.
+        Means of levels that represent effects that sum to zero.
     sequential : SequentialSettings
-        Of the tests of large levels without bounds.
+        Settings of tests for large levels without bounds.
     """
 
     exact_part: Callable[[NDArray, NDArray], float]
@@ -96,8 +96,8 @@ class GroupedPosterior:
     ) -> NDArray[np.float64]:
         """By how much the residual of a row of each level of a factor can change, nats.
 
-        That of a level depends on no other level of the factor: each has a decision of its own, and
-        some may be accepted where others are not.
+        The bound of a level depends on no other level of the factor: each has a decision of its
+        own, and some may be accepted while others are rejected.
         """
         old, new = self._equivalent(factor, current), self._equivalent(factor, proposed)
         before, after, moved = self.reach.of_levels(factor, self.anchor, old, new)
@@ -125,8 +125,8 @@ class GroupedPosterior:
     ) -> tuple[Weights, NDArray[np.int64]]:
         """Weights that replace the residuals, by the levels of a factor.
 
-        Bounds are multiplied by `inflation`. Also the levels that are left to a sequential test,
-        none of whose rows are read here; there may be one test for all `together`.
+        Bounds are multiplied by `inflation`. Also returns the levels that are left to sequential
+        tests, one for each or one for all `together`; none of their rows are read here.
         """
         rows, bounds = self.factors[factor].rows, self.bounds(factor, proposed, current, inflation)
         tested = _NONE
@@ -140,7 +140,7 @@ class GroupedPosterior:
     def level_normals(
         self, factor: int, theta: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], LevelNormals]:
-        """Slopes of the expansion, and the approximate distribution of levels less their anchor."""
+        """Slopes of the expansion, and approximate distribution of levels minus their anchor."""
         levels = self.factors[factor]
         slopes = levels.slopes(theta - self.anchor)
         return slopes, levels.normals(theta, slopes)

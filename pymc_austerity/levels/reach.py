@@ -126,7 +126,7 @@ class Reach:
         Parameters
         ----------
         factor : int
-            Which one.
+            Number of the factor.
         anchor, before, after : float array, shape (d,)
             Three points.
 

@@ -88,12 +88,12 @@ class LevelRows:
     starts : int array, shape (G + 1,)
         Where the rows of each level begin.
     positions : int array, shape (N,), or None
-        Positions in storage of the rows, level by level; None where they are stored like that.
+        Positions in storage of the rows, level by level; None where they are stored in this order.
     radii : float array, shape (R,)
         Lengths of displacements of the predictors, ascending.
     constants : float array, shape (R, G)
         The largest third derivative of the rows of each level, as functions of their predictors,
-        for displacements up to each radius; infinite for none.
+        for displacements up to each radius; infinite where there is no bound.
     rounding : float
         Nats by which rounding may take a row beyond its bound.
     """
@@ -155,7 +155,7 @@ class LevelRows:
         bounds: NDArray[np.float64],
         rng: np.random.Generator,
     ) -> Weights:
-        r"""Read a few rows of each level, all rows of those without a bound.
+        r"""Read a few rows of each level, and all rows of levels without a bound.
 
         A row with bound B is a candidate :math:`\text{Poisson}(B)` times; see
         `pymc_austerity.exact.thin`. With these log weights in place of the sums of residuals the
@@ -168,12 +168,12 @@ class LevelRows:
         bounds : float array, shape (G,)
             As from `bounds`.
         rng : numpy.random.Generator
-            Gives numbers of candidates, and three uniform numbers for each.
+            Source of numbers of candidates, and of three uniform numbers for each.
 
         Raises
         ------
         BoundViolatedError
-            Names the row, by its position in storage.
+            The residual of a row exceeds its bound; the row is named by its position in storage.
         """
         weights, totals = np.zeros(bounds.size), np.empty(bounds.size)
         positions = _AS_STORED if self.positions is None else self.positions
@@ -195,7 +195,7 @@ class LevelRows:
 
 
 _ANNOUNCED = 1_000
-"""Rows that are asked for ahead; they stay in the processor's cache until they are read."""
+"""Rows that are fetched in advance; they stay in the processor's cache until they are read."""
 _AS_STORED = np.empty(0, dtype=np.int64)
 
 _Drawn = tuple[
@@ -206,16 +206,16 @@ _Drawn = tuple[
     NDArray[np.float64],
     int,
 ]
-"""Bounds, where the rows of each level begin, positions of rows if they are not stored so, running
-sums of the candidates to expect, three uniform numbers for each, and how many rows are read as they
-are."""
+"""Bounds, where the rows of each level begin, positions of rows if they are not stored by level,
+running sums of the expected numbers of candidates, three uniform numbers for each candidate, and
+the number of rows of levels without a bound."""
 
 
 @numba.njit(cache=True)
 def _fill_totals(
     bounds: NDArray[np.float64], starts: NDArray[np.int64], totals: NDArray[np.float64]
 ) -> int:
-    """Fill in running sums of the candidates to expect; return how many rows are read as they are.
+    """Fill in running sums of expected candidates; return the number of rows without a bound.
 
     Levels without a bound have no candidates.
     """
@@ -234,7 +234,7 @@ def _fill_totals(
 def _selected(
     drawn: _Drawn,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Positions and levels of the rows that are read as they are, and of candidates after them.
+    """Positions and levels of the rows without a bound, which come first, and of the candidates.
 
     Also the bounds of the candidates.
     """

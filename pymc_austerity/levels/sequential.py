@@ -1,4 +1,4 @@
-"""Sequential tests about the sums of many rows: of each of some levels, or of all of them."""
+"""Sequential tests of sums over many rows: one for each of some levels, or one for all of them."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -57,7 +57,7 @@ class Verdicts(NamedTuple):
     above : bool array, shape (T,)
         Whether the mean is above the threshold.
     errors : float array, shape (T,)
-        Tail probabilities of Student's t when they stopped; 0 where all rows were read.
+        Tail probabilities of Student's t when the tests stopped; 0 where all rows were read.
     means : float array, shape (T,)
         Of the rows that were read, nats.
     n_rows : int
@@ -98,11 +98,11 @@ def decide_sequentially(
 ) -> Verdicts:
     r"""Decide whether means of residuals are above thresholds, reading rows until that is clear.
 
-    Looks read 200 rows of each test, then as many again as were read so far, drawn uniformly
-    without replacement. A test stops when the tail probability of its t statistic is below
-    `epsilon`; it continues as long as all rows that were read have equal residuals. With n of N
-    rows, whose residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and
-    the threshold :math:`\mu_0`, the statistic is
+    The first look reads 200 rows of each test, and each later look as many again as were read so
+    far, drawn uniformly without replacement. A test stops when the tail probability of its t
+    statistic is below `epsilon`; it continues as long as all rows that were read have equal
+    residuals. With n of N rows, whose residuals have the mean :math:`\bar r` and the standard
+    deviation :math:`s`, and the threshold :math:`\mu_0`, the statistic is
 
     .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
 
@@ -112,7 +112,7 @@ def decide_sequentially(
     residuals : callable
         From positions in storage to residuals, nats.
     thresholds : float array, shape (T,)
-        Nats a row.
+        Nats per row.
     settings : SequentialSettings
         With an `epsilon` in (0, 0.5].
     rng : numpy.random.Generator
@@ -137,7 +137,7 @@ def decide_sequentially(
             spread *= np.sqrt(1.0 - (count - 1.0) / np.maximum(own - 1.0, 1.0))
             is_certain = (count == own) | ~np.isfinite(means[open_])
             is_clear = distance > -stdtrit(upto - 1.0, settings.epsilon) * spread
-            is_clear &= spread > 0.0  # rows that are all alike say nothing about the others
+            is_clear &= spread > 0.0  # equal residuals tell nothing about the others
             tails = stdtr(count - 1.0, -distance / spread)
         errors[open_] = np.where(is_certain, 0.0, tails)
         n_seen[open_] = count

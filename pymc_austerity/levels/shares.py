@@ -15,18 +15,18 @@ __all__ = ["Shares", "shares_of_sweeps"]
 _LEAST = 0.1
 """Smallest share of the sweeps."""
 _OF_LEVELS = 0.9
-"""Quantile of the prior's share of the precision, over the levels of a factor, that is used."""
+"""Quantile, over the levels of a factor, of the prior's share of the precision."""
 
 
 class Shares(NamedTuple):
-    """Of the sweeps that make a move.
+    """Shares of the sweeps that make a move.
 
     Attributes
     ----------
     along : tuple of float
-        Of the hyperparameters of each factor, with its levels along.
+        For moves of the hyperparameters of each factor together with its levels.
     joint : float
-        Of everything that is moved jointly.
+        For the move of the joint block.
     """
 
     along: tuple[float, ...]
@@ -65,7 +65,7 @@ def shares_of_sweeps(posterior: GroupedPosterior, joint: JointBlock | None) -> S
 
 
 def _stays_with_prior(levels: LevelsOfFactor, anchor: NDArray[np.float64]) -> float:
-    """For the spread of the prior; 1 where the prior of a level is not normal."""
+    """Autocorrelation of the spread of the prior; 1 where the prior of a level is not normal."""
     if not levels.prior.is_quadratic:
         return 1.0
     _, curvatures = levels.prior_derivatives(anchor)
@@ -79,7 +79,7 @@ def _stays_with_prior(levels: LevelsOfFactor, anchor: NDArray[np.float64]) -> fl
 
 
 def _stays_with_others(posterior: GroupedPosterior, joint: JointBlock) -> float:
-    """For blocks that are moved one after the other."""
+    """Autocorrelation of blocks that are moved one after the other."""
     given, _ = joint.given_levels(posterior, posterior.anchor)
     together = joint.normal(posterior, posterior.anchor).root[0]
     blocks = np.zeros_like(given)

@@ -25,15 +25,16 @@ from pymc_austerity.proposals.adaptation import ScaleSearch
 __all__ = ["BlockUse", "Sweep", "SweepState"]
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
-"""Steps of a random walk with levels along, for each entry that walks, and in all; entries that all
-walks of a sweep may move."""
+"""Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
+entries that all walks of a sweep may move."""
 _FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
 """Correlations of Crank-Nicolson moves, and the share of those that stay near, which are for blocks
 that are far from normal."""
 _ENOUGH = 0.85
-"""Share of the acceptance of all rows; a sweep has other work to do, but rows cost, too."""
+"""Acceptance to keep, as a share of that with all rows: rows cost, but so does the rest of a
+sweep."""
 _TARGET = 0.4
-"""Acceptance to which sizes of joint moves, and lengths of walks, are reduced."""
+"""Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
 
 
 class SweepState(NamedTuple):
@@ -44,12 +45,12 @@ class SweepState(NamedTuple):
     alone : RandomWalkState, HamiltonianState or None
         Given the levels; None where there are no such entries.
     along : tuple of RandomWalkState
-        Of the hyperparameters of each factor that has some, with its levels along.
+        For the hyperparameters of each factor that has some, moved together with its levels.
     lengths : tuple of ScaleSearch
-        Number of steps of such a walk that have one decision.
+        Number of steps of such a walk per decision.
     shifts : tuple of RandomWalkState
-        Of the mean level of each large factor but the first that `exchange` does not move, with the
-        levels of the first along.
+        For the mean level of each factor that neither `joint` nor `exchange` moves, except the
+        first factor, whose levels move along.
     joint : ScaleSearch
         Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
@@ -118,13 +119,13 @@ class Sweep:
         Common entries and levels of smaller factors, which move at once.
     tilts : tuple of float array
         For each factor, the gradient of the remainder of the expansion along its hyperparameters,
-        with its levels along.
+        moved together with its levels.
     shares : Shares
-        Of the sweeps that make moves which a Gibbs sampler does not have.
+        Shares of the sweeps that make moves which a Gibbs sampler does not have.
     exchange : Exchange or None
         Directions along which no predictor changes.
     walk : RandomWalkProposal
-        Moves with levels along.
+        Proposals of moves that move levels along.
     """
 
     posterior: GroupedPosterior
@@ -137,7 +138,7 @@ class Sweep:
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
-        """Names of the blocks, as they are counted."""
+        """Names of the blocks, in the order in which a sweep moves them."""
         names = ["untouched"] if self.untouched is not None else []
         last = ["common"] if self.posterior.common is not None else []
         last += ["joint"] if self.joint is not None else []
@@ -150,7 +151,7 @@ class Sweep:
         return (*names, *last)
 
     def init(self) -> SweepState:
-        """State of a chain that begins."""
+        """State at the beginning of a chain."""
         shifts = tuple(
             self.walk.init(Layout.continuous(self.posterior.factors[factor].entries.shape[1]))
             for factor in self._shifted_factors()
@@ -182,12 +183,12 @@ class Sweep:
         return [k for k in range(1, len(self.posterior.factors)) if k not in moved]
 
     def _with_hyperparameters(self) -> list[int]:
-        """Numbers of the factors whose prior depends on what no row reads."""
+        """Numbers of the factors whose prior depends on entries that no row reads."""
         factors = self.posterior.factors
         return [k for k, levels in enumerate(factors) if levels.prior.hyperparameters.size]
 
     def freeze(self, state: SweepState) -> SweepState:
-        """State in which the tuning phase ends."""
+        """State at the end of the tuning phase."""
         freeze, untouched = self.walk.freeze, self.untouched
         return SweepState(
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
@@ -223,7 +224,7 @@ class Sweep:
         *,
         tuning: bool,
     ) -> tuple[NDArray[np.float64], SweepState, dict[str, BlockUse]]:
-        """Move every block; random walks learn while the chain is tuning."""
+        """Move every block; random walks adapt while the chain is tuning."""
         uses: list[BlockUse] = []
         for mean in self.posterior.means:
             theta = mean.drawn(self.posterior.factors, theta, rng)
@@ -314,7 +315,7 @@ class Sweep:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        """All levels of a factor by the same amount, with the levels of the first one along.
+        """Shift all levels of a factor by the same amount, and move those of the first one along.
 
         Rows that read one level of each depend on their sum, so one mean level can rise and
         the other fall; moves of single levels are slow in this direction.
@@ -340,7 +341,7 @@ class Sweep:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        """One step of the hyperparameters of a factor, with its levels along."""
+        """One step of the hyperparameters of a factor together with its levels."""
         entries = self.posterior.factors[factor].prior.hyperparameters
         there, log_ratio, walk = self.walk.propose(walk, theta[entries], rng)
         along = AlongWithLevels(self.posterior, factor, theta, entries, inflation=inflation)

@@ -28,10 +28,10 @@ UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
 _MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk suffice."""
 _MOST_SCALED = 2
-"""The same for those that are normal given the others: more of them form a funnel with their scale,
-such as the effects of districts that are the means of schools."""
+"""The same for entries that are normal given the others: more of them, such as the effects of
+districts that are the means of schools, form a funnel with their scale."""
 _STEPS, _TRAJECTORIES = 4, 2
-"""Of a random walk, and of Hamiltonian Monte Carlo, at every sweep."""
+"""Steps of a random walk, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class UntouchedEntries:
         return self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
 
     def init(self) -> UntouchedState:
-        """State of a chain that begins."""
+        """State at the beginning of a chain."""
         if self.are_few:
             return RandomWalkProposal().init(Layout.continuous(self.entries.size), self.about)
         proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0)))
@@ -81,7 +81,7 @@ class UntouchedEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, UntouchedState]:
-        """A few moves from a point; the proposal learns while the chain is tuning."""
+        """A few moves from a point; the proposal adapts while the chain is tuning."""
         if isinstance(state, HamiltonianState):
             return self._along_trajectories(theta, state, rng, tuning=tuning)
         return self._by_random_walk(theta, state, rng, tuning=tuning)
@@ -118,7 +118,7 @@ class UntouchedEntries:
         return Moved(theta, n_accepted / _STEPS, 0), state
 
     def freeze(self, state: UntouchedState) -> UntouchedState:
-        """State in which the tuning phase ends."""
+        """State at the end of the tuning phase."""
         if isinstance(state, HamiltonianState):
             return _HAMILTONIAN.freeze(state)
         return RandomWalkProposal().freeze(state)
@@ -137,7 +137,7 @@ class _Given:
 
     @property
     def root(self) -> NDArray[np.float64]:
-        """Of the covariance in these coordinates."""
+        """Root of the covariance in these coordinates."""
         its, scaled = self.untouched.about, self.untouched.scaled
         covariance = its.root @ its.root.T
         covariance[scaled], covariance[:, scaled] = 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Steps of entries that no row reads, with levels along, in compiled code."""
+"""Steps of entries that no row reads, together with levels, in compiled code."""
 
 import math
 from typing import NamedTuple
@@ -107,18 +107,18 @@ def walk(
     exact : TermsByAddress
     steps : Steps
     theta : float array, shape (d,)
-        Where to begin; it is moved.
+        Where to begin; it is changed in place.
     work : Work
     volume : float
-        Of the levels there.
+        Log-volume of the levels there.
 
     Returns
     -------
     n_made, n_accepted : int
-        Steps; fewer were made than asked for where the precision of a level is not positive
-        definite at the next one.
+        Steps; fewer were made than requested if the precision of a level is not positive definite
+        at the next one.
     volume : float
-        Of the levels where the walk ends.
+        Log-volume of the levels where the walk ends.
     """
     n_levels, q = levels.kept.shape
     own, anchor, hessians, slopes = levels.entries, levels.anchor, levels.hessians, levels.slopes
@@ -153,7 +153,7 @@ def walk(
         fill_quadratic(slopes, hessians, new, old, work.changes)
         for g in range(n_levels):
             log_ratio += work.changes[g]
-        if steps.thresholds[step] < log_ratio:  # not where it is not a number
+        if steps.thresholds[step] < log_ratio:  # False if it is not a number
             n_accepted += 1
             volume = volume_there
             for i in range(steps.entries.size):

@@ -31,13 +31,13 @@ from pymc_austerity.strata import Strata
 __all__ = ["N_QUESTIONS", "look_again"]
 
 N_QUESTIONS = 4
-"""Number of proposals of the check: each is a pass over all rows, or millions of them."""
+"""Number of proposals that are checked: each takes a pass over all rows, or millions of them."""
 
 _DECISIONS = 50
 """Number of decisions on each of them, with rows and thresholds drawn anew."""
 
 _MOST_LOOKS = 5_000
-"""Of all these decisions together, so that a small batch of large data takes no longer."""
+"""Limit on the looks of all these decisions, so that small batches of many rows take no longer."""
 
 _SAMPLES = 1_000
 _BY_CHANCE = 1e-3
@@ -50,7 +50,7 @@ _STRICTER, _MOST_TRIES = 0.2, 4
 
 
 class _Trial(NamedTuple):
-    """Results of the present test at some real differences."""
+    """Results of the present test on the differences of some proposals."""
 
     check: NormalityCheck
     n_wrong: int
@@ -63,7 +63,7 @@ class _Trial(NamedTuple):
         return self.errs_beyond(self.promised)
 
     def errs_beyond(self, share: float) -> bool:
-        """Whether more decisions are wrong than a share of them explains."""
+        """Whether significantly more decisions are wrong than this share of them."""
         return bool(binom.sf(self.n_wrong - 1, self.n_decisions, share) < _BY_CHANCE)
 
     @property
@@ -83,8 +83,8 @@ def look_again(
     """Try the test on proposals of the tuned chain, and make it stricter if it is wrong too often.
 
     The t statistics of first looks are compared with Student's t, and decisions with those of all
-    rows. If the package chose the strictness of the test, also for a `max_error`, then larger
-    first looks, a smaller epsilon and in the end all rows keep the promise.
+    rows. If the package chose the strictness of the test, for a `max_error` or by default, larger
+    first looks, a smaller epsilon, and finally all rows make the test keep its promise.
 
     Parameters
     ----------
@@ -105,7 +105,8 @@ def look_again(
     Warns
     -----
     AusterityWarning
-        The test is the user's own and is wrong more often than its epsilon.
+        The test is the user's own and is wrong more often than its epsilon promises, or single
+        rows make a proposal impossible.
     """
     assumption = decider.state.test.description.assumption
     before = _epsilon(decider)
@@ -144,7 +145,7 @@ class _Known(NamedTuple):
 def _known(
     target: Target, questions: Sequence[Question], rows: RowsToCheck
 ) -> tuple[list[_Known], bool]:
-    """Differences for the proposals, and whether single rows exclude one that others permit."""
+    """Differences for the proposals, and whether single rows exclude one that the others permit."""
     known, single_rows_decide = [], False
     for new, old, log_ratio in questions:
         log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
@@ -161,7 +162,7 @@ def _known(
 
 
 def _of_single_rows(decider: Decider) -> str:
-    """Read all rows, or say that all should be read."""
+    """Read all rows from now on, or warn that all should be read."""
     where = "at the end of tuning"
     if not _is_the_users(decider):
         decider.state.test = StudentTTest(0.0)
@@ -222,7 +223,7 @@ def _survey(
     batch_size: int | None,
     rng: np.random.Generator,
 ) -> Survey:
-    """A sample of differences that are known, as the chain would draw it."""
+    """A sample of known differences, drawn as in the chain."""
     nowhere = np.empty(0)
     if isinstance(sampling, StratifiedSampling):
         windows = StratifiedWindows(source, sampling.strata)
@@ -245,7 +246,7 @@ def _is_the_users(decider: Decider) -> bool:
 
 
 def _stricter(decider: Decider, trial: _Trial) -> str:
-    """Change the test of the chain; what was changed, as a clause."""
+    """Make the test of the chain stricter, and return what was changed, as a clause."""
     state, sampling = decider.state, decider.target.sampling
     n_rows, test = sampling.strata.n_rows, state.test
     if not trial.check.passes:

@@ -38,7 +38,7 @@ class Built(NamedTuple):
     Attributes
     ----------
     target : Target
-        The posterior, as decisions see it.
+        The posterior in the form that decisions use.
     proposal : Proposal
         Makes new points.
     surroundings : Alone or Beside
@@ -69,7 +69,7 @@ def build_among_others(
     tuned: Any = None,
     say: Say,
 ) -> Built:
-    """Build the target on all real variables that rows depend on, whoever moves them.
+    """Build the target on all real variables that rows depend on, whichever step method moves them.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def build_among_others(
     coordinates : Coordinates
         Of the problem.
     anchor : None, dict or InferenceData
-        Where to expand, as the user gives it.
+        Point of expansion, as given by the user.
     tuned : None, InferenceData or DataTree
-        An earlier run, as the user gives it.
+        An earlier run, as given by the user.
     """
     whole = _whole(problem, settings, proposal)
     if problem.prepared.from_sources and whole is not problem:
@@ -101,7 +101,7 @@ def build_among_others(
         target, proposal = build(problem, settings, proposal, anchor=at, earlier=earlier, say=say)
         return Built(target, proposal, Alone(target), problem, proposal, run)
     known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
-    if names not in known:  # once for all step methods that move one variable each
+    if names not in known:  # built once for all step methods that move one variable each
         known[names] = build(whole, settings, anchor=at, earlier=earlier, say=say)
     target, usual = known[names]
     surroundings = _beside(problem, whole, target, proposal)
@@ -118,7 +118,7 @@ def build_among_others(
 
 
 def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
-    """All real variables that are moved or that rows depend on, where that helps."""
+    """The problem of all real variables that are moved or that rows depend on, where that helps."""
     model, touched = problem.model, set(problem.touched)
     moved = touched | set(problem.variables) if touched & set(problem.variables) else touched
     variables = [v for v in model.value_vars if v in moved and v.dtype not in discrete_types]
@@ -157,7 +157,7 @@ def _beside(
 
 
 def _no_difference(proposed: NDArray, current: NDArray) -> float:
-    """The exact part is that of the step method's own variables."""
+    """Zero: the exact part is evaluated for the step method's own variables."""
     return 0.0
 
 

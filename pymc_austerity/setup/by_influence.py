@@ -29,20 +29,21 @@ __all__ = ["ByInfluence", "by_influence", "of_best_order"]
 _PAIRS_TO_CHECK = 4
 
 _MOST_ENTRIES = 60
-"""Beyond, contracting the terms would take about as long as reading the rows that they save."""
+"""With more, contracting the terms would take about as long as reading the rows that they save."""
 
 _SHARE = 0.98
-"""Share of the influence of all rows; rows with the rest gain nothing from the third order."""
+"""Share of the total influence; the rows with the rest gain nothing from third-order terms."""
 
 _OPERATIONS = 1e9
 """Multiplications and additions for the sum of third derivatives: a third of a second."""
 
 _OPERATIONS_OF_A_ROW = 2_000
-"""What the third derivatives of a row cost beside the products of its columns."""
+"""Operations for the third derivatives of a row, besides the products of its columns."""
 
 _FEWEST_SAVED = 250
-"""Rows to be saved for each decision: 30 microseconds, of which contracting the terms of 37
-parameters takes less than five. Tens of thousands of decisions make up for a second of set-up."""
+"""Fewest rows to save at each decision. Reading them takes 30 microseconds, and contracting the
+terms of 37 parameters less than five. Tens of thousands of decisions make up for a second of
+set-up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ class _Scored:
     about : About
         Their expansion.
     influence : Influence
-        Makes the scores.
+        Computes the scores.
     scores : float array, shape (N,)
         Influence of each row, nats.
     checked : list of float arrays, shape (N,), nats
@@ -71,7 +72,7 @@ class _Scored:
 
     @cached_property
     def expected_rows(self) -> float:
-        """Rows of a decision."""
+        """Expected number of rows of a decision."""
         return expected_rows_of(self.scores, self.about.settings)
 
     def divided(self) -> "ByInfluence":
@@ -100,7 +101,7 @@ class ByInfluence(NamedTuple):
         return self.stratification.strata.n_first
 
     def plan(self) -> Plan:
-        """Store the rows as they are sampled."""
+        """Store the rows by stratum, and plan to sample them."""
         about, scores = self.scored.about, self.scored.scores
         function, arrays = about.residuals[:2]
         order, strata, n_take_all = self.stratification
@@ -122,12 +123,12 @@ def by_influence(about: About) -> ByInfluence:
 
 
 def of_best_order(rows: ByInfluence) -> ByInfluence:
-    """The same rows with an expansion of third order, where it is asked for or saves time.
+    """The same rows with an expansion of third order, where it is requested or saves time.
 
     Raises
     ------
     NotThirdOrderError
-        It is asked for, and there is none.
+        A third-order expansion is requested, and there is none.
     """
     second = rows.scored
     if second.about.settings.order == 3:
@@ -143,7 +144,7 @@ def of_best_order(rows: ByInfluence) -> ByInfluence:
 
 
 def _may_save_time(second: _Scored) -> bool:
-    """Whether pilot pairs should be looked at with third-order terms."""
+    """Whether third-order terms should be tried on the pilot pairs."""
     settings = second.about.settings
     if settings.control_variates != "auto" or settings.test != "auto" or settings.is_exact:
         return False
@@ -152,7 +153,7 @@ def _may_save_time(second: _Scored) -> bool:
 
 
 def _of_third_order(second: _Scored) -> _Scored:
-    """Third-order terms for the rows with the most influence."""
+    """The same rows, with third-order terms for those with the most influence."""
     which = _most_influential(second.scores, second.about.anchor.point.size)
     cubic = cubic_rows_of(second.about, which)
     about = with_third_order(second.about, cubic)
@@ -168,7 +169,7 @@ def _of_third_order(second: _Scored) -> _Scored:
 
 
 def _most_influential(scores: NDArray[np.float64], size: int) -> NDArray[np.intp]:
-    """The fewest rows with nearly all influence, or as many as set-up can afford."""
+    """The fewest rows with nearly all the influence, or as many as set-up can afford."""
     falling = np.argsort(-scores)
     held = np.cumsum(scores[falling])
     n_rows = int(np.searchsorted(held, _SHARE * held[-1])) + 1

@@ -19,7 +19,7 @@ _Sampling = TypeVar("_Sampling", bound=PoissonSampling)
 
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _GROSS = 1e-6
-"""Nats beyond a bound that cannot be rounding of rows of ordinary size."""
+"""Excess over a bound, nats, that is too large to be rounding of rows of ordinary size."""
 
 
 class NotExactError(ValueError):
@@ -29,10 +29,10 @@ class NotExactError(ValueError):
 def checked(
     sampling: _Sampling, anchor: Anchor, problem: Problem, owners: NDArray[np.intp]
 ) -> _Sampling:
-    """The same with its rounding measured, if no row changes by more than its bound.
+    """The same sampling with its rounding measured, if no row changes by more than its bound.
 
-    Decisions check the rows that they draw, and those with small bounds, zero among them, are
-    hardly ever drawn.
+    Decisions check only the rows that they draw, and rows with small or zero bounds are hardly
+    ever drawn.
 
     Parameters
     ----------

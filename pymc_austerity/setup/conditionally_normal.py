@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 __all__ = ["conditionally_normal"]
 
 _ROUNDING = 1e-6
-"""Share of the largest slope that rounding error may have made."""
+"""Error of a slope, relative to its terms, that rounding may explain."""
 
 _TRIALS = 3
 
@@ -26,11 +26,11 @@ def conditionally_normal(
     gradient : callable
         Of the log-density, shape (d,).
     point : float array, shape (d,)
-        Where it is finite.
+        Where the gradient is finite.
     candidates : int array
         Entries in question.
     rng : numpy.random.Generator
-        Chooses the points at which it is evaluated.
+        Chooses the points at which the gradient is evaluated.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def _slope_and_curvature(
     entries: NDArray[np.intp],
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """At a point, and whether the slope of each entry is linear in this entry alone."""
+    """Both at a point, and whether the slope of each entry is linear in this entry alone."""
 
     def slope(by: NDArray[np.float64]) -> NDArray[np.float64]:
         there = point.copy()

@@ -63,7 +63,7 @@ def control_variate_plan(
     anchor: NDArray | None,
     say: Say,
 ) -> Plan | NoPlan:
-    """Find the anchor, measure the influence of the rows, store them by it.
+    """Find the anchor, measure the influence of the rows, and store them by influence.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def control_variate_plan(
 
 
 def _of_all_rows(about: About) -> About:
-    """With third-order terms where these are asked for."""
+    """The same with third-order terms of all rows where these are requested."""
     if about.settings.order < 3:
         return about
     return with_third_order(about, cubic_rows_of(about))
@@ -197,7 +197,7 @@ def _modes(
 
 
 def _order_of_search(settings: Settings) -> int:
-    """Third derivatives are added up when the anchor is known, and the bounds of rows."""
+    """Third derivatives are added up later, once the anchor and the bounds of rows are known."""
     return min(settings.order, 2)
 
 

@@ -1,4 +1,4 @@
-"""The coordinates in which points move: the user's, products with scales, levels without sums."""
+"""The coordinates in which points move: the user's, products with scales, levels with free mean."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -22,10 +22,10 @@ from pymc_austerity.setup.problem import Problem, layout_of
 __all__ = ["Absorbed", "Coordinates", "best_coordinates", "centered_problem", "grouped_problem"]
 
 _ENOUGH_ROWS = 50
-"""Rows for each product from which on rows are more informative than the prior."""
+"""Rows per product above which the rows are more informative than the prior."""
 
 _NEARBY = 0.3
-"""Distance from the start of a second point at which the two forms are compared."""
+"""The two forms are compared at the start and at a point about this far from it in each entry."""
 
 
 def _same(point: NDArray) -> NDArray[np.float64]:
@@ -38,11 +38,11 @@ class Absorbed(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the variable.
+        Name of the variable.
     levels : int array, shape (G,)
         Entries of the point that is moved.
     absorber : int
-        The entry that falls as much as all levels rise.
+        The entry that falls by as much as all levels rise.
     """
 
     name: str
@@ -52,14 +52,14 @@ class Absorbed(NamedTuple):
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A change of the raveled point.
+    """A change of coordinates of the raveled point.
 
     Attributes
     ----------
     start : float array, shape (d,)
         The user's raveled point at which the model was verified.
     names : tuple of str
-        Variables that are moved as their products with their scales; there may be none.
+        Variables that are replaced by their products with their scales; may be empty.
     inner : callable
         From the user's raveled point to the one that is moved.
     outer : callable
@@ -95,10 +95,10 @@ class _Chained:
 
 
 def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
-    """The problem with levels that rows read by themselves, wherever that is possible.
+    """The problem in terms of levels that rows read directly, wherever that is possible.
 
-    Effects that sum to zero are written as levels with a free mean, and then non-centered factors
-    in their centered form.
+    Effects that sum to zero are first written as levels with a free mean; then non-centered factors
+    are written in their centered form.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _with_free_levels(problem: Problem) -> tuple[Problem, Coordinates]:
 
 
 def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordinates]:
-    """The problem with non-centered factors in their centered form, and the way there and back.
+    """The problem with non-centered factors in their centered form, and the change of coordinates.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def best_coordinates(
     settings : Settings
         What the user chose.
     proposal : Proposal or None
-        That of the user, which uses the coordinates of the user.
+        The user's proposal, which uses the user's coordinates.
 
     Returns
     -------
@@ -225,7 +225,7 @@ def _prepared(
     change: Callable[[NDArray], NDArray[np.float64]],
     layout: Layout,
 ) -> PreparedModel:
-    """What was prepared in terms of other variables, verified once more."""
+    """The prepared model in terms of other variables, verified again."""
     before, rng = problem.prepared, np.random.default_rng(0)
     starts = (problem.start, problem.start + _NEARBY * rng.standard_normal(problem.start.size))
     points = [(_values(problem.layout, at), _values(layout, change(at))) for at in starts]

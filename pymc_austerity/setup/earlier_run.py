@@ -1,4 +1,4 @@
-"""An earlier run, which a new run continues, tuned on its draws."""
+"""An earlier run: a new run continues it and is tuned from its draws."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class EarlierRun:
     last : array, shape (n_chains, d)
         Last draw of each chain.
     own_last : array, shape (n_chains, k)
-        The same draws of the variables of the step method.
+        The same draws, but of the variables of the step method alone.
     """
 
     points: NDArray
@@ -90,7 +90,7 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     Raises
     ------
     SettingError, SettingTypeError
-        No draws of this model.
+        It is not a run of this model, or has too few draws.
     """
     if tuned is None:
         return None
@@ -101,7 +101,7 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
         )
     refuse_draws_of_bambi("tuned", tuned.posterior)
     needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
-    # bounds of a variable may be others, which other step methods move
+    # bounds of a variable may be other variables, which other step methods move
     names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in tuned.posterior]
     draws = {name: _draws_of(name, tuned.posterior) for name in names}
     shapes = model.eval_rv_shapes()
@@ -137,7 +137,7 @@ def _draws_of(name: str, posterior: Any) -> NDArray:
 def _unconstrained(
     draws: dict[str, NDArray], which: NDArray[np.int64], model: pm.Model
 ) -> Iterator[dict[str, NDArray]]:
-    """Some draws as points."""
+    """Some draws as points in unconstrained space."""
     flat = {name: values.reshape(-1, *values.shape[2:]) for name, values in draws.items()}
     shared = {name: pytensor.shared(values[0], name=name) for name, values in flat.items()}
     overrides = {model[name]: variable for name, variable in shared.items()}
@@ -155,7 +155,7 @@ def learn(
     surroundings: Surroundings,
     rng: np.random.Generator,
 ) -> Learnt:
-    """Tune a proposal and a test by a chain that starts where an earlier run was.
+    """Tune a proposal and a test with a chain that starts where an earlier run ended.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def learn(
     proposal : Proposal
         The proposal to tune.
     decider : Decider or ExactDecider
-        Of the step method; chains begin with its state afterwards.
+        That of the step method; chains begin with the state that it then has.
     surroundings : Surroundings
-        Layout and normal approximation; variables of other step methods stay.
+        Layout and normal approximation; variables of other step methods stay fixed.
     rng : numpy.random.Generator
         Source of randomness.
     """

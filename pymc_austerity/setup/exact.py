@@ -62,11 +62,11 @@ ROWS_OF_A_GROUP = 0.05
 
 _SOME_ROWS = 5_000
 MOST_ROWS = 500.0
-"""Expected rows from which on a sequential test is cheaper."""
+"""Expected rows of a decision above which a sequential test is cheaper."""
 _MOST_BY_DIRECTIONS = 4.0
-"""Multiple of this from which on even directions do not help."""
+"""Multiple of `MOST_ROWS` above which even directions do not help."""
 _WORTH_WHILE = 2.0
-"""Factor by which directions must reduce the expected rows of a default."""
+"""Factor by which directions must reduce the expected rows to be used by default."""
 
 
 def exact_sampling(
@@ -107,7 +107,7 @@ def exact_sampling(
 
 
 def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
-    """The same where neither bounds nor decisions cost much.
+    """Like `exact_sampling`, where neither bounds nor decisions cost much.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int)
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
-    """The same with its rows stored for all processes."""
+    """The same sampling with its rows stored for all processes."""
     (order,) = sampling.numbers.window(0, sampling.groups.n_rows)
     return replace(
         sampling,
@@ -160,9 +160,9 @@ def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
 
 
 def radii_for(size: int) -> NDArray[np.float64]:
-    """A few radii about the anchor: of some directions, of most and nearly all draws, and beyond.
+    """A few radii about the anchor: for a few directions, most draws, nearly all, and beyond.
 
-    Draws of the posterior are at a distance of about the square root of the dimension.
+    Whitened draws of the posterior lie at a distance of about the square root of the dimension.
     """
     usual = math.sqrt(size)
     return np.unique([min(3.0, usual + 1.0), usual + 1.0, usual + 3.0, 3.0 * (usual + 3.0)])
@@ -211,7 +211,7 @@ class _BoundedRows:
     def grouped(
         self, rng: np.random.Generator, *, by_directions: bool = True
     ) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
-        """Groups by constants; by directions, too, where these save more rows than groups cost."""
+        """Groups by constants, and by directions too where the rows saved outweigh more groups."""
         pairs, best = normal_pairs(self.size, rng), self._plain()
         least = _cost(best[1], pairs)
         if by_directions and self.rows.is_single and least > FEW_ROWS:
@@ -242,7 +242,7 @@ def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
 def inflated(
     sampling: _Sampling, anchor: Anchor, problem: Problem, pairs: Sequence[Pair]
 ) -> _Sampling:
-    """The same with the inflation of a short run, and the rows that decisions then read.
+    """The same sampling with the inflation of a short run, and the rows that decisions then read.
 
     The run makes independent proposals, as if the priors were normal.
 

@@ -49,40 +49,40 @@ _CHAINS = 4
 """Number of chains that PyMC runs by default; further ones draw rows of their own."""
 
 _DECISIONS, _MOST_DECISIONS = 2_500, 40_000
-"""Those of a chain that PyMC runs by default, and some more; and of a long chain."""
+"""Decisions of a chain that PyMC runs by default, with some to spare, and of a long chain."""
 
 _INFLATION = 2.0
 """Assumed inflation of the bounds of a run, before it is known."""
 
 _BYTES, _MOST_BYTES = 2**26, 2**28
-"""Size of the pool: for decisions of long chains, and if those of usual chains need more."""
+"""Most bytes of a pool for the decisions of long chains, and of one for those of usual chains."""
 
 _BEYOND = 4.0
-"""The largest radius, next to that of rows in memory: to go beyond it takes a pass."""
+"""The largest radius, relative to that for rows in memory; a point beyond it takes a pass."""
 
 _LONG = 2.0
-"""Minutes of bounding all rows from which on the log says so."""
+"""Minutes of bounding all rows above which a message is logged."""
 
 _TIMED = 2_000
-"""Rows of the sample that are bounded again first, to see how long it takes."""
+"""Rows of the sample that are bounded a second time first, to measure how long it takes."""
 
 _FEWEST_DECISIONS = 100
 _MOST_WHOLE = 100_000
-"""Rows of groups that may have to be read completely."""
+"""Most rows of groups that are stored whole because all of them may have to be read."""
 _WIDE = 2.0
-"""How much farther from the anchor points may be than usual before that takes a pass."""
+"""Factor by which points may be farther from the anchor than usual before that takes a pass."""
 
 
 class PoolOfSample(NamedTuple):
-    """Estimates of exact decisions from a sample of the rows.
+    """Estimates for exact decisions from a sample of the rows.
 
     Attributes
     ----------
     bounds : BoundsOfRows
     grid : Grid
-        The one that costs least.
+        The grid that costs least.
     pairs : list of Pair
-        Points of decisions.
+        Whitened points of typical decisions.
     expected_rows : float
         Rows that decisions are expected to read.
     """
@@ -103,15 +103,15 @@ def pool_of_sample(
     problem : Problem
         What to sample.
     residuals : Residuals
-        Row differences less their expansion of second order about the anchor.
+        Row differences minus their expansion of second order about the anchor.
     anchor : Anchor
     only_cheap : bool
-        Whether bounds must not take long.
+        Whether to refuse bounds that take long to compute.
 
     Raises
     ------
     NotExactError
-        The message says why exact decisions are not possible, or that bounds take long.
+        The message says why exact decisions are not possible, or that bounds take long to compute.
     """
     rows, rng = problem.prepared.from_sources, problem.prepared.rng
     assert rows is not None and rows.sample is not None
@@ -147,7 +147,7 @@ def pooled_sampling(
     known : PoolOfSample
         Estimates from a sample.
     steps_per_draw : int
-        Decisions of a draw.
+        Decisions per draw.
     say : callable
         Shows which stage begins.
 
@@ -220,10 +220,10 @@ def _grid(
 
 
 def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> float:
-    """Expected time of two passes that bound all rows, once there are tables.
+    """Expected minutes of two passes that bound all rows, once the tables exist.
 
     A part of the time does not depend on the number of rows, so the whole sample, which is about
-    as large as a block of a pass, is bounded again where a few rows seem to take long.
+    as large as a block of a pass, is bounded again if a few rows seem to take long.
     """
     minutes = math.inf
     for n in (_TIMED, len(sample[0])):
@@ -247,7 +247,7 @@ def _pool(
     steps_per_draw: int,
     seed: int,
 ) -> Pool:
-    """Groups as a whole, and draws of the others for set-up and some chains; one pass."""
+    """Store some groups whole, and draws from the others for set-up and some chains; one pass."""
     sizes = np.diff(groups.starts)
     whole, lengths, n_parts = pool_lengths(groups, pairs, steps_per_draw, _bytes_of_row(everywhere))
     places = np.full(sizes.size, -1)
@@ -268,11 +268,11 @@ class PoolLengths(NamedTuple):
     Attributes
     ----------
     whole : bool array, shape (G,)
-        Whether all rows of a group are there.
+        Whether all rows of a group are in the pool.
     drawn : int array, shape (G,)
-        Draws of each group in a part; 0 for groups that are there as a whole.
+        Draws from each group in a part; 0 for groups that are stored whole.
     n_parts : int
-        One for set-up, and those of chains.
+        Number of parts: one for set-up, and one for each of some chains.
     """
 
     whole: NDArray[np.bool_]
@@ -288,7 +288,7 @@ class PoolLengths(NamedTuple):
 def pool_lengths(
     groups: Groups, pairs: Sequence[Pair], steps_per_draw: int, n_bytes_of_row: int
 ) -> PoolLengths:
-    """Rows for as many decisions as fit into some memory.
+    """Rows for as many decisions as fit into the memory of a pool.
 
     Raises
     ------
@@ -319,7 +319,7 @@ def pool_lengths(
 def _rates(
     groups: Groups, pairs: Sequence[Pair]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Candidates of each group in a decision, and the largest bound far from the anchor."""
+    """Expected candidates of each group per decision, and its largest bound far from the anchor."""
     sizes = np.diff(groups.starts)
     rates, largest = np.zeros(sizes.size), np.zeros(sizes.size)
     for u, v in pairs:
@@ -331,7 +331,7 @@ def _rates(
 
 
 def _may_be_loose(largest: NDArray[np.float64], sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Groups whose bound may be above 1, the smallest first, as long as they have few rows."""
+    """Groups whose bound may exceed 1, from the smallest up, as long as they have few rows."""
     order = np.lexsort([sizes, ~np.isinf(largest)])
     fits = np.cumsum(sizes[order]) <= _MOST_WHOLE
     chosen = np.zeros(sizes.size, dtype=bool)
@@ -345,12 +345,12 @@ def _bytes_of_row(everywhere: GroupedSources) -> int:
 
 
 def _counted(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0, 1, ... in each group."""
+    """Count 0, 1, ... within each group."""
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _groups_stored(pool: Pool, groups: Groups) -> NDArray[np.int64]:
-    """The group of each row that is stored as a whole or in the first part."""
+    """The group of each row that is stored with a whole group or in the first part."""
     whole = np.flatnonzero(pool.whole >= 0)
     sizes = np.diff(groups.starts)
     drawn = np.repeat(np.arange(sizes.size), pool.lengths)

@@ -1,4 +1,4 @@
-"""The exact part and its gradient for many calls: written for the model, or by PyTensor."""
+"""The exact part and its gradient for many calls: by code written for the model, or by PyTensor."""
 
 import numpy as np
 from numpy.typing import NDArray

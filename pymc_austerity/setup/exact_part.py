@@ -1,4 +1,4 @@
-"""The difference of the exact part between two points: written for the model, or by PyTensor."""
+"""The difference of the exact part: by code written for the model, or by PyTensor."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -40,13 +40,13 @@ def exact_difference_by_levels(
     terms: Sequence[LevelTerms],
     means: Sequence[tuple[NDArray[np.int64], int]] = (),
 ) -> Callable[..., Any]:
-    """The same where most of the exact part is a sum over levels: little is compiled for many.
+    """Like `exact_difference`, with little to compile where many of its terms are sums over levels.
 
     Parameters
     ----------
     problem : Problem
     terms : sequence of LevelTerms
-        Of each factor.
+        Terms of each factor.
     means : sequence of (int array, int)
         Levels that represent effects that sum to zero, and the entry that absorbs their mean.
     """

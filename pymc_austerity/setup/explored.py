@@ -1,4 +1,4 @@
-"""A short chain on the surrogate before the chains, which reads no rows."""
+"""A short chain on the surrogate, which runs before the chains and reads no rows."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,7 +20,7 @@ _WINDOWS = (50, 50, 100, 200, 400)
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
 _GROWING = 8.0
-"""Growth of a standard deviation from one window to the next where a density is not proper."""
+"""Growth of a standard deviation between windows above which a density is taken as improper."""
 
 
 class Explored(NamedTuple):
@@ -29,9 +29,9 @@ class Explored(NamedTuple):
     Attributes
     ----------
     surrogate : SurrogatePosterior
-        With its metric and step size.
+        With the tuned metric and step size.
     mean, root : float arrays, shapes (d,) and (d, d)
-        Moments of the points of the surrogate, with a lower triangular root of the covariance.
+        Mean of the points of the chain, and a lower triangular root of their covariance.
     last : float array, shape (d,)
         Where the chain ended.
     """
@@ -48,7 +48,8 @@ def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Gener
     Raises
     ------
     NoAnchorError
-        Trajectories are not accepted, the chain does not move, or it does not stay anywhere.
+        Trajectories are not accepted, the chain does not move, or the surrogate has no finite
+        width in some direction.
     """
     x, root = surrogate.coordinates(start), surrogate.root
     before = root

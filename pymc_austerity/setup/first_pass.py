@@ -13,10 +13,10 @@ from pymc_austerity.setup.source_rows import SourceRows
 __all__ = ["first_pass", "windows_of"]
 
 _SAMPLE = 50_000
-"""Rows that represent all where a search begins."""
+"""Rows of the sample, which represents all rows when a search begins."""
 
 _MOST_WRONG = 1_000
-"""Rows after which counting ends."""
+"""Number of wrong rows at which counting stops."""
 
 _MOST_COMPARED, _MOST_WINDOWS = 4_000, 16
 
@@ -66,7 +66,7 @@ def first_pass(
 
 
 def windows_of(rows: SourceRows, length: int, rng: np.random.Generator) -> list[dict[str, NDArray]]:
-    """Rows of the sources at random places, each time as many as the example has."""
+    """Windows of the sources at random positions, each with as many rows as the example."""
     n_windows = min(_MOST_WINDOWS, max(2, _MOST_COMPARED // length))
     if rows.n_rows < length:
         short = rows.data(0, rows.n_rows)
@@ -77,9 +77,9 @@ def windows_of(rows: SourceRows, length: int, rng: np.random.Generator) -> list[
 
 
 def _not_finite(function: Callable[[Block], NDArray], block: Block, first: int = 0) -> list[int]:
-    """Rows of a block with a log-likelihood that is not finite, found by halves.
+    """Rows of a block with a log-likelihood that is not finite, found by bisection.
 
-    A failed check of one row is a failure of all rows that are evaluated together.
+    A check that fails for one row fails for all rows that are evaluated together.
     """
     n_rows = len(block[0])
     if _is_finite(function, block):

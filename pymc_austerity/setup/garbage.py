@@ -9,7 +9,7 @@ __all__ = ["collection_paused"]
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """Pause Python's cyclic garbage collector; also a decorator.
+    """Pause Python's cyclic garbage collector; also works as a decorator.
 
     PyTensor makes hundreds of thousands of objects for a model, most of which stay in use. Repeated
     garbage collection among them takes a fifth of the time of set-up.

@@ -1,4 +1,4 @@
-"""Gradients for the proposals that follow them, from the rows of a step method."""
+"""Gradients from the rows of a step method, for the proposals that use them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -108,8 +108,8 @@ def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
 class IndependentRows:
     """Rows drawn independently of each other, from a source in any order.
 
-    A row may be drawn twice: the mean is unbiased as over different rows, and drawing
-    costs less. A test depends on how many rows are left; a gradient does not.
+    A row may be drawn twice: the mean is still unbiased, and drawing costs less than for distinct
+    rows. A test depends on how many rows are left; a gradient does not.
 
     Parameters
     ----------
@@ -136,13 +136,13 @@ class IndependentRows:
 def with_gradients(
     proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio, settings: Settings
 ) -> Proposal[Any]:
-    """Give a proposal the gradients that it asks for, if it does.
+    """Give a proposal the gradients that it needs, if any.
 
     Raises
     ------
     SettingError
         The variables are not continuous, the log-density has no gradient, or control variates
-        are asked for but decisions have none.
+        are requested but decisions have none.
     """
     if not hasattr(proposal, "with_gradients"):
         return proposal
@@ -178,7 +178,7 @@ def with_gradients(
         settings.description.acceptance,
         start.dtype,
     )
-    gradients.draw(np.random.default_rng(0))(start)  # what is called once is ready
+    gradients.draw(np.random.default_rng(0))(start)  # nothing is left to compile
     return asking.with_gradients(gradients)
 
 

@@ -62,7 +62,7 @@ class BoundsOfRows:
         block : sequence of arrays
             Data of m rows.
         radii : sequence of int, optional
-            Numbers of those radii that are needed, the smallest among them; by default all.
+            Indices of the radii that are needed, that of the smallest included; by default all.
 
         Returns
         -------
@@ -72,7 +72,7 @@ class BoundsOfRows:
         Raises
         ------
         NoBoundError
-            Most of them have none.
+            Most of the rows have no bound.
         """
         rows = whitened_block(self.designs, block, self.anchor)
         chosen = self.radii if radii is None else self.radii[list(radii)]
@@ -82,7 +82,7 @@ class BoundsOfRows:
     def or_none(
         self, block: Sequence[NDArray], radii: Sequence[int] | None = None
     ) -> tuple[NDArray[np.float64], WhitenedRows]:
-        """The same, infinite for a block in which most rows have no bound."""
+        """Like `of`, but with infinite constants for a block in which most rows have no bound."""
         try:
             return self.of(block, radii)
         except NoBoundError:
@@ -93,7 +93,7 @@ class BoundsOfRows:
 
 @dataclass(frozen=True, eq=False)
 class _GroupsOfBlocks:
-    """The group of each row of a block, by the same numbers as when the groups were counted."""
+    """The group of each row of a block, numbered as when the groups were counted."""
 
     bounds: BoundsOfRows
     grid: Grid
@@ -107,7 +107,7 @@ class _GroupsOfBlocks:
 
 
 class _Chosen(NamedTuple):
-    """Rows of a piece that were asked for.
+    """Rows of a piece that were requested.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class _Chosen(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class GroupedSources:
-    """All rows, whose groups are known during passes.
+    """All rows, whose groups are computed during passes.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class GroupedSources:
     counts : int32 array, shape (number of pieces, G)
         Rows of each group in each piece that is read at once.
     block_of : callable
-        From the data of rows to what the row function takes.
+        From the data of rows to the input of the row function.
     """
 
     rows: SourceRows
@@ -152,7 +152,7 @@ class GroupedSources:
         return self.counts.sum(axis=0, dtype=np.int64)
 
     def draw(self, counts: NDArray[np.int64], seed: tuple[int, ...]) -> StoredDraws:
-        """Given numbers of uniform draws with replacement from each group; one pass."""
+        """Draw given numbers of rows of each group, uniformly with replacement; one pass."""
         return self.stored(*self.drawn(counts, seed))
 
     def drawn(
@@ -194,7 +194,7 @@ class GroupedSources:
     def _picking(
         self, groups: NDArray[np.int64], ranks: NDArray[np.int64]
     ) -> Callable[[NumberedBlocks], _Chosen]:
-        """Rows of the given ranks in a piece: how many of each group came before is known."""
+        """A function that finds rows of the given ranks in a piece, from the counts before it."""
         groups_of, block_of = self.groups_of, self.block_of
         wanted = WantedRows(self.sizes, groups, ranks)
         before = np.cumsum(self.counts, axis=0, dtype=np.int64) - self.counts
@@ -240,7 +240,7 @@ class GroupedSources:
 def counted(
     rows: SourceRows, bounds: BoundsOfRows, grid: Grid, block_of: Callable[[Block], Block]
 ) -> tuple[Groups, GroupedSources]:
-    """Count the rows of each group, and find what bounds them; one pass."""
+    """Count the rows of each group, and find their bounds; one pass."""
 
     def of_piece(blocks: NumberedBlocks) -> RowsOfCells:
         own = GridTotals(grid)

@@ -1,4 +1,4 @@
-"""Files of results of passes: complete or absent, whatever ends the process that writes them."""
+"""Files of results of passes: complete or absent, however the process that writes them ends."""
 
 import contextlib
 import hashlib
@@ -49,14 +49,14 @@ def parts_in(folder: Path, key: str) -> list[Part]:
 
 
 def write(folder: Path, key: str, start: int, results: Sequence[bytes]) -> None:
-    """Write pickled results of consecutive pieces; the folder is made if need be."""
+    """Write pickled results of consecutive pieces; the folder is made if necessary."""
     folder.mkdir(mode=0o700, exist_ok=True)
     name = f"{key}-{start:08d}-{start + len(results):08d}{_END}"
     _write_whole(folder / name, pickle.dumps(list(results)))
 
 
 def read(part: Part) -> list[bytes] | None:
-    """The pickled results of a part; None where the file is damaged, which is then removed."""
+    """The pickled results of a part; None if it cannot be read. A damaged file is removed."""
     try:
         content = part.path.read_bytes()
     except OSError:
@@ -76,7 +76,7 @@ def make_folder(folder: Path) -> None:
     Raises
     ------
     StorageError
-        That is not possible.
+        The folder cannot be made or written to.
     """
     trial = folder / f"trial-{os.getpid()}"
     try:
@@ -91,7 +91,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Whether a folder is this user's: files of others must not be unpickled."""
+    """Whether a folder belongs to this user: files of others must not be unpickled."""
     try:
         status = folder.lstat()
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def remove_left_over(folders: Sequence[Path], seconds: float) -> None:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file that has its name only when all of it is on disk."""
+    """Write a file that gets its name only when all of it is on disk."""
     unfinished = path.with_name(f"{path.name}-{os.getpid()}{_UNFINISHED}")
     with unfinished.open("wb") as file:
         file.write(_MAGIC + _checksum(content) + content)

@@ -1,4 +1,4 @@
-"""The set-up that results of passes belong to: the same rows, model, versions and code."""
+"""Which set-up results of passes belong to: one with the same rows, model, versions and code."""
 
 import hashlib
 import platform
@@ -39,16 +39,16 @@ def kept_passes(
     start : sequence of arrays
         Values of the value variables.
     rng : numpy.random.Generator
-        Of set-up, before the passes.
+        Generator of set-up, as it is before the passes.
     folder : Path, optional
-        That the user named.
+        The one that the user named.
 
     Raises
     ------
     SettingError
         The user named a folder, but nothing can be kept.
     StorageError
-        It cannot be used.
+        The folder cannot be used.
     """
     try:
         model = _digest_of_model(split)
@@ -102,7 +102,7 @@ def _identities(rows: SourceRows) -> dict[str, str]:
 
 @cache
 def _digest_of_package() -> str:
-    """Of all code of this package, so that no other version uses the results."""
+    """Digest of all code of this package, so that no other version uses the results."""
     package, digest = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         digest.update(f"{path.relative_to(package)}\0".encode())

@@ -1,4 +1,4 @@
-"""Results of passes, on disk until set-up has ended, so that set-up that was killed can go on."""
+"""Results of passes, on disk until set-up has ended, so that a set-up can resume after a kill."""
 
 import dataclasses
 import hashlib
@@ -22,7 +22,7 @@ __all__ = ["KeptPasses", "digest_of"]
 _log = logging.getLogger("pymc.austerity")
 
 _SECONDS_BETWEEN_WRITES = 30.0
-"""Seconds of work that a kill may cost; shorter set-up writes nothing unless a folder is named."""
+"""Seconds of work that may be lost; a shorter set-up writes nothing unless a folder is named."""
 
 _MOST_BYTES_WAITING = 2**25
 
@@ -38,17 +38,17 @@ Run: TypeAlias = Callable[[Ranges], Iterator[Any]]
 class KeptPasses:
     """Results of the passes of one set-up, found again by the same set-up in another process.
 
-    Results belong to what they were computed from: a digest of the rows, of the model, of versions
-    and of this package's own code, and the arguments of the pass. One piece is evaluated again, and
-    all results are dropped unless it is the same to the last bit.
+    Results are filed under what they were computed from: a digest of the rows, of the model, of
+    versions and of this package's own code, and the arguments of the pass. One piece is evaluated
+    again, and all results are dropped unless its result is the same to the last bit.
 
     Parameters
     ----------
     about : str
         Digest of everything that the results depend on, except the arguments of passes.
     folder : Path, optional
-        Where results stay, also when set-up has ended. By default they are in a folder for
-        temporary files after half a minute, and are removed when set-up has ended.
+        Where results are kept, even after set-up has ended. By default they are written to a folder
+        for temporary files after half a minute, and are removed when set-up ends.
 
     Raises
     ------
@@ -71,12 +71,12 @@ class KeptPasses:
         self._may_write = True
 
     def results(self, arguments: Sequence[Any], ranges: Ranges, run: Run) -> Iterator[Any]:
-        """Results of a pass for each piece, in order: those that were found, and the others.
+        """Results of a pass for each piece, in order: those that were found, then the others.
 
         Parameters
         ----------
         arguments : sequence
-            What the pass is, and what it depends on beside the rows and the model: text, numbers
+            Name of the pass, and what it depends on besides the rows and the model: text, numbers
             and arrays.
         ranges : sequence of (start, stop)
             The pieces.
@@ -132,7 +132,7 @@ class KeptPasses:
             self._write()
 
     def _write(self) -> None:
-        """Write new results, a file for each pass; without room for them, set-up continues."""
+        """Write new results, a file for each pass; if that fails, set-up continues without them."""
         try:
             for key, (start, contents) in self._waiting.items():
                 kept_files.write(self._folder, key, start, contents)

@@ -38,7 +38,7 @@ class Leaves:
     dtypes: Mapping[str, np.dtype]
 
     def of(self, raw: Mapping[str, NDArray], numbers: NDArray[np.intp] | int) -> Block:
-        """Leaves of some rows; `numbers` are those of the rows, or of the first."""
+        """Leaves of some rows; `numbers` are those of the rows, or that of the first."""
         return self.recipes(self.cast(raw, numbers))
 
     def cast(
@@ -59,7 +59,7 @@ class Leaves:
 
 @dataclass(frozen=True, eq=False)
 class OnPieces(Generic[Result]):
-    """A function of blocks, turned into one of the pieces that sources are read in.
+    """A function of blocks, turned into a function of the pieces in which sources are read.
 
     Attributes
     ----------

@@ -13,7 +13,7 @@ __all__ = ["warn_if_loose"]
 
 
 def warn_if_loose(decider: AnyDecider) -> None:
-    """Say before the run that `epsilon` bounds one look, where decisions take many.
+    """Warn before the run that `epsilon` bounds the error of one look, if decisions take many.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def warn_if_loose(decider: AnyDecider) -> None:
     Warns
     -----
     AusterityWarning
-        More decisions are expected to be wrong than the epsilon that was given.
+        The expected share of wrong decisions is larger than the epsilon that was given.
     """
     epsilon = decider.settings.epsilon
     if isinstance(decider, ExactDecider) or epsilon is None or callable(epsilon):

@@ -143,7 +143,7 @@ def checked_point(value: Any, model: pm.Model) -> dict[str, NDArray]:
 def checked_variables(variables: Any, model: pm.Model) -> list:
     """The value variables of the variables, or names of variables, that a user gives.
 
-    They come in the order of the model, in which PyMC joins their values where there are no others.
+    They are in the order of the model, in which PyMC joins values if there are no other variables.
     """
     if not model.free_RVs:
         raise SettingError(
@@ -174,7 +174,7 @@ def checked_variables(variables: Any, model: pm.Model) -> list:
 
 
 def _refuse_trees(variables: Sequence, model: pm.Model) -> None:
-    """Refuse the sums of trees of PyMC-BART, whose density PyMC does not have."""
+    """Refuse sums of trees of PyMC-BART, whose density is not available in PyMC."""
     trees = [variable.name for variable in variables if _is_bart(variable)]
     if not trees:
         return
@@ -207,12 +207,12 @@ def _value_variable(variable: Any, model: pm.Model) -> Any:
 
 
 def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
-    """The values of some variables, in their order, as one vector.
+    """The values of some variables, in the given order, as one vector.
 
     Raises
     ------
     SettingError
-        They have no entries.
+        The variables have no entries.
     """
     if not any(np.size(point[variable.name]) for variable in variables):
         names = ", ".join(repr(variable.name) for variable in variables)
@@ -236,7 +236,7 @@ def refuse_draws_of_bambi(what: str, posterior: Any) -> None:
     Raises
     ------
     SettingError
-        The draws are from Bambi: their intercept is that of predictors that were not centered.
+        The draws are from Bambi: their intercept is that for predictors that are not centered.
     """
     if posterior.attrs.get("modeling_interface") == "bambi":
         raise SettingError(

@@ -13,18 +13,18 @@ __all__ = ["normal_approximations", "warn_of_modes", "words_on_mode"]
 
 
 def normal_approximations(modes: Modes) -> tuple[GaussianApproximation, ...]:
-    """The posterior about each mode of some weight, the best first."""
+    """Normal approximations about the modes of comparable weight, the best first."""
     best = GaussianApproximation(modes.anchor.point, modes.anchor.root)
     return (best, *(GaussianApproximation(mode.point, mode.root) for mode in modes.others))
 
 
 def warn_of_modes(modes: Modes, problem: Problem) -> None:
-    """Say that the posterior has several modes, or that a better one may have been missed.
+    """Warn that the posterior has several modes, or that a better one may have been missed.
 
     Warns
     -----
     AusterityWarning
-        In one sentence, with a remedy.
+        Either of these is the case; the message is one sentence with a remedy.
     """
     if modes.n_found > 1 and modes.n_at_best <= 1:
         sentence = (
@@ -55,7 +55,7 @@ def _where_apart(modes: Modes, problem: Problem) -> str:
 
 
 def words_on_mode(modes: Modes) -> str:
-    """Where the anchor is."""
+    """Where the anchor is, as a phrase."""
     if modes.n_found == 1:
         return "the mode"
     if modes.rise <= 0.0:

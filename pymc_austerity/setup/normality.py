@@ -23,7 +23,7 @@ SINGLE_ROWS_DECIDE = (
     "if these rows are not sampled, points of zero posterior density can be accepted; use "
     "epsilon=0, or write the bound as a prior or a transform."
 )
-"""Consequence and remedy."""
+"""Consequence and remedy, as the end of a sentence."""
 
 _PAIRS = 3
 _SAMPLES = 1_000
@@ -41,7 +41,7 @@ def check_normality(
     moving_support: Sequence[str] = (),
     rng: np.random.Generator,
 ) -> NormalityCheck | None:
-    """Compare the t statistic of first looks at real differences with Student's t.
+    """Compare the t statistic of first looks at differences of the rows with Student's t.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def _shortened(target: Target, proposed: NDArray) -> NDArray:
 def _warn_of_hard_supports(
     differences: list[NDArray[np.float64]], moving_support: Sequence[str]
 ) -> None:
-    """Warn of rows that can exclude a point, but only if they are read."""
+    """Warn of rows that exclude a point, but only if they are read."""
     shares = [np.mean(values == -np.inf) for values in differences]
     found = ""
     if moving_support:

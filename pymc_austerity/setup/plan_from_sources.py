@@ -27,7 +27,7 @@ __all__ = ["plan_from_sources"]
 
 
 def plan_from_sources(about: About) -> Plan:
-    """The same choice where rows are elsewhere, by a sample of them."""
+    """Choose the plan where rows are elsewhere, from a sample of them."""
     settings = about.settings
     if not (settings.decides_exactly or settings.may_decide_exactly):
         return _stored(about)

@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
 
 class NoPlan(NamedTuple):
-    """Why there are no control variates, and a remedy, as clauses; modes that were found."""
+    """Why there are no control variates, and a remedy, as clauses; also the modes found."""
 
     reason: str
     remedy: str = ""
@@ -90,12 +90,12 @@ class About(NamedTuple):
 
 
 def not_exact(plan: Plan, reason: str) -> Plan:
-    """The plan of a sequential test, which says why decisions are not exact."""
+    """The plan of a sequential test, with the reason why decisions are not exact."""
     return plan._replace(details=(*plan.details, f"No exact decisions because {reason}."))
 
 
 def not_possible(settings: Settings, reason: NotExactError) -> SettingError:
-    """The error where the user asks for exact decisions."""
+    """The error where the user requests exact decisions that are not possible."""
     return SettingError(
         f"{settings.who_decides_exactly} is not possible because {reason}: use AusterityMH(), "
         "which uses a sequential test there."
@@ -103,7 +103,7 @@ def not_possible(settings: Settings, reason: NotExactError) -> SettingError:
 
 
 def refuse_too_few_for_strata(settings: Settings) -> None:
-    """Raise SettingError where the user asks for strata and a first look that they cannot fill."""
+    """Raise SettingError where the user requests strata and a first look too small for them."""
     if settings.sampling == "strata":
         raise SettingError(
             f"sampling='strata' is not possible with batch_size={settings.batch_size}, too few "

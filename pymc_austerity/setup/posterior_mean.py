@@ -13,11 +13,11 @@ _ROUNDS = (250, 500, 1_000, 2_000)
 """Steps about each of the centers found so far."""
 
 _CLOSE = 0.01
-"""Squared distance from the mean, in standard deviations, that does not justify more steps. Chains
-that stay in place are worth fewer independent draws than they seem to be."""
+"""Squared distance from the mean, in standard deviations, that does not justify more steps. A chain
+that stays in place has fewer independent draws than it seems to have."""
 
 _EFFICIENT = 0.4
-"""Independent draws of a step, beyond which there is little to gain."""
+"""Independent draws per step beyond which there is little to gain."""
 
 
 def about_mean(
@@ -30,21 +30,21 @@ def about_mean(
     """Move the normal approximation from the mode of the posterior to its mean.
 
     Where the posterior is skewed, proposals from a normal distribution about its mode are hardly
-    ever accepted. The decisions of this run cost as little as those of any other, and the
-    expansion about the mode, which they use, need not be made again.
+    ever accepted. The decisions of this run cost as little as those of any other, and they use the
+    expansion about the mode, which need not be computed again.
 
     Parameters
     ----------
     ratio : PosteriorRatio
         The target of decisions, with an anchor.
     approximation : GaussianApproximation
-        About the mode.
+        That about the mode.
     mixture : ProposalMixture
         Proposals.
     problem : Problem
         Layout of the variables, type of their points, and source of randomness.
     untouched : UntouchedMoves, optional
-        Moves that are made besides, at every step.
+        Further moves that are made at every step.
     """
     decider, center = decider_of(Settings(audit=0.0), ratio), Center.begin(approximation)
     rng, layout = problem.prepared.rng, problem.layout

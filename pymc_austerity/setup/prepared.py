@@ -56,14 +56,15 @@ class PreparedModel:
     from_sources : SourceRows or None
         All rows where the model holds a few of them.
     targets : dict
-        Targets built from it, by the names of the variables, for step methods with equal settings.
+        Targets built from it, by the names of the variables, for step methods with the same
+        settings.
     problems : dict
         The problems that were posed, by the names of the variables.
     centered : dict
-        Those with products in the place of factors, by the names of the variables and of those
-        that may be factors.
+        Problems with products in place of factors, by the names of the variables and of those that
+        may be factors.
     no_groups : str
-        Why levels are not moved by themselves, as a clause; empty where that was not tried.
+        Why levels are not moved by themselves, as a clause; empty if that was not tried.
     seconds : float
         Time that preparing took.
     """
@@ -115,10 +116,10 @@ class PreparedModel:
 
 
 def _say_if_mapped(model: pm.Model) -> None:
-    """Name the remedy where a user may have expected that rows stay in their file.
+    """Log the remedy where a user may expect that rows stay in their file.
 
-    PyMC converts and copies its inputs. Observed arrays still have the type of a map
-    afterwards, by which they are recognized; those of ``pm.Data`` do not.
+    PyMC converts and copies its inputs. Observed arrays keep the type of a memory map, by which
+    they are recognized; those of ``pm.Data`` do not.
     """
     mapped = [
         rv.name
@@ -134,7 +135,7 @@ def _say_if_mapped(model: pm.Model) -> None:
 
 
 def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the settings of a step method that `prepare` takes."""
+    """Those settings of a step method that are arguments of `prepare`."""
     names = ("likelihood", "axis", "rng", "initial_point", "data", "setup_folder")
     return {name: settings[name] for name in names if name in settings}
 

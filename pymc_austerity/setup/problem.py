@@ -1,4 +1,4 @@
-"""What one step method samples: a prepared model, and the variables that it moves."""
+"""The problem of one step method: a prepared model, and the variables that are moved."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -77,12 +77,12 @@ class Problem:
 
     @property
     def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
-        """What the functions of `pymc_austerity.model` that compile begin with."""
+        """The first arguments of those functions of `pymc_austerity.model` that compile."""
         return self.likelihood, self.variables, self.shared, self.prepared.point
 
     @cached_property
     def touched(self) -> list:
-        """Value variables of the model that rows depend on, whoever moves them."""
+        """Value variables of the model that rows depend on, whichever step method moves them."""
         inputs = set(ancestors([self.likelihood.rows]))
         return [variable for variable in self.likelihood.value_vars if variable in inputs]
 
@@ -94,7 +94,7 @@ class Problem:
 
     @cached_property
     def structure(self) -> RowStructure | str:
-        """The linear predictors that rows are functions of, or why there are none."""
+        """The linear predictors of which rows are functions, or why there are none."""
         return find_predictors(*self.parts)
 
     @cached_property
@@ -134,7 +134,7 @@ class Problem:
 
     @cached_property
     def _derivatives_by_level(self) -> Derivatives:
-        """Those of the exact part without terms that read all levels of a factor together."""
+        """Derivatives of the exact part without terms that read all levels of a factor together."""
         likelihood, variables, given, point = self.parts
         own = likelihood.without_joint_terms
         if own is likelihood:
@@ -145,7 +145,7 @@ class Problem:
 
 @collection_paused()
 def pose(prepared: PreparedModel, variables: Sequence, compile_kwargs: dict[str, Any]) -> Problem:
-    """The problem of a step method on some variables; posed once."""
+    """The problem of a step method on some variables; made once for the same variables."""
     model, point = prepared.likelihood.model, prepared.point
     names = tuple(variable.name for variable in variables)
     if names not in prepared.problems:

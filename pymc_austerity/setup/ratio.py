@@ -31,7 +31,7 @@ class PosteriorRatio:
     source : RowSource
         All rows, for passes over them.
     sampling : Sampling or PoissonSampling
-        Samples of what the row function gives.
+        Samples of values of the row function.
     anchor : Anchor or None
         Where the row differences are expanded; None if they are not.
     details : tuple of str
@@ -41,10 +41,10 @@ class PosteriorRatio:
     modes : tuple of GaussianApproximation
         The posterior about each of its modes, the best first; empty where none is known.
     surrogate : SurrogatePosterior or None
-        The exact part and the expansion, tuned for moves on it, where the posterior is not normal.
+        The exact part and the expansion, tuned for moves, where the posterior is not normal.
     without : str
         Why there are no control variates, and a remedy, as a sentence; empty where there are some
-        or none are asked for.
+        or none are requested.
     """
 
     exact_difference: Callable[..., Any]
@@ -67,7 +67,7 @@ class PosteriorRatio:
         return 0.0 if self.anchor is None else self.anchor.expansion(proposed, current)
 
     def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
-        """Whether the log-density at a point is finite as it is at the start; reads all rows."""
+        """Whether the log-density at a point is finite, as at the start; may read all rows."""
         if not np.isfinite(self.exact_difference(candidate, start)):
             return False
         if isinstance(self.sampling, PooledSampling) and self.sampling.is_bounded_at(candidate):

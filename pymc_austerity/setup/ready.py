@@ -18,17 +18,17 @@ __all__ = ["Ready", "make_ready"]
 
 
 class Ready(NamedTuple):
-    """A decider, and what it was made from.
+    """A decider, and the results of set-up that belong to it.
 
     Attributes
     ----------
     settings : Settings
-        The user's, with open choices made: exact decisions where these are cheap, and
-        the defaults without control variates if there are none.
+        The user's, with open choices filled in: exact decisions where these are cheap, and the
+        defaults without control variates if there are none.
     decider : Decider or ExactDecider
         Accepts or rejects.
     learnt : Learnt or None
-        What chains begin with, from an earlier run.
+        What chains begin with after an earlier run.
     normality : NormalityCheck or None
         Result of the check of the test's assumption.
     """
@@ -54,8 +54,8 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
     Warns
     -----
     AusterityWarning
-        The means of first looks are not normal enough for the test, or more decisions than
-        `epsilon` are expected to be wrong.
+        The means of first looks are not normal enough for the test, or the expected share of wrong
+        decisions is larger than `epsilon`.
     """
     target, moving_support = built.target, built.about.moving_support
     if isinstance(target.sampling, PoissonSampling) and not settings.decides_exactly:

@@ -70,7 +70,7 @@ class Residuals(NamedTuple):
     compiled_as : str
         What was compiled and why, as the end of a sentence.
     is_double : bool
-        Whether all is computed in double precision.
+        Whether everything is computed in double precision.
     at_anchor : callable or None
         From a block of data to the derivatives of its rows at the anchor: one more array.
     """
@@ -83,7 +83,7 @@ class Residuals(NamedTuple):
 
     @property
     def block_of(self) -> Callable[[Block], Block]:
-        """From the data of some rows to the inputs of the function, without the function."""
+        """From the data of some rows to the inputs of the function; does not hold the function."""
         return partial(_with_constants, self.at_anchor)
 
 
@@ -174,7 +174,7 @@ def cubic_rows(
     anchor: NDArray[np.float64],
     which: NDArray[np.intp] | None = None,
 ) -> CubicRows | str:
-    """The same rows expanded to the third order, or why there are none.
+    """The same rows expanded to the third order, or why that is not possible.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def cubic_rows(
     anchor : float array, shape (d,)
         Its point.
     which : int array, optional
-        Rows in memory to which it is restricted; the others stay as they are.
+        Rows in memory that get terms of third order; the others stay as they are.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The rows on which a test is tried: all, or as many of each stratum as fit in memory."""
+"""The rows on which a test is tried: all, or a limited number from each stratum."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ __all__ = ["RowsToCheck"]
 
 _MOST = 2_000_000
 _TIMES_AS_MANY = 10
-"""Rows of a stratum at least, next to those of a first look."""
+"""Fewest rows of a stratum, as a multiple of those of a first look."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowsToCheck:
-    """The first rows of each stratum, which are in random order, and represent all of it.
+    """The first rows of each stratum; the order is random, so they represent the whole stratum.
 
     Attributes
     ----------
@@ -60,12 +60,12 @@ class RowsToCheck:
         return np.concatenate(found)
 
     def total(self, differences: NDArray[np.float64]) -> float:
-        """Sum over all rows of which these are the differences, or an estimate of it, nats."""
+        """Sum of the differences over all rows, or an estimate from those that are used, nats."""
         each = self.strata.sizes / self.counts
         return float(np.add.reduceat(differences, self._begins).dot(each))
 
     def everywhere(self, differences: NDArray[np.float64]) -> RowSource:
-        """The differences, repeated in each stratum to the number of all rows."""
+        """The differences, repeated in each stratum up to its number of rows."""
         if self.n_rows == self.strata.n_rows:
             return ArrayRows([differences])
         return _Repeated(differences, self)

@@ -61,7 +61,7 @@ def stored_in_strata(
     *,
     say: Say,
 ) -> StoredSampling:
-    """Measure the influence of all rows in one pass, and store them by it in another.
+    """Measure the influence of all rows in one pass, and store them by influence in another.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def rows_of_first_look(
 def _on_sample(
     rows: SourceRows, residuals: Residuals, pairs: Sequence[tuple[NDArray, NDArray]]
 ) -> tuple[Influence, NDArray[np.float64], list[NDArray[np.float64]]]:
-    """What scores rows, the scores of a sample, and its differences between the pairs."""
+    """The influence function, the scores of a sample, and its differences between the pairs."""
     assert rows.sample is not None
     function = residuals.function
     sample = ArrayRows(residuals.block_of(rows.sample.window(0, rows.sample.n_rows)))

@@ -1,4 +1,4 @@
-"""The current stage of set-up, shown if it takes longer than a moment."""
+"""The current stage of set-up, shown on terminals and in notebooks."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -65,12 +65,12 @@ def rows_done(n_rows: int) -> Iterator[Callable[[int], None]]:
     Parameters
     ----------
     n_rows : int
-        Of the pass.
+        Number of rows of the pass.
 
     Examples
     --------
     >>> with rows_done(100) as tell:
-    ...     tell(60)  # rows more than before
+    ...     tell(60)  # this many more rows than before
     """
     if not _shown:
         yield lambda more: None

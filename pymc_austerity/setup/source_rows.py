@@ -32,11 +32,11 @@ _AT_ONCE = 8 * LARGEST_BLOCK
 """Rows that are read from a source at once."""
 
 _WINDOWS, _LENGTH = 16, 64
-"""Number and length of the stretches of rows that distinguish sources of the same size."""
+"""Number and length of the windows of rows that tell sources of the same size apart."""
 
 
 def open_sources(data: Mapping[str, Any], examples: Examples) -> dict[str, Source]:
-    """Open what the user named, and compare it with the rows that the model holds.
+    """Open the sources that the user named, and compare them with the rows that the model holds.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def open_sources(data: Mapping[str, Any], examples: Examples) -> dict[str, Sourc
 
 
 def _is_source(given: Any) -> bool:
-    """Whether it is a `Source` of the user's own."""
+    """Whether this is a `Source` of the user's own."""
     members = ("n_rows", "row_shape", "dtype", "read", "take", "refuse_if_changed")
     return all(hasattr(given, member) for member in members)
 
@@ -98,7 +98,7 @@ class SourceRows:
     n_passes : int
         Passes over all rows so far.
     sample : ArrayRows or None
-        Rows drawn at random without replacement, once these are known.
+        Rows drawn at random without replacement, after the first pass.
     kept : KeptPasses or None
         Results of passes, during set-up.
     """
@@ -166,7 +166,7 @@ class SourceRows:
         n_rows: int = LARGEST_BLOCK,
         arguments: Sequence[Any] | None = None,
     ) -> Iterator[Result]:
-        """The same for a function of the number of a block's first row and of the block.
+        """Results of a function of the number of a block's first row and of the block: one pass.
 
         Parameters
         ----------
@@ -201,9 +201,9 @@ class SourceRows:
             Largest number of rows of a block.
         arguments : sequence, optional
             Name of the pass, and what the function depends on besides the rows and the model: text,
-            numbers and arrays. Without it, results are not kept for set-up that is killed.
+            numbers and arrays. Without it, results are not kept in case set-up is killed.
         here : bool
-            Whether to stay in this process: where blocks themselves are returned.
+            Whether to stay in this process, as where the blocks themselves are returned.
         """
         self.n_passes += 1
         of_piece, ranges = OnPieces(function, self._leaves, n_rows), self.pieces(n_rows)
@@ -221,7 +221,7 @@ class SourceRows:
                 tell(stop - start)
 
     def pieces(self, n_rows: int = LARGEST_BLOCK) -> list[tuple[int, int]]:
-        """Ranges of rows that are read at once, each in blocks of a given length."""
+        """Ranges of rows that are read at once, each in blocks of `n_rows`."""
         return list(block_ranges(self.sources, max(n_rows, _AT_ONCE // n_rows * n_rows)))
 
     def some(self, n_rows: int, rng: np.random.Generator) -> ArrayRows:
@@ -234,7 +234,7 @@ class SourceRows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Identifies these rows, read once."""
+        """Identifies these rows; they are read once for it."""
         length = min(_LENGTH, self.n_rows)
         starts = np.linspace(0, self.n_rows - length, _WINDOWS).astype(int)
         windows = [self.data(int(start), int(start) + length) for start in starts]
@@ -294,5 +294,5 @@ class ExpandedSourceRows:
         arguments: Sequence[Any] | None = None,
     ) -> NDArray[np.float64]:
         """Sum of a function of each block: one pass."""
-        block_of = self.block_of  # not all rows, where the function is sent to processes
+        block_of = self.block_of  # so that processes get this function without the sources
         return self.rows.summed(lambda block: function(block_of(block)), arguments)

@@ -15,7 +15,7 @@ _RETRIES = 10
 
 
 def start_of_chain(target: Target, rng: np.random.Generator, *, proposal: Proposal[Any]) -> NDArray:
-    """Overdispersed start about one of the modes that are known, or about the point."""
+    """Overdispersed start about one of the known modes, or about the starting point."""
     point = target.start
 
     def is_possible(candidate: NDArray) -> bool:
@@ -41,8 +41,8 @@ def disperse(
 ) -> NDArray:
     """Overdispersed start: real entries moved uniformly within (-1, 1), as in PyMC's NUTS.
 
-    A proposal with its own way of dispersing points has a method
-    ``disperse(layout, point, radius, rng)``, which then makes the candidates.
+    If a proposal disperses points in its own way, its method
+    ``disperse(layout, point, radius, rng)`` makes the candidates.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def disperse_about(
     approximation : GaussianApproximation
         Of the posterior.
     point : array, shape (d,)
-        Fallback, if ten draws, each half as wide as the one before, are not possible.
+        Fallback if none of ten draws is possible, each half as wide as the one before.
     is_possible : callable
         Whether the log-density at a point is finite.
     rng : numpy.random.Generator

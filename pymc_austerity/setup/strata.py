@@ -29,20 +29,20 @@ __all__ = [
 
 _STRATA = 32
 FEWEST_PER_STRATUM = 10
-"""Many narrow strata with few rows each: rows of a stratum are similar, and few represent it well.
-Together they are 320 rows. With fewer strata the t-test is wrong several times as often as it says
+"""Many narrow strata with few rows each: rows of a stratum are similar, so that a few represent it.
+Together they are 320 rows. With fewer strata the t-test is wrong several times as often as nominal
 where residuals are skewed; with 8 strata, more decisions go on to tens of thousands of rows."""
 
 STRATA_IF_NORMAL = 16
-"""Half of the rows and four fifths of the time, where the t statistic is as it should be."""
+"""Half of the rows and four fifths of the time, where the t statistic is distributed as assumed."""
 
 FEWEST_FIRST_ROWS = STRATA_IF_NORMAL * FEWEST_PER_STRATUM
-"""Rows of a first look where the user does not ask for fewer."""
+"""Fewest rows of a first look, unless the user requests fewer."""
 
 _SAMPLES = 3_000
 _TOLERATED = 1.3
-"""Largest weight of a tail of the t statistic with half of the strata, relative to Student's t;
-sampling error alone leads to 1.1 in two pairs of points."""
+"""Largest probability of a tail of the t statistic with half of the strata, relative to that of
+Student's t; sampling error alone leads to 1.1 in two pairs of points."""
 
 _FEWEST_STRATA = 4
 """With fewer there is little to gain over uniform samples."""
@@ -58,9 +58,9 @@ class Stratification(NamedTuple):
     order : int array, shape (N,)
         Rows in the order in which to store them.
     strata : Strata
-        Stretches of the stored rows.
+        Consecutive ranges of the stored rows.
     n_take_all : int
-        Rows of the first stretch, which every decision reads; 0 for none.
+        Rows of the first stratum if every decision reads all of it; otherwise 0.
     """
 
     order: NDArray[np.intp]
@@ -79,7 +79,7 @@ def stratify(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Stratification:
-    """Strata of influence, as few as suffice for the t-test.
+    """Strata by influence, fewer than usual if these suffice for the t-test.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def stratify(
 
 
 def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
-    """Rows of a decision, where half as many strata are enough."""
+    """Expected rows of a decision, where half as many strata are enough."""
     return expected_rows(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
 
 

@@ -1,4 +1,4 @@
-"""How rows that are elsewhere are divided into strata, by a sample of them."""
+"""How rows that are elsewhere are divided into strata, from a sample of them."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -21,20 +21,20 @@ from pymc_austerity.strata import Strata
 __all__ = ["Thresholds", "first_look_of_sample", "thresholds_of_sample"]
 
 _TIMES_AS_MANY = 3
-"""Rows of a sample in each stratum, relative to a first look, that represent all rows."""
+"""Fewest rows of a sample in each stratum, relative to a first look, that represent all rows."""
 
 
 class Thresholds(NamedTuple):
-    """Scores between which the strata lie.
+    """Scores that separate the strata.
 
     Attributes
     ----------
     ascending : float array, shape (H - 1,)
         Nats; a stratum has the rows above one of them, and not above the next.
     n_take_all : int
-        Rows above the last one, or fewer; 0 if these are not always read.
+        Rows above the last threshold, or a few more if scores tie; 0 if these are not always read.
     per_stratum : int
-        Rows of each of the other strata that the first look sees.
+        Rows of each of the other strata that the first look reads.
     """
 
     ascending: NDArray[np.float64]
@@ -60,15 +60,15 @@ def thresholds_of_sample(
     settings: Settings,
     rng: np.random.Generator,
 ) -> Thresholds:
-    """Strata as `stratify` makes them, from a sample of the rows and the largest scores of all.
+    """Strata like those of `stratify`, from a sample of the rows and the largest scores of all.
 
-    The rows that are always read are the same. There are fewer strata only if the sample is large
-    enough to show that they suffice.
+    The rows that are always read are the same. There are fewer strata than usual only if the sample
+    is large enough to show that they suffice.
 
     Parameters
     ----------
     largest : LargestScores
-        Of all rows.
+        Those of all rows.
     scores : float array, shape (n,)
         Influence of rows drawn at random.
     differences : sequence of float arrays, shape (n,), nats
@@ -113,7 +113,7 @@ def first_look_of_sample(scores: NDArray[np.float64], n_rows: int, settings: Set
 def _between(
     largest: LargestScores, scores: NDArray[np.float64], n_strata: int, settings: Settings
 ) -> Thresholds:
-    """Thresholds of about the same total score, below the rows that are always read."""
+    """Thresholds of strata with about equal total scores, below the rows that are always read."""
     falling = largest.falling
     n_take_all, per_stratum = sizes_of_largest(
         falling, largest.total, largest.n_rows, **first_look(n_strata, settings, largest.n_rows)

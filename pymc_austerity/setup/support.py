@@ -23,7 +23,7 @@ __all__ = [
 
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
-    """Refuse steps that would leave the support of a variable for certain.
+    """Refuse steps that are certain to leave the support of a variable.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     Raises
     ------
     SettingError
-        Names the variable and the proposal to use.
+        The message names the variable and the proposal to use.
     """
     variable_selection.refuse_without_point_masses(model, proposal)
     if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
@@ -83,7 +83,7 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
 
 
 def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
-    """With sources, refuse settings without control variates or with all rows, and earlier runs."""
+    """With sources, refuse earlier runs, and settings without control variates or with all rows."""
     if tuned is not None:
         raise SettingError(
             "tuned= is not possible with data=, because a continued run would use the rows that "

@@ -31,7 +31,7 @@ class Expansion(NamedTuple):
     def concave(
         cls, point: NDArray, gradient: NDArray, hessian: NDArray[np.float64]
     ) -> "Expansion":
-        """Without the directions in which the log-density of the rows bends upward."""
+        """An expansion without curvature in the directions in which the log-density is convex."""
         values, vectors = np.linalg.eigh(hessian)
         if values[-1] > 0.0:
             hessian = (vectors * np.minimum(values, 0.0)) @ vectors.T
@@ -39,7 +39,7 @@ class Expansion(NamedTuple):
         return cls(*arrays)
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
-        """Between two points, nats."""
+        """Difference between two points, nats."""
         moved = (proposed - current).astype(np.float64, copy=False)
         about = (proposed - self.point) + (current - self.point)
         return float(self.gradient.dot(moved) + 0.5 * moved.dot(self.hessian.dot(about)))
@@ -47,7 +47,7 @@ class Expansion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SurrogatePosterior:
-    """A log-density near that of the posterior that reads no rows.
+    """A log-density that is close to that of the posterior and reads no rows.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class SurrogatePosterior:
         return replace(self, expansion=expansion)
 
     def coordinates(self, point: NDArray) -> NDArray[np.float64]:
-        """Of a point, shape (d,)."""
+        """The coordinates of a point, shape (d,)."""
         found = point.astype(np.float64)
         if self.scaled.size:
             center, scale = self._center_and_scale(found)
@@ -94,11 +94,11 @@ class SurrogatePosterior:
         return found
 
     def dispersed(self, width: float, rng: np.random.Generator) -> NDArray[np.float64]:
-        """A point drawn in these coordinates, with a multiple of the standard deviation."""
+        """A point drawn in these coordinates, with `width` times the standard deviation."""
         return self.point(self.mean + width * self.root.dot(rng.standard_normal(self.mean.size)))
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
-        """Of the log-density of two points, nats."""
+        """Difference of the log-density between two points, nats."""
         exact = float(self.exact_difference(proposed, current))
         return exact + self.expansion.difference(proposed, current)
 

@@ -30,7 +30,7 @@ _CLOSE = 1.0
 _ROUNDING = 1e-8
 
 _DRAWS, _FEWEST = 1_000, 0.1
-"""Draws of the normal approximation, and the smallest share that they may be worth by weights."""
+"""Draws of the normal approximation, and the smallest effective share of them."""
 
 
 class _WidePrior(NamedTuple):
@@ -56,7 +56,7 @@ def anchor_by_surrogate(
     order: int,
     at: NDArray | None,
 ) -> tuple[Anchor, SurrogatePosterior]:
-    """The mean of the surrogate about it: anchor and surrogate are updated in turn.
+    """An anchor that is the mean of the surrogate about it: both are updated in turn.
 
     The first anchor is the mode of the rows, with a wide normal prior. The covariance of the
     surrogate replaces that of the posterior.
@@ -107,13 +107,13 @@ def anchor_by_surrogate(
 
 
 def _bends_down(hessian: NDArray[np.float64]) -> bool:
-    """Whether it is negative semidefinite, up to rounding error."""
+    """Whether a Hessian is negative semidefinite, up to rounding error."""
     values = np.linalg.eigvalsh(hessian)
     return bool(values[-1] <= _ROUNDING * abs(values[0]))
 
 
 def _is_flat(hessian: NDArray[np.float64]) -> bool:
-    """Whether it is singular, whatever the units of the parameters."""
+    """Whether a Hessian is singular, whatever the units of the parameters."""
     curvatures = np.abs(np.diag(hessian))
     if not (np.isfinite(hessian).all() and (curvatures > 0.0).all()):
         return True
@@ -132,7 +132,7 @@ def _touched(problem: Problem) -> NDArray[np.intp]:
 def _surrogate(
     problem: Problem, exact_difference: Callable[..., Any], expansion: Expansion
 ) -> SurrogatePosterior:
-    """Not tuned yet."""
+    """A surrogate that is not tuned yet."""
     exact, rng = exact_gradient(problem), problem.prepared.rng
     start = problem.start.astype(np.float64)
     scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
@@ -143,9 +143,10 @@ def _surrogate(
 def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bool:
     """Whether the normal approximation is close to the surrogate; reads no rows.
 
-    By importance weights its draws must be worth more than a few draws of the surrogate.
+    By importance weights, its draws must be worth more than a small share of as many draws of the
+    surrogate.
     """
-    anchor, center = replace(anchor, order=2), anchor.point  # as the surrogate has it
+    anchor, center = replace(anchor, order=2), anchor.point  # as in the surrogate
     noise = np.random.default_rng(0).standard_normal((_DRAWS, center.size))
     log_weights = np.array(
         [
@@ -165,7 +166,7 @@ def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bo
 def with_surrogate(
     proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio
 ) -> Proposal[Any]:
-    """Give a proposal the surrogate that it asks for, if it does.
+    """Give a proposal the surrogate, if it needs one.
 
     Raises
     ------

@@ -41,26 +41,26 @@ class Question(NamedTuple):
 
 
 class Surroundings(Protocol):
-    """How points of a step method lie in the points of decisions."""
+    """How points of a step method are embedded in the points of decisions."""
 
     layout: Layout
     start: NDArray
     approximation: GaussianApproximation | None
 
     def look(self, point: Mapping[str, NDArray]) -> None:
-        """Take note of where the other variables are, before a step."""
+        """Record the values of the other variables, before a step."""
         ...
 
     def place(self, whole: NDArray) -> None:
-        """Take note of where all variables are that decisions are about."""
+        """Record the values of all variables that decisions are about."""
         ...
 
     def centered(self, own: NDArray) -> NDArray:
-        """A point as proposals see it."""
+        """A point as proposals use it."""
         ...
 
     def back(self, centered: NDArray) -> NDArray:
-        """The point that proposals see so."""
+        """Inverse of `centered`."""
         ...
 
     def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
@@ -68,7 +68,7 @@ class Surroundings(Protocol):
         ...
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
-        """A proposal as decisions see it."""
+        """A proposal in terms of all variables of decisions."""
         ...
 
     def decide(
@@ -91,7 +91,7 @@ class Alone:
     Parameters
     ----------
     target : Target
-        The posterior, as decisions see it.
+        The posterior in the form that decisions use.
     """
 
     def __init__(self, target: Target) -> None:
@@ -100,10 +100,10 @@ class Alone:
         self.approximation = target.approximation
 
     def look(self, point: Mapping[str, NDArray]) -> None:
-        """Nothing else matters."""
+        """There are no other variables to record."""
 
     def place(self, whole: NDArray) -> None:
-        """Nothing else matters."""
+        """There are no other variables to record."""
 
     def centered(self, own: NDArray) -> NDArray:
         """The point itself."""
@@ -137,12 +137,12 @@ class Alone:
 
 @dataclass(eq=False)
 class Beside:
-    """Decisions are about more variables than the step method moves, or rows about fewer.
+    """Decisions depend on more variables than the step method moves, or rows on fewer of them.
 
     Rows are expanded in all real variables that they depend on. Those that other step methods move
-    keep their values during a step; own variables that no row depends on, such as discrete
-    ones, enter the exact part only. Proposals get points minus their mean given the others, in the
-    normal approximation.
+    keep their values during a step; own variables that no row depends on, such as discrete ones,
+    enter the exact part only. Proposals are made for points minus their mean given the others, in
+    the normal approximation.
 
     Parameters
     ----------
@@ -153,13 +153,13 @@ class Beside:
     exact_difference : callable
         ``f(proposed, current)`` for points of the step method: the exact part, nats.
     layout : Layout
-        Kinds of the own entries.
+        Kinds of its entries.
     start : array, shape (d,)
         Own point at which the model was verified.
     entries, places : int arrays, shape (k,)
-        The own entries that rows may depend on, and where they are among all of them.
+        The own entries that rows may depend on, and their positions in points of the target.
     is_centered : bool
-        Whether proposals see points less their mean given the others.
+        Whether proposals are made for points minus their mean given the others.
     """
 
     target: Target
@@ -189,11 +189,11 @@ class Beside:
         return None if self._given is None else self._given.approximation
 
     def look(self, point: Mapping[str, NDArray]) -> None:
-        """Take note of where the other variables are."""
+        """Record the values of the other variables."""
         self.place(np.concatenate([np.ravel(point[name]) for name in self.names]))
 
     def place(self, whole: NDArray) -> None:
-        """Take note of where all variables are that rows depend on."""
+        """Record the values of all variables that rows depend on."""
         self._whole = whole.astype(self.target.start.dtype, copy=False)
         if self.is_centered and self._given is not None and self._rest.size:
             joint = self.target.approximation
@@ -203,15 +203,15 @@ class Beside:
             self._shift[self.entries] = self._given.gain @ away
 
     def centered(self, own: NDArray) -> NDArray:
-        """The point less its mean given the others, but for a constant."""
+        """The point minus its mean given the others, up to a constant."""
         return (own - self._shift).astype(own.dtype, copy=False)
 
     def back(self, centered: NDArray) -> NDArray:
-        """The point that is centered so."""
+        """Inverse of `centered`."""
         return (centered + self._shift).astype(centered.dtype, copy=False)
 
     def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
-        """Own entries of an overdispersed start of all; those that no row depends on stay."""
+        """Own entries of an overdispersed start; those that no row depends on are not moved."""
         own = self.start.copy()
         own[self.entries] = start_of_chain(self.target, rng, proposal=RandomWalkProposal())[
             self.places
@@ -228,19 +228,19 @@ class Beside:
         *,
         tuning: bool,
     ) -> Decision:
-        """Accept or reject a proposal; without rows, where none depends on what it moves."""
+        """Accept or reject a proposal, without reading rows if none depends on what is moved."""
         new, old, log_known = self.question(proposed, current, log_ratio)
         if np.array_equal(new, old):
             return Decision(log_known > log_uniform(rng), 0, 0, 0.0, math.nan, True)
         return decider.decide(new, old, log_known, rng, tuning=tuning)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
-        """The proposal among all variables that rows depend on, and what the exact part says."""
+        """The proposal among all variables that rows depend on, with the exact part included."""
         log_known = log_ratio + float(self.exact_difference(proposed, current))
         return Question(self.among_all(proposed), self.among_all(current), log_known)
 
     def among_all(self, own: NDArray) -> NDArray:
-        """A point of all variables that rows depend on, with the own ones there."""
+        """The recorded point of all variables that rows depend on, with the own values put in."""
         whole = self._whole.copy()
         whole[self.places] = own[self.entries]
         return whole

@@ -68,7 +68,7 @@ def build(
     earlier: NDArray | None = None,
     say: Say = str,
 ) -> tuple[Target, Proposal[Any]]:
-    """Compile what decisions need, choose how rows are sampled, approximate the posterior.
+    """Compile what decisions need, choose how rows are sampled, and approximate the posterior.
 
     Parameters
     ----------
@@ -81,14 +81,14 @@ def build(
     anchor : array, shape (d,), optional
         Where to expand, instead of at the mode.
     earlier : array, shape (n, d), optional
-        Draws of an earlier run, by whose moments the posterior is approximated.
+        Draws of an earlier run, whose moments are used to approximate the posterior.
     say : callable
         Shows which stage begins.
 
     Returns
     -------
     target : Target
-        The posterior, as decisions see it.
+        The posterior in the form that decisions use.
     proposal : Proposal
         Makes new points, with the gradients that it needs.
 

@@ -26,9 +26,9 @@ def cubic_rows_of(about: About, which: NDArray[np.intp] | None = None) -> CubicR
     Parameters
     ----------
     about : About
-        Of second order.
+        Rows with their expansion of second order.
     which : int array, optional
-        The rows; for rows in memory.
+        Which rows; only for rows in memory.
 
     Raises
     ------

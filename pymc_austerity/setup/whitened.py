@@ -23,7 +23,7 @@ class WhitenedRows(NamedTuple):
     gram : float array, shape (N, k, k)
         :math:`Z_i Z_i'`.
     gradients : callable
-        Makes the :math:`Z_i` of rows with one predictor, float array, shape (N, d).
+        Returns the :math:`Z_i` of rows with one predictor, float array, shape (N, d).
     """
 
     center: NDArray[np.float64]
@@ -63,7 +63,7 @@ def whitened_rows(
 def whitened_block(
     designs: DesignFunction, block: Sequence[NDArray], anchor: Anchor
 ) -> WhitenedRows:
-    """The same of so few rows that their gradients can be kept."""
+    """The same for a block of rows, small enough that their gradients can be kept."""
     on_rows = designs(block)
     center = np.stack([design.eta(anchor.point) for design in on_rows], axis=1)
     each = [_whitened(design, anchor.root) for design in on_rows]

@@ -18,9 +18,9 @@ _MOST_PASSES = 40
 _ROUNDS = 8
 """Rounds for the entries on which no row depends; each costs one pass over the rows."""
 _FIRST_PASSES = 12
-"""At most, before the first round."""
+"""Most passes before the first round."""
 _NEAR, _CLOSE_ENOUGH = 1.0, 0.02
-"""Newton steps, in standard deviations, after which the rounds begin, and the search ends."""
+"""Lengths of Newton steps, in standard deviations, at which rounds begin and the search ends."""
 _HALVINGS = 3
 _DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
 """Added to the precision, in units of its diagonal, where a Newton step does not lead uphill."""
@@ -51,14 +51,14 @@ class LevelAnchor:
 
 
 def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
-    r"""Mode of levels and common entries, for priors that fit levels with their uncertainty.
+    r"""Mode of levels and common entries, with priors fitted to the levels and their uncertainty.
 
     The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
-    all equal is infinite. So the entries that no row reads maximize the exact part at *draws* of
-    the levels about their modes, which are as spread out as in the posterior (Monte Carlo EM
-    with a normal approximation), and Newton steps for the other entries come in between. The first
-    draws are made when the others are near their mode given the starting values: far from it levels
-    are similar, and with a small scale they would stay similar for many rounds.
+    all equal is infinite. Therefore, the entries that no row reads maximize the exact part at
+    *draws* of the levels about their modes, which are as spread out as in the posterior (Monte
+    Carlo EM with a normal approximation), in turn with Newton steps for the other entries. The
+    first draws are made when the other entries are near their mode given the starting values: far
+    from it, levels are similar, and with a small scale they would stay similar for many rounds.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
         if rounds and is_near:
             rounds -= 1
             point = _with_untouched(parts, point, hessian, noise, z)
-            value, gradient, rows = _at(parts, point, rows)  # which do not read these entries
+            value, gradient, rows = _at(parts, point, rows)  # rows do not read these entries
         exact = parts.exact_hessian(point)
         precision = sparse.csr_array(-(hessian + exact)[touched][:, touched])
         step = solved(precision, gradient[touched], first)
@@ -164,7 +164,7 @@ def _ridge(precision: sparse.csr_array, damping: float) -> sparse.csr_array:
 
 
 def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
-    """Of a Newton step in standard deviations; infinite where it goes downhill."""
+    """Length of a Newton step in standard deviations; infinite where it goes downhill."""
     square = float(gradient @ step)
     return np.sqrt(square) if square >= 0.0 else np.inf
 
@@ -190,7 +190,7 @@ def _with_untouched(
     noise: list[NDArray[np.float64]],
     z: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The same point with entries that no row reads at their mode given draws of the levels.
+    """The same point, with the entries that no row reads at their mode given draws of the levels.
 
     Entries that are normal given the others, like means of nested groups, are drawn, too: they
     stay at `z`, in standard deviations, during the search for the others.
@@ -244,7 +244,7 @@ def level_noise(parts: Parts, rng: np.random.Generator) -> list[NDArray[np.float
 def level_normals(
     parts: Parts, point: NDArray[np.float64], hessian: sparse.csr_array
 ) -> list[LevelNormals]:
-    """Of the levels of each factor about a point, given the others."""
+    """Normal approximations of the levels of each factor about a point, given all other entries."""
     return [
         normals_of(
             -level_blocks(hessian, factor.entries) - terms.derivatives(point)[1],

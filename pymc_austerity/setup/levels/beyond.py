@@ -14,9 +14,9 @@ __all__ = ["BeyondExpansion", "beyond_expansion"]
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
 _MOVES = 4
-"""Of all levels for one draw; nearly all are accepted."""
+"""Moves of all levels for one draw; nearly all are accepted."""
 _STEP = 1e-3
-"""For differences along hyperparameters, which are on unconstrained scales."""
+"""Step for differences along hyperparameters, which are on unconstrained scales."""
 
 
 class BeyondExpansion(NamedTuple):
@@ -31,9 +31,9 @@ class BeyondExpansion(NamedTuple):
     common : float array, shape (p,)
         For the common entries, given the levels.
     joint : float array, shape (s,)
-        For the entries of the joint block, with the levels of the first factor along.
+        For the entries of the joint block, moved together with the levels of the first factor.
     along : tuple of float array
-        For the hyperparameters of each factor, with its levels along.
+        For the hyperparameters of each factor, moved together with its levels.
     """
 
     common: NDArray[np.float64]
@@ -72,7 +72,7 @@ def beyond_expansion(
 
 
 def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Zero where it is not finite: any gradient leaves the posterior invariant."""
+    """The mean, or zero where it is not finite: any gradient leaves the posterior invariant."""
     mean: NDArray[np.float64] = np.mean(gradients, axis=0)
     return np.where(np.isfinite(mean), mean, 0.0)
 
@@ -102,7 +102,7 @@ def _along_entries(
     point: NDArray[np.float64],
     rest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The derivative along the entries, with the levels of the first factor along."""
+    """The derivative along the entries, moved together with the levels of the first factor."""
     _, normals = posterior.level_normals(0, point)
     own = rest[posterior.factors[0].entries]
     along = np.einsum("gkj,gkl,gl->gj", normals.inverse_root, normals.inverse_root, own)
@@ -117,7 +117,7 @@ def _along_hyperparameters(
     point: NDArray[np.float64],
     rest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The derivative along the hyperparameters of a factor, with its levels along."""
+    """The derivative along the hyperparameters of a factor, moved together with its levels."""
     own = posterior.factors[factor].prior.hyperparameters
     along = AlongWithLevels(posterior, factor, point, own)
     ends = [

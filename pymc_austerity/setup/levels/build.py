@@ -73,13 +73,15 @@ __all__ = [
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
 _FEWEST_LEVELS = 30
-"""Levels of the largest factor: with fewer there is little to gain."""
+"""Fewest levels of the largest factor: with fewer there is little to gain."""
 FEWEST_PRODUCTS = 3
-"""The same where moves of everything at once are unsuitable: not centered, or one row each."""
+"""The same where moves of everything at once are unsuitable: with factors that were written as
+non-centered, or with levels of one row each."""
 _FEWEST_ENTRIES = 200
-"""Of all levels: with fewer, moves of everything at once take less time."""
+"""Fewest entries of all levels: with fewer, moves of everything at once take less time."""
 MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
-"""Dimensions up to which such moves are possible; rows that should not be read at every step."""
+"""Dimensions up to which such moves are possible; rows above which not all should be read at every
+step."""
 
 
 class NoGroupsError(ValueError):
@@ -98,7 +100,7 @@ class GroupedTarget:
     ----------
     sweep : Sweep
     source : SharedRows
-        The rows, by the levels of the first factor.
+        The rows, sorted by the levels of the first factor.
     numbers : SharedRows
         Their numbers in the user's data.
     coordinates : Coordinates
@@ -118,7 +120,7 @@ class GroupedTarget:
 
     @property
     def sequential(self) -> SequentialSettings:
-        """Of tests; without them where every decision is exact."""
+        """Settings of sequential tests; without tests where every decision is exact."""
         return self.sweep.posterior.sequential
 
     def with_tests(self, settings: SequentialSettings) -> "GroupedTarget":
@@ -205,7 +207,7 @@ def build_grouped(
 
 
 def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
-    """The blocks of a model that the moves are for."""
+    """The blocks of a model that suits the moves, the factor with most levels first."""
     if problem.start.dtype != np.float64:
         raise NoGroupsError("the model computes in single precision")
     if any(v.dtype in discrete_types for v in problem.variables):
@@ -271,7 +273,7 @@ def _parts(
 
 
 def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
-    """Which untouched entries of arrays are normal given the others, counted among themselves."""
+    """Which untouched entries of arrays are normal given the others, numbered among themselves."""
     own, every = blocks.untouched, np.arange(problem.start.size)
     arrays = [every[block.entries] for block in problem.layout.blocks]
     several = np.concatenate([every[:0], *(array for array in arrays if array.size > 1)])
@@ -358,7 +360,7 @@ def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
 
 
 def _rounding(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
-    """How far rounding may take rows beyond their bounds, by moves of usual size."""
+    """How far rounding may take rows beyond their bounds, for moves of usual size."""
     rng = np.random.default_rng(5)
     rows = np.arange(n_rows)
     if n_rows > _MOST_ROUNDED:

@@ -67,6 +67,6 @@ def _columns(parts: Parts) -> Iterator[NDArray[np.float64]]:
 
 
 def _change(on_rows: Sequence[Design], direction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much all predictors of some rows change, one after the other."""
+    """Changes of all predictors of some rows, one predictor after the other."""
     nowhere = np.zeros_like(direction)
     return np.concatenate([design.eta(direction) - design.eta(nowhere) for design in on_rows])

@@ -21,14 +21,14 @@ __all__ = ["BuiltGroups", "build_groups"]
 
 
 class BuiltGroups(NamedTuple):
-    """What a step method is made of.
+    """The parts of a step method.
 
     Attributes
     ----------
     posed : Problem
         In terms of the user's variables.
     problem : Problem
-        In terms of what is moved.
+        In terms of the variables that are moved.
     target : GroupedTarget
     started : float
         When set-up began, by the performance counter.
@@ -60,16 +60,16 @@ def build_groups(
     compile_kwargs, where : dict
         Arguments of ``pymc.compile``, and of `prepare`.
     keep : callable
-        Takes what was prepared, for use where there are no groups.
+        Receives the prepared model, for use where there are no groups.
     only_where_best : bool
         As in `build_grouped`.
     only_beyond : int
-        Largest number of entries of the models to refuse.
+        Models with this number of entries or fewer are refused.
 
     Raises
     ------
     NoGroupsError
-        The message says why there are none.
+        The message says why there are no groups, or no moves for them.
     """
     started = time.perf_counter()
     with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:

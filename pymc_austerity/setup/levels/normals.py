@@ -30,11 +30,11 @@ from pymc_austerity.setup.levels.parts import Parts
 __all__ = ["common_normal", "joint_block", "untouched_entries"]
 
 _MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
-"""Entries that are moved together, and numbers that are stored for them with levels."""
+"""Most entries that are moved together, and most numbers that are stored for them and levels."""
 
 
 def common_normal(parts: Parts, anchor: LevelAnchor) -> CommonNormal | None:
-    """Of the common entries given the levels, without `shift`; None if there are none.
+    """Normal approximation of the common entries given the levels, without `shift`; None if empty.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 def untouched_entries(
     parts: Parts, anchor: LevelAnchor, exact_part: Callable[[NDArray, NDArray], float]
 ) -> UntouchedEntries | None:
-    """What moves the entries that no row reads, given a draw of the levels; None without any."""
+    """The moves of entries that no row reads, set up at a draw of the levels; None without any."""
     own, rng = parts.blocks.untouched, np.random.default_rng(2)
     if not own.size:
         return None
@@ -109,7 +109,7 @@ def untouched_entries(
 def _root_near(
     exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Root of the covariance at a point, with the sign of wrong curvatures changed."""
+    """Root of the covariance at a point, with curvatures of the wrong sign reversed."""
     precision = -exact.hessian(point)[:, own]
     values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
     raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))

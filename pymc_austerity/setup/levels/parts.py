@@ -39,7 +39,7 @@ class RowSums(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A model with groups in parts.
+    """The parts of a model with groups.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Parts:
         return np.concatenate([*levels, self.blocks.common])
 
     def _blocks(self) -> Iterator[Block]:
-        """Rows in blocks, of no fewer than there are entries: sums of a block have one for each."""
+        """Rows in blocks no shorter than a point: sums over a block have one number per entry."""
         n_leaves = len(self.problem.likelihood.leaves)
         for block in blocks_of(self.rows, max(LARGEST_BLOCK, self.problem.start.size)):
             yield block[:n_leaves]

@@ -16,13 +16,13 @@ __all__ = ["KernelOnRows"]
 
 @dataclass(frozen=True, eq=False)
 class KernelOnRows:
-    """A kernel and the rows that it reads where they are stored.
+    """A kernel, and the stored rows that it reads.
 
     Attributes
     ----------
     kernel : Kernel
     source : SharedRows
-        Addresses are valid as long as it is open.
+        Addresses are valid as long as the source is open.
     """
 
     kernel: Kernel

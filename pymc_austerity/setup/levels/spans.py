@@ -20,22 +20,22 @@ __all__ = ["RADII", "LevelLimits", "have_bounds", "level_limits"]
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor up to which rows are bounded.
 
-The predictor that moves most is in its own units, and the others are in units in which they move as
+The predictor that moves most is in its own units; the others are in units in which they move by as
 much."""
 
 _ROWS = 65_536
-"""Rows that are bounded at once, at least; the share of all rows in a piece is at most `_SHARE`."""
+"""Fewest rows that are bounded at once; larger pieces have at most `_SHARE` of all rows."""
 
 _MOST_ROWS, _SHARE = 262_144, 1 / 8
 
 _SOME_ROWS = 2_048
-"""Rows that tell how far predictors move."""
+"""Number of rows from which to determine how far predictors move."""
 
 _FEW_ROWS = 256
 """Number of rows from which to determine whether there are bounds."""
 
 _NOTHING = 1e-6
-"""A predictor that moves so much less than another one stays in its own units."""
+"""A predictor that moves less than this, relative to the one that moves most, keeps its units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class LevelLimits:
 
     @classmethod
     def begin(cls, n_levels: int) -> "LevelLimits":
-        """Of no rows."""
+        """Limits before any row is included."""
         return cls(np.zeros(n_levels), np.zeros(n_levels), np.zeros((len(RADII), n_levels)))
 
     def include(
@@ -82,7 +82,7 @@ def level_limits(
     common_root: NDArray[np.float64],
     levels: list[NDArray[np.int32]],
 ) -> tuple[list[LevelLimits], str]:
-    """One pass over the rows for the limits of those of each level.
+    """Limits of the rows of each level, in one pass over all rows.
 
     Parameters
     ----------
@@ -169,7 +169,7 @@ class _Bounds:
         self.missing = ""
 
     def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each radius and row, shape (R, m); infinite where there is none."""
+        """Bounds for each radius and row, shape (R, m); infinite where there is none."""
         n_rows, k = center.shape
         nothing = np.full((len(RADII), n_rows), np.inf)
         if self.missing:
@@ -205,7 +205,7 @@ def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArr
 
 @dataclass(frozen=True, eq=False)
 class _Places:
-    """Where entries of the raveled point are in their block."""
+    """Positions of the entries of the raveled point in their blocks."""
 
     is_common: NDArray[np.bool_]
     position: NDArray[np.int64]
