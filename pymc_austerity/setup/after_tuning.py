@@ -93,7 +93,7 @@ def look_again(
     decider : Decider
         Its state is changed.
     questions : sequence of Question
-        Proposals from where the chain is.
+        Proposals from the current point of the chain.
     rng : numpy.random.Generator
         Not the one that makes the draws.
 

@@ -107,7 +107,7 @@ def exact_sampling(
 
 
 def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
-    """Like `exact_sampling`, where neither bounds nor decisions cost much.
+    """Like `exact_sampling`, but only if neither bounds nor decisions cost much.
 
     Raises
     ------

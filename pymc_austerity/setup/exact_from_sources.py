@@ -64,7 +64,7 @@ _LONG = 2.0
 """Minutes of bounding all rows above which a message is logged."""
 
 _TIMED = 2_000
-"""Rows of the sample that are bounded a second time first, to measure how long it takes."""
+"""Rows of the sample that are bounded again to measure the time, before the whole sample is."""
 
 _FEWEST_DECISIONS = 100
 _MOST_WHOLE = 100_000

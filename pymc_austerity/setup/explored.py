@@ -20,7 +20,7 @@ _WINDOWS = (50, 50, 100, 200, 400)
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
 _GROWING = 8.0
-"""Growth of a standard deviation between windows above which a density is taken as improper."""
+"""Growth of a standard deviation between windows that indicates an improper density."""
 
 
 class Explored(NamedTuple):

@@ -32,7 +32,7 @@ class Thresholds(NamedTuple):
     ascending : float array, shape (H - 1,)
         Nats; a stratum has the rows above one of them, and not above the next.
     n_take_all : int
-        Rows above the last threshold, or a few more if scores tie; 0 if these are not always read.
+        Rows above the last threshold, or more if scores tie; 0 if these are not always read.
     per_stratum : int
         Rows of each of the other strata that the first look reads.
     """
