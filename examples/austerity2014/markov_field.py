@@ -35,7 +35,7 @@ BUDGET = Budget(
     },
 )
 SUBSET_SIZE = 5
-N_VARIABLES, N_CHAINS, RATIO, N_SUBSETS, N_TRUE = 100, 2, 1.0, 1_600, 300_000
+N_VARIABLES, N_CHAINS, RATIO, N_SUBSETS, N_TRUE = 100, 8, 1.0, 1_600, 300_000
 FULL: dict[str, Any] = {
     "n_variables": N_VARIABLES,
     "batch_size": BATCH_SIZE,
