@@ -12,7 +12,8 @@ from pymc_austerity.compiled import reals
 __all__ = ["LevelNormals", "normals_of"]
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
-"""Smallest eigenvalue of a precision: absolute, and as a share of the largest one."""
+"""Smallest eigenvalue of a precision without a Cholesky factor: absolute, and as a share of the
+largest one. The first also holds for precisions of a single entry."""
 _SMALL = 16
 """Entries of a level beyond which LAPACK takes less time than plain loops do."""
 

@@ -25,6 +25,13 @@ def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray |
         Value variables of the step method.
     model : pymc.Model
         The model they belong to.
+
+    Raises
+    ------
+    SettingTypeError
+        If the anchor has another form.
+    SettingError
+        If a value is missing, has another shape, or lies outside of the support.
     """
     if anchor is None:
         return None

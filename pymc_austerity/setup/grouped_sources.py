@@ -112,6 +112,7 @@ class _Chosen(NamedTuple):
     Attributes
     ----------
     wishes : int array, shape (m,)
+        Positions of these rows in the list of all rows that are wanted.
     numbers : int array, shape (m,)
         Of the rows in the data.
     block : Block or None

@@ -13,8 +13,8 @@ _ROUNDS = (250, 500, 1_000, 2_000)
 """Steps about each of the centers found so far."""
 
 _CLOSE = 0.01
-"""Squared distance from the mean, in standard deviations, that does not justify more steps. A chain
-that stays in place has fewer independent draws than it seems to have."""
+"""Uncertainty of the center, a squared distance in standard deviations, below which no further
+steps are made."""
 
 _EFFICIENT = 0.4
 """Independent draws per step beyond which there is little to gain."""

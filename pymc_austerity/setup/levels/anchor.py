@@ -21,7 +21,8 @@ _FIRST_PASSES = 12
 """Most passes before the first round."""
 _NEAR, _CLOSE_ENOUGH = 1.0, 0.02
 """Lengths of Newton steps, in standard deviations, at which rounds begin and the search ends."""
-_HALVINGS = 3
+_LENGTHS_OF_STEP = 3
+"""Lengths that are tried until a step leads uphill, each a quarter of the one before."""
 _DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
 """Added to the precision, in units of its diagonal, where a Newton step does not lead uphill."""
 _STEPS_OF_A_ROUND = 20
@@ -173,7 +174,7 @@ def _ascended(
     parts: Parts, point: NDArray[np.float64], step: NDArray[np.float64], value: float
 ) -> tuple[NDArray[np.float64], float, NDArray[np.float64], RowSums] | None:
     """The point after the step, shortened until the log-density rises; None if it never does."""
-    for _ in range(_HALVINGS):
+    for _ in range(_LENGTHS_OF_STEP):
         there = point.copy()
         there[parts.touched] += step
         new, gradient, rows = _at(parts, there, parts.row_sums(there))
