@@ -26,8 +26,8 @@ MAY_IMPORT = {
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
-    "compiled": {"proposals", "exact", "strata"},
-    "levels": {"proposals", "exact", "compiled"},
+    "compiled": {"proposals", "sequential", "exact", "strata"},
+    "levels": {"proposals", "sequential", "exact", "compiled"},
     "deciding": {
         "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
     },

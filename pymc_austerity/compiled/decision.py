@@ -16,6 +16,7 @@ from pymc_austerity.compiled.survey import (
     plan_further,
     see,
 )
+from pymc_austerity.sequential import relative_excess
 
 __all__ = ["STATISTICS", "CompiledTest", "SequentialDecisions", "decide_sequentially"]
 
@@ -41,12 +42,15 @@ class CompiledTest(NamedTuple):
         Address of the distribution function of Student's t, as ``scipy.special.stdtr``.
     epsilon : float
         Tail probability below which the test stops.
+    relative : bool
+        Whether it keeps the relative error of acceptance probabilities small.
     audit : float
         Share of decisions that are checked on all rows.
     """
 
     tail: int
     epsilon: float
+    relative: bool
     audit: float
 
 
@@ -140,10 +144,16 @@ def _exceeds(
             return distance > 0.0
         if variance > 0.0:
             error = call_of_two(test.tail, free, -abs(distance) / math.sqrt(variance))
-            if error < test.epsilon:
+            is_clear = error < test.epsilon
+            if is_clear and test.relative and distance > 0.0:
+                is_clear = _excess(distance, math.sqrt(variance)) <= test.epsilon
+            if is_clear:
                 statistics[3] = error
                 return distance > 0.0
         plan_further(rows, survey)
+
+
+_excess = part(types.float64)(relative_excess)
 
 
 @part(types.boolean)

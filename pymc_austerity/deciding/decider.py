@@ -67,11 +67,11 @@ class DecisionState:
     trial: list[TrialDecision] = field(default_factory=list)
 
 
-def test_of(design: TestDesign) -> SequentialTest:
-    """The test of a design."""
+def test_of(design: TestDesign, *, relative: bool) -> SequentialTest:
+    """The test of a design; see `StudentTTest` for `relative`."""
     if design.alpha == 0.5:
-        return StudentTTest(design.epsilon)
-    return WangTsiatisTest(design.epsilon, design.alpha)
+        return StudentTTest(design.epsilon, relative)
+    return WangTsiatisTest(design.epsilon, design.alpha, relative)
 
 
 class Decider:
@@ -127,7 +127,7 @@ class Decider:
         if schedule is not None and (tuning or not self.settings.tightens):
             epsilon = schedule(state.n_draws)
             if epsilon != self.epsilon:
-                state.test = StudentTTest(epsilon)
+                state.test = StudentTTest(epsilon, self.settings.is_relative)
         state.n_draws += 1
 
     def stop_tuning(self) -> str:
@@ -144,7 +144,8 @@ class Decider:
         return f"Designed on decisions of the tuning phase: {design}."
 
     def _take(self, design: TestDesign) -> None:
-        self.state.test, self.state.batch_size = test_of(design), design.batch_size
+        self.state.test = test_of(design, relative=self.settings.is_relative)
+        self.state.batch_size = design.batch_size
 
     @property
     def epsilon(self) -> float:

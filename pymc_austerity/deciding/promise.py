@@ -84,7 +84,7 @@ def details_of(decider: AnyDecider) -> tuple[str, ...]:
     if isinstance(decider, ExactDecider) or decider.target.sampling.is_exact:
         return ()
     if decider.plan is not None and decider.worst_case is not None:
-        tuning = test_of(decider.worst_case).description.summary
+        tuning = test_of(decider.worst_case, relative=False).description.summary
         return (
             f"{tuning} while tuning, whose decisions are wrong with a probability of at most "
             f"{decider.plan.max_error:g} in the worst case; then a cheaper test, with this share "

@@ -159,11 +159,12 @@ class Settings:
         >>> Settings(epsilon=0.05).without_control_variates().epsilon
         0.05
         """
+        without = replace(self, control_variates=None)
         if self.is_strictness_given:
-            return self
+            return without
         if by_single_rows or (self.batch_size is None and self.sampling == "auto"):
-            return replace(self, epsilon=0.0)
-        return replace(self, max_error=USUAL_MAX_ERROR)
+            return replace(without, epsilon=0.0)
+        return replace(without, max_error=USUAL_MAX_ERROR)
 
     def try_bound(self, point: NDArray) -> None:
         """Raise the error of an invalid bound before a chain begins."""
@@ -174,7 +175,14 @@ class Settings:
         """The test after tuning, or before a better one is designed."""
         if self.test is None:
             return AcceptAll()
-        return StudentTTest(self.tail) if self.test == "auto" else cast(SequentialTest, self.test)
+        if self.test == "auto":
+            return StudentTTest(self.tail, relative=self.is_relative)
+        return cast(SequentialTest, self.test)
+
+    @property
+    def is_relative(self) -> bool:
+        """Whether tests keep the relative error of acceptance probabilities small."""
+        return self.control_variates is not None
 
     @property
     def description(self) -> TestDescription:

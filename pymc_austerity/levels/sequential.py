@@ -10,12 +10,15 @@ from scipy.special import stdtr, stdtrit
 
 from pymc_austerity.levels.drawing import chances, first_of_permutation
 from pymc_austerity.levels.rows import LevelRows
+from pymc_austerity.sequential import relative_excess
 
 __all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "decide_sequentially"]
 
 _FIRST_LOOK = 200
 FEWEST_ROWS = 2 * _FIRST_LOOK
 """Rows from which on a test may save some; with fewer rows all are read."""
+
+_excess = np.vectorize(relative_excess, otypes=[np.float64])
 
 
 class Populations(NamedTuple):
@@ -101,8 +104,10 @@ def decide_sequentially(
     The first look reads 200 rows of each test, and each later look as many again as were read so
     far, drawn uniformly without replacement. A test stops when the tail probability of its t
     statistic is below `epsilon`; it continues as long as all rows that were read have equal
-    residuals. With n of N rows, whose residuals have the mean :math:`\bar r` and the standard
-    deviation :math:`s`, and the threshold :math:`\mu_0`, the statistic is
+    residuals, or a verdict *above* would raise a small acceptance probability by more than a share
+    of `epsilon` (see `pymc_austerity.sequential.relative_excess`). With n of N rows, whose
+    residuals have the mean :math:`\bar r` and the standard deviation :math:`s`, and the threshold
+    :math:`\mu_0`, the statistic is
 
     .. math:: t = (\bar r - \mu_0) \Big/ \frac{s}{\sqrt n} \sqrt{1 - \frac{n - 1}{N - 1}} .
 
@@ -132,13 +137,17 @@ def decide_sequentially(
         found = residuals(_rows_of_look(populations, open_, keys, n_seen[open_], count))
         with np.errstate(invalid="ignore", divide="ignore"):
             _merge(found, count - n_seen[open_], n_seen[open_], means, squares, open_)
-            distance = abs(means[open_] - thresholds[open_])
+            signed = means[open_] - thresholds[open_]
+            distance = abs(signed)
             spread = np.sqrt(squares[open_] / (count - 1.0) / count)
             spread *= np.sqrt(1.0 - (count - 1.0) / np.maximum(own - 1.0, 1.0))
             is_certain = (count == own) | ~np.isfinite(means[open_])
             is_clear = distance > -stdtrit(upto - 1.0, settings.epsilon) * spread
             is_clear &= spread > 0.0  # equal residuals tell nothing about the others
             tails = stdtr(count - 1.0, -distance / spread)
+        rises = np.flatnonzero(is_clear & ~is_certain & (signed > 0.0))
+        excess = _excess(own[rises] * distance[rises], own[rises] * spread[rises])
+        is_clear[rises] = excess <= settings.epsilon
         errors[open_] = np.where(is_certain, 0.0, tails)
         n_seen[open_] = count
         open_, upto = open_[~(is_certain | is_clear)], 2 * upto

@@ -18,6 +18,7 @@ from pymc_austerity.sequential.protocols import (
     Survey,
     TestDescription,
 )
+from pymc_austerity.sequential.relative import relative_excess
 from pymc_austerity.sequential.schedules import Schedule, Tightening
 from pymc_austerity.sequential.stopping import StoppingTest, exceeds, log_uniform
 from pymc_austerity.sequential.stratified import (
@@ -64,4 +65,5 @@ __all__ = [
     "further_counts",
     "log_uniform",
     "logistic_correction",
+    "relative_excess",
 ]

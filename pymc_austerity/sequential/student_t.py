@@ -7,6 +7,7 @@ from scipy.special import stdtr, stdtrit
 
 from pymc_austerity.arguments import checked_tail
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
+from pymc_austerity.sequential.relative import raises_acceptance
 from pymc_austerity.sequential.stopping import StoppingTest
 
 __all__ = ["StudentTTest", "upper_quantile"]
@@ -37,6 +38,11 @@ class StudentTTest(StoppingTest):
     epsilon : float
         Largest tail probability at which the test stops, in [0, 0.5]. At 0 it never stops before
         all rows are read; at 0.5 it stops at the first look.
+    relative : bool
+        Whether a look accepts only where that raises a small acceptance probability by at most a
+        share of `epsilon` (`relative_excess`). The papers' test does not ask for this.
+        `AusterityMH` does where there are control variates: they make standard errors small, so
+        that it costs little.
 
     References
     ----------
@@ -59,6 +65,7 @@ class StudentTTest(StoppingTest):
     """
 
     epsilon: float
+    relative: bool = False
 
     def __post_init__(self) -> None:
         checked_tail("epsilon", self.epsilon)
@@ -76,7 +83,8 @@ class StudentTTest(StoppingTest):
     def stops(self, evidence: Evidence) -> bool:
         """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""
         quantile = upper_quantile(evidence.degrees_of_freedom, self.epsilon)
-        return abs(evidence.distance) > quantile * evidence.standard_error
+        is_clear = abs(evidence.distance) > quantile * evidence.standard_error
+        return is_clear and not (self.relative and raises_acceptance(evidence, self.epsilon))
 
     def error(self, evidence: Evidence) -> float:
         """Tail probability of Student's t beyond the observed statistic."""

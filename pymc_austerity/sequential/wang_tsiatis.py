@@ -8,6 +8,7 @@ from scipy.special import ndtr, ndtri, stdtr
 
 from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
+from pymc_austerity.sequential.relative import raises_acceptance
 from pymc_austerity.sequential.stopping import StoppingTest
 from pymc_austerity.sequential.student_t import upper_quantile
 
@@ -40,6 +41,8 @@ class WangTsiatisTest(StoppingTest):
         Level as :math:`\pi \to 1`, in [0, 0.5].
     alpha : float
         Shape of the boundary. 1/2 is `StudentTTest`, 0 is the boundary of O'Brien and Fleming.
+    relative : bool
+        As for `StudentTTest`, with the level of the look as the share.
 
     Raises
     ------
@@ -68,6 +71,7 @@ class WangTsiatisTest(StoppingTest):
 
     epsilon: float
     alpha: float = 0.5
+    relative: bool = False
 
     def __post_init__(self) -> None:
         checked_tail("epsilon", self.epsilon)
@@ -88,7 +92,8 @@ class WangTsiatisTest(StoppingTest):
         """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""
         level = _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)
         quantile = upper_quantile(evidence.degrees_of_freedom, level)
-        return abs(evidence.distance) > quantile * evidence.standard_error
+        is_clear = abs(evidence.distance) > quantile * evidence.standard_error
+        return is_clear and not (self.relative and raises_acceptance(evidence, level))
 
     def error(self, evidence: Evidence) -> float:
         """Tail probability of Student's t beyond the observed statistic."""

@@ -90,7 +90,9 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
         return exact_target(target, decider.state.inflation.value)
     address = address_of_tail()
     assert address is not None
-    test = CompiledTest(address, decider.epsilon, decider.audits.share)
+    assert isinstance(decider.state.test, StudentTTest)
+    relative = decider.state.test.relative
+    test = CompiledTest(address, decider.epsilon, relative, decider.audits.share)
     return sequential_target(target, test)
 
 

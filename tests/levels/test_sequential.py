@@ -40,7 +40,7 @@ def decided(populations, thresholds, epsilon, audit=0.0, seed=2):
 
 
 def test_a_look_is_the_t_test_of_scipy():
-    thresholds = np.array([1.0, 1.5, 2.6, 2.4])
+    thresholds = np.array([2.7, 2.5, 2.6, 2.4])  # above the means, where rejections are clear
     verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.4999)
     (rows,) = read.looks
     for k, sample in enumerate(np.split(rows, LEVELS.size)):
@@ -119,16 +119,37 @@ def test_one_test_about_several_levels():
 
 
 def test_an_audit_reads_the_rest():
-    thresholds = np.array([VALUES[of_level(level)].mean() + 0.05 for level in LEVELS])
+    thresholds = np.array([VALUES[of_level(level)].mean() - 0.05 for level in LEVELS])
     n_wrong = n_audited = 0
     for seed in range(40):
         verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.3, 1.0, seed)
         assert np.array_equal(np.sort(np.concatenate(read.looks)), np.arange(N))
-        assert verdicts.n_wrong == verdicts.above.sum()  # the means are below the thresholds
+        assert verdicts.n_wrong == (~verdicts.above).sum()  # the means are above the thresholds
         n_wrong += verdicts.n_wrong
         n_audited += verdicts.n_audited
     assert n_audited == 160
     assert n_wrong > 0
+
+
+def test_a_verdict_above_keeps_small_acceptance_probabilities():
+    """Acceptance probability exp(-6), and uniform numbers that are not as small."""
+    values = VALUES / 1_000.0
+    mean, size = values[of_level(4)].mean(), SIZES[4]
+    levels, n_above, n_tests = np.full(1_000, 4), 0, 40_000
+    rng, uniform = np.random.default_rng(4), np.random.default_rng(5)
+    for _ in range(n_tests // levels.size):
+        log_u = -uniform.exponential(size=levels.size)
+        verdicts = decide_sequentially(
+            Populations.each(levels, ROWS),
+            lambda rows: values[rows],
+            mean + (6.0 + log_u) / size,
+            SequentialSettings(0.05),
+            rng,
+        )
+        n_above += verdicts.above.sum()
+    expected = n_tests * np.exp(-6.0)
+    assert abs(n_above - expected) <= 0.1 * expected + 4.0 * np.sqrt(expected)
+    assert verdicts.n_rows < 0.5 * levels.size * size
 
 
 def test_an_audit_changes_nothing_else():

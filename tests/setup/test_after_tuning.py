@@ -79,7 +79,7 @@ def test_nothing_changes_where_means_are_normal_and_decisions_right(looked, draw
 
     changed, decider = looked(alike, settings, draw)
     assert changed == ""
-    assert decider.state.test == StudentTTest(settings.epsilon)
+    assert decider.state.test == StudentTTest(settings.epsilon, relative=True)
 
 
 def test_first_looks_grow_until_their_means_are_normal(looked):
@@ -108,7 +108,7 @@ def test_the_users_own_epsilon_stays_and_what_it_does_is_said(looked):
     with pytest.warns(AusterityWarning, match="trial decisions were wrong"):
         changed, decider = looked(rare, Settings(epsilon=0.005))
     assert changed == ""
-    assert decider.state.test == StudentTTest(0.005)
+    assert decider.state.test == StudentTTest(0.005, relative=True)
 
 
 def test_strata_that_are_not_normal_give_way_to_all_rows(rng):
