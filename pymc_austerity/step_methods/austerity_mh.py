@@ -62,7 +62,8 @@ class AusterityMH(MetropolisStep):
         Free variables to sample; all by default. PyMC samples the others with NUTS, on all rows.
     epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
-        look; the whole test is wrong more often. 0 is plain Metropolis-Hastings on all rows. The
+        look; the whole test is wrong more often. With control variates, it also bounds the share
+        by which a look raises small acceptance probabilities. 0 is plain Metropolis-Hastings on all rows. The
         test is looser at first and tightened during tuning. A function from the number of a draw,
         counted from 0 at the first tuning draw, gives the value for each draw. By
         default, no test is used if exact decisions are expected to read fewer rows; otherwise

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import digamma, polygamma
 
 ROOT = Path(__file__).parents[2]
@@ -174,6 +175,23 @@ class TestReference:
         assert abs(found["sd"][0] / sd - 1.0) < 4 * found["sd_error"][0]
         assert found["mean_error"][0] < 0.01
 
+    def test_heavy_tails_need_heavy_points(self):
+        """Student's t: weights of normal points have no variance."""
+        degrees = 7.0
+
+        def value(z):
+            return float(stats.multivariate_t(shape=np.eye(2), df=degrees).logpdf(z))
+
+        mean, root = np.array([0.3, -0.2]), np.eye(2)
+        with pytest.raises(reference.UnevenWeights, match="Pareto k"):
+            reference.importance_moments(value, mean, root, 10_000, np.random.default_rng(1))
+        rng = np.random.default_rng(2)
+        found = reference.importance_moments(value, mean, root, 10_000, rng, heavy=True)
+        sd = np.sqrt(degrees / (degrees - 2.0))
+        assert np.abs(found["mean"]).max() < 4 * max(found["mean_error"]) * sd
+        assert np.abs(found["sd"] / sd - 1.0).max() < 4 * max(found["sd_error"])
+        assert max(found["sd_error"]) < 0.02
+
     def test_a_bad_approximation_is_noticed(self):
         """Shifted and too narrow: some points weigh as much as all others."""
 
@@ -197,7 +215,7 @@ class TestReference:
             lambda *_: (np.full(4, 2.0), 1e-3 * np.eye(4)),
         )
         found = reference.reference(problem, 8_000)
-        assert found["points"] == "about the mean of a long run"
+        assert found["points"] == "with heavy tails about the mean of a long run"
         distance, of_sd = summary.errors(found, direct)
         assert distance < 6 * max(found["mean_error"] + direct["mean_error"])
         assert of_sd < 6 * max(found["sd_error"] + direct["sd_error"])
