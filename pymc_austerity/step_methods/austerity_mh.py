@@ -63,12 +63,12 @@ class AusterityMH(MetropolisStep):
     epsilon : float or callable, optional
         Tail probability at which Student's t-test stops, in [0, 0.5]. It bounds the error of one
         look; the whole test is wrong more often. With control variates, it also bounds the share
-        by which a look raises small acceptance probabilities. 0 is plain Metropolis-Hastings on all rows. The
-        test is looser at first and tightened during tuning. A function from the number of a draw,
-        counted from 0 at the first tuning draw, gives the value for each draw. By
-        default, no test is used if exact decisions are expected to read fewer rows; otherwise
-        `epsilon` is 0.05 with control variates. Without them, all rows are read; if `batch_size`
-        or `sampling` is given, the test is that of ``max_error=0.01`` instead.
+        by which a look raises small acceptance probabilities. 0 is plain Metropolis-Hastings on all
+        rows. The test is looser at first and tightened during tuning. A function from the number of
+        a draw, counted from 0 at the first tuning draw, gives the value for each draw. By default,
+        no test is used if exact decisions are expected to read fewer rows; otherwise `epsilon` is
+        0.05 with control variates. Without them, all rows are read; if `batch_size` or `sampling`
+        is given, the test is that of ``max_error=0.01`` instead.
     max_error : float, optional
         Largest acceptable share of wrong decisions, averaged over all of them, above 0 and below
         0.5, in place of `epsilon`; close decisions may be wrong more often. During tuning, the
