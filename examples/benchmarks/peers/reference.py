@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import gammaln
+from scipy.stats import multivariate_normal, multivariate_t
 
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.pymc_samplers import sample
@@ -211,12 +211,10 @@ def importance_moments(
 
 
 def _log_density_of_points(points: NDArray[np.float64], *, heavy: bool) -> NDArray[np.float64]:
-    """Log-density of standardized points, relative to that of a normal variable at 0."""
-    squares, d = np.sum(points**2, axis=1), points.shape[1]
-    normal = -0.5 * squares
+    """Log-density of the distribution that standardized points are drawn from."""
+    d = points.shape[1]
+    normal = multivariate_normal(np.zeros(d)).logpdf(points)
     if not heavy:
         return normal
-    power = 0.5 * (_DEGREES + d)
-    at_zero = gammaln(power) - gammaln(0.5 * _DEGREES) + 0.5 * d * np.log(2.0 / _DEGREES)
-    student = at_zero - power * np.log1p(squares / _DEGREES)
+    student = multivariate_t(shape=np.eye(d), df=_DEGREES).logpdf(points)
     return np.logaddexp(normal, student) - np.log(2.0)
