@@ -26,12 +26,13 @@ from pymc_austerity.sequential import (
     StudentTTest,
     WangTsiatisTest,
 )
-from pymc_austerity.step_methods import AusterityMH, FireflyMH, GroupedMH
+from pymc_austerity.step_methods import AusterityMH, AusterityStep, FireflyMH, GroupedMH
 from pymc_austerity.variable_selection import ReversibleJumpProposal
 
 __all__ = [
     "AusterityGibbs",
     "AusterityMH",
+    "AusterityStep",
     "AusterityWarning",
     "BarkerTest",
     "CrankNicolsonProposal",

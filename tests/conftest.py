@@ -17,6 +17,17 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20140621)
 
 
+@pytest.fixture(autouse=True)
+def choice_of_sampler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``AusterityMH()`` be a step method of this package however few rows there are.
+
+    Tests with the mark `choice` are about the choice between these and the NUTS of PyMC.
+    """
+    if request.node.get_closest_marker("choice") is None:
+        module = "pymc_austerity.step_methods.austerity_mh"
+        monkeypatch.setattr(f"{module}.leaves_the_choice", lambda cls, settings: False)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of real data sets; without it the test is skipped."""

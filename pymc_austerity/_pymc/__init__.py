@@ -26,9 +26,11 @@ from pymc.model.transform.basic import remove_minibatched_nodes
 from pymc.model.transform.conditioning import remove_value_transforms
 from pymc.progress_bar import MCMCProgressBarManager
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
+from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.stats.convergence import log_warning_stats
 from pymc.step_methods.arraystep import ArrayStepShared
 from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.step_methods.state import dataclass_state
 from pymc.util import (
     RandomGeneratorState,

@@ -58,6 +58,8 @@ _SETTLED = 1_000
 class Settings:
     """The user's settings; see `AusterityMH` for the meaning of each.
 
+    `only_with_surrogate` says to give up where all rows would have to be read.
+
     Raises
     ------
     SettingError, SettingTypeError
@@ -72,6 +74,7 @@ class Settings:
     control_variates: Literal["auto", 1, 2, 3] | None = "auto"
     audit: float | Literal["auto"] = "auto"
     steps_per_draw: int = 1
+    only_with_surrogate: bool = False
 
     def __post_init__(self) -> None:
         checked = {

@@ -4,15 +4,10 @@ from pymc_austerity.deciding.sampling import RowFunction, UniformSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
 
-__all__ = ["always_exact", "row_draw", "uniform_sampling"]
+__all__ = ["row_draw", "uniform_sampling"]
 
 _USUAL_BATCH = 500
 """Rows of a look, unless the user or the influence of the rows determines their number."""
-
-
-def always_exact(settings: Settings, n_rows: int) -> bool:
-    """Whether every decision reads all rows, however they are sampled."""
-    return settings.is_exact or (settings.batch_size or _USUAL_BATCH) >= n_rows
 
 
 def row_draw(source: RowSource, settings: Settings) -> RowDraw:
@@ -25,7 +20,7 @@ def uniform_sampling(
 ) -> tuple[UniformSampling, str]:
     """Uniform samples by the user's settings, and their description."""
     n_rows, batch = source.n_rows, settings.batch_size or _USUAL_BATCH
-    if always_exact(settings, n_rows):
+    if settings.is_exact or batch >= n_rows:
         why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
         sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
         return sampling, f"All {n_rows:,} rows at every step ({why})"

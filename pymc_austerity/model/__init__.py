@@ -21,6 +21,7 @@ from pymc_austerity.model.kernel import (
 )
 from pymc_austerity.model.level_rows import LevelsAsRows
 from pymc_austerity.model.moving_support import variables_that_move_the_support
+from pymc_austerity.model.observed import rows_observed
 from pymc_austerity.model.predictors import (
     Dense,
     DenseRows,
@@ -123,6 +124,7 @@ __all__ = [
     "random_variable_of",
     "row_derivatives_of",
     "row_length_deterministics",
+    "rows_observed",
     "split_log_density",
     "third_derivatives",
     "variables_that_move_the_support",

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.uniform import always_exact
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     Proposal,
@@ -125,7 +124,7 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
     is_possible = (
         settings.order > 0
         and not settings.description.needs_bound
-        and (settings.decides_exactly or not always_exact(settings, problem.likelihood.n_rows))
+        and not settings.is_exact
         and bool(variables)
         and variables != list(problem.variables)
         and not any(v.dtype in discrete_types for v in problem.touched)

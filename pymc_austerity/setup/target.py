@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.uniform import always_exact, uniform_sampling
+from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     ConditionalProposal,
@@ -156,10 +156,7 @@ def _posterior_ratio(
 ) -> PosteriorRatio:
     say("compiling")
     exact, without = exact_difference(problem), NoPlan("")
-    wants_expansion = settings.decides_exactly or not always_exact(
-        settings, problem.likelihood.n_rows
-    )
-    if settings.order and wants_expansion:
+    if settings.order and not settings.is_exact:
         plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
             plan = control_variate_plan(
@@ -203,6 +200,8 @@ def _in_a_sentence(without: NoPlan, *, all_rows: bool) -> str:
 
 
 def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
+    if settings.only_with_surrogate:
+        raise SettingError(f"{reason}: sample all rows by NUTS.")
     if settings.decides_exactly:
         raise SettingError(
             f"{settings.who_decides_exactly} is not possible without control variates, and there "

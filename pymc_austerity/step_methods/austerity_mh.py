@@ -1,5 +1,6 @@
 """Metropolis-Hastings whose decisions read only as many rows as needed."""
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -29,13 +30,19 @@ from pymc_austerity.setup.support import (
     refuse_uncorrected,
     refuse_unsuitable,
 )
+from pymc_austerity.step_methods.by_default import (
+    best_of_all,
+    grouped_if_possible,
+    leaves_the_choice,
+)
 from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
-from pymc_austerity.step_methods.grouped_by_default import grouped_if_possible
 from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 
 __all__ = ["AusterityMH"]
+
+_log = logging.getLogger("pymc.austerity")
 
 
 class AusterityMH(MetropolisStep):
@@ -54,7 +61,11 @@ class AusterityMH(MetropolisStep):
     - Without an expansion, all rows are read, unless `epsilon`, `max_error` or `test` selects a
       test.
 
-    For models with many groups, ``AusterityMH()`` is a `GroupedMH`.
+    ``AusterityMH()`` without settings that ask for one of these is whatever is expected to take the
+    least time to an effective draw: exact decisions, a test with control variates, a `GroupedMH`
+    for models with many groups, or PyMC's NUTS on all rows, where there are few rows, rows depend
+    on each other, no normal approximation or surrogate fits, or short chains at the end of set-up
+    do not mix. The log gives the reason.
 
     Parameters
     ----------
@@ -209,9 +220,12 @@ class AusterityMH(MetropolisStep):
             return DeferredStep(cls, vars, kwargs)
         model = checked_model(kwargs.get("model"))
         variables = checked_variables(vars, model)
-        if cls is AusterityMH and kwargs.get("data") is None:
+        if cls is AusterityMH and leaves_the_choice(cls, kwargs):
+            return best_of_all(cls, variables, kwargs)
+        if cls is AusterityMH and not kwargs.get("_is_candidate") and kwargs.get("data") is None:
             grouped = grouped_if_possible(cls, variables, kwargs)
             if grouped is not None:
+                _log.info(grouped.summary)
                 return grouped
         if kwargs.get("blocked") is False and len(variables) > 1:
             kwargs["_prepared"] = prepare(model, **chosen(kwargs))
@@ -249,7 +263,11 @@ class AusterityMH(MetropolisStep):
         data: Mapping[str, Any] | None = None,
         setup_folder: str | os.PathLike[str] | None = None,
         _prepared: PreparedModel | None = None,
+        _is_candidate: bool = False,
     ) -> None:
+        if "target" in self.__dict__:  # `best_of_all` has set it up
+            return
+        self._is_candidate = _is_candidate
         settings = Settings(
             epsilon=epsilon,
             max_error=max_error,
@@ -259,6 +277,7 @@ class AusterityMH(MetropolisStep):
             control_variates=control_variates,
             audit=audit,
             steps_per_draw=steps_per_draw,
+            only_with_surrogate=_is_candidate,
         )
         own_proposal = None if proposal is None else as_proposal(proposal)
         checked_choice("tune", tune, (True, False))

@@ -194,6 +194,7 @@ class GroupedMH(SubsamplingStep):
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_variables(vars, model)
+        self._is_candidate = _built is not None
         if _built is None:
             where = {"likelihood": likelihood, "axis": axis, "rng": rng}
             where |= {"initial_point": initial_point}

@@ -1,0 +1,226 @@
+"""PyMC's own samplers, where reading few rows does not help."""
+
+import logging
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pymc as pm
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    QuadPotentialDiagAdapt,
+    RaveledVars,
+    assign_step_methods,
+    discrete_types,
+    instantiate_steppers,
+    underivable,
+)
+from pymc_austerity.model import rows_observed
+from pymc_austerity.step_methods.austerity_step import AusterityStep
+from pymc_austerity.step_methods.run_info import StatisticsTypes
+from pymc_austerity.step_methods.summary import Words
+
+__all__ = ["AllRowsNUTS", "PyMCSteps", "on_all_rows"]
+
+_log = logging.getLogger("pymc.austerity")
+
+_RETRIES = 10
+"""Jittered starts that are tried, as in ``pm.sample``."""
+
+
+def on_all_rows(
+    variables: Sequence, model: pm.Model, reason: str, settings: dict[str, Any]
+) -> "AllRowsNUTS | PyMCSteps":
+    """The step methods that ``pm.sample()`` would use, with the cost of a draw and the reason.
+
+    NUTS for the variables with a gradient; ``pm.sample`` gives the others to other step methods.
+
+    Parameters
+    ----------
+    variables : sequence
+        Value variables.
+    model : pymc.Model
+        The model.
+    reason : str
+        Why few rows do not help, as a clause.
+    settings : dict
+        ``rng``, ``compile_kwargs`` and ``started``: when set-up began, by the performance counter.
+    """
+    smooth = [variable for variable in variables if variable.dtype not in discrete_types]
+    try:
+        step: Any = AllRowsNUTS(smooth, model=model, reason=reason, **settings) if smooth else None
+    except underivable:
+        smooth = [variable for variable in smooth if _has_gradient(variable, model)]
+        step = AllRowsNUTS(smooth, model=model, reason=reason, **settings) if smooth else None
+    if step is None:
+        step = PyMCSteps(variables, model, reason, settings["started"])
+    _log.info(step.summary)
+    return step
+
+
+def _has_gradient(variable: Any, model: pm.Model) -> bool:
+    try:
+        model.dlogp([model.values_to_rvs[variable]])
+    except underivable:
+        return False
+    return True
+
+
+class _OnAllRows(AusterityStep):
+    """Descriptions of a run of PyMC's own step methods."""
+
+    reason: str
+    vars: list
+
+    def _describe(self, model: pm.Model, reason: str) -> None:
+        rows = rows_observed(model)
+        self.n_rows, self.subsampled = max(rows.values(), default=0), tuple(rows)
+        self.reason = reason
+        self._is_for(model)
+        others = [rv.name for rv in model.free_RVs if model.rvs_to_values[rv] not in self.vars]
+        self._explanation = ""
+        if others:
+            self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
+        return {
+            "sampler": type(self).__name__,
+            "n_rows": self.n_rows,
+            "subsampled": ", ".join(self.subsampled),
+            "setup_seconds": round(self.setup_seconds, 3),
+            "acceptance_rule": "none",
+            "reason": self.reason,
+        }
+
+    @property
+    def _who(self) -> str:
+        return f"AusterityMH on {', '.join(self.subsampled) or 'no observed variable'}"
+
+
+class AllRowsNUTS(_OnAllRows, pm.NUTS):
+    """PyMC's NUTS, which ``AusterityMH()`` returns where few rows do not help.
+
+    Chains start and adapt as in ``pm.sample()``: jittered uniformly within (-1, 1) of the initial
+    point, with a diagonal mass matrix.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Continuous value variables.
+    model : pymc.Model
+        The model.
+    reason : str
+        Why few rows do not help, as a clause.
+    started : float
+        When set-up began, by the performance counter.
+    rng : int or numpy.random.Generator, optional
+        Source of draws outside ``pm.sample``.
+    compile_kwargs : dict, optional
+        Passed on to ``pymc.compile``.
+
+    Notes
+    -----
+    In addition to the statistics of `pymc.NUTS`, ``sample_stats`` contains ``n_rows_used``: rows
+    times gradients.
+    """
+
+    stats_dtypes_shapes = pm.NUTS.stats_dtypes_shapes | {
+        "n_rows_used": (np.int64, []),
+        "data_fraction": (np.float64, []),
+    }
+
+    def __init__(
+        self,
+        vars: Sequence,
+        *,
+        model: pm.Model,
+        reason: str,
+        started: float,
+        rng: Any = None,
+        compile_kwargs: dict[str, Any] | None = None,
+        blocked: bool = True,
+    ) -> None:
+        point = model.initial_point()
+        self._start = np.concatenate([np.ravel(point[v.name]) for v in vars]).astype(vars[0].dtype)
+        n = self._start.size
+        potential = QuadPotentialDiagAdapt(n, self._start, np.ones_like(self._start), 10)
+        super().__init__(
+            vars,
+            model=model,
+            potential=potential,
+            rng=rng,
+            initial_point=point,
+            compile_kwargs=compile_kwargs,
+            blocked=blocked,
+        )
+        self._describe(model, reason)
+        self._end_setup(started)
+
+    def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
+        """Take a step, the first one of a chain from a jittered start."""
+        if self.iter_count == 0 and np.array_equal(q0.data, self._start):
+            q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
+        following, statistics = super().astep(q0)
+        for of_draw in statistics:
+            of_draw["n_rows_used"] = int(of_draw["tree_size"] * self.n_rows)
+            of_draw["data_fraction"] = float(of_draw["tree_size"])
+        return following, statistics
+
+    def _jittered(self, q0: RaveledVars) -> NDArray:
+        """A start with finite density near the common one, which is returned if there is none."""
+        for _ in range(_RETRIES):
+            moved = self._start + self.rng.uniform(-1.0, 1.0, size=self._start.size)
+            moved = moved.astype(self._start.dtype)
+            candidate = RaveledVars(moved, q0.point_map_info)
+            momentum = np.zeros_like(moved)
+            if np.isfinite(self.integrator.compute_state(candidate, momentum).energy):
+                return moved
+        return self._start
+
+    @property
+    def _words(self) -> Words:
+        cost = f"gradients of all {self.n_rows:,} rows"
+        if find_spec("nutpie") is not None:
+            cost += "; nutpie is installed and often faster (leave out step=)"
+        return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
+
+
+class PyMCSteps(_OnAllRows, pm.CompoundStep):
+    """The step methods that PyMC selects, for models in which no variable has a gradient.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Value variables.
+    model : pymc.Model
+        The model.
+    reason : str
+        Why few rows do not help, as a clause.
+    started : float
+        When set-up began, by the performance counter.
+    """
+
+    def __init__(self, vars: Sequence, model: pm.Model, reason: str, started: float) -> None:
+        with model:
+            _, selected = assign_step_methods(model)
+            own = {kind: [v for v in those if v in vars] for kind, those in selected.items()}
+            steps = instantiate_steppers(model, [], own, initial_point=model.initial_point())
+        super().__init__(steps if isinstance(steps, list) else [steps])
+        self._describe(model, reason)
+        self._end_setup(started)
+
+    def _end_setup(self, started: float) -> None:
+        """Record how long set-up took; each step method passes the constants on."""
+        of_each = self.stats_dtypes
+        super()._end_setup(started)
+        self.stats_dtypes = [StatisticsTypes(types, self.constants) for types in of_each]
+
+    @property
+    def _words(self) -> Words:
+        names = ", ".join(dict.fromkeys(type(step).__name__ for step in self.methods))
+        what = f"PyMC's {names} on all rows, because {self.reason}."
+        return Words(what, f"all {self.n_rows:,} rows at every step")

@@ -1,0 +1,135 @@
+"""What every step method of this package tells about itself, whoever makes its moves."""
+
+import time
+from typing import Any
+
+import numpy as np
+import pymc as pm
+
+from pymc_austerity._pymc import Competence
+from pymc_austerity.errors import SettingError
+from pymc_austerity.step_methods.run_info import StatisticsTypes
+from pymc_austerity.step_methods.summary import Words
+
+__all__ = ["AusterityStep"]
+
+
+class AusterityStep:
+    """Base class of the step methods that ``AusterityMH()`` may return.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows.
+    subsampled : list of str
+        Names of the variables that have the rows.
+    setup_seconds : float
+        Time that set-up took.
+    deterministics_by_row : tuple of str
+        Deterministics with one entry per row.
+    """
+
+    n_rows: int
+    subsampled: Any
+    setup_seconds: float
+    deterministics_by_row: tuple[str, ...] = ()
+    stats_dtypes_shapes: dict[str, Any]
+    _model: pm.Model | None
+    _explanation: str
+
+    def _is_for(self, model: pm.Model) -> None:
+        """Remember the model, and which parts it has."""
+        self._model = model
+        self._parts_of_model = _parts(model)
+
+    def _end_setup(self, started: float) -> None:
+        """Record how long set-up took, and pass the constants of the run on."""
+        self.setup_seconds = time.perf_counter() - started
+        types = {name: kind for name, (kind, _) in self.stats_dtypes_shapes.items()}
+        self.stats_dtypes: list[dict] = [StatisticsTypes(types, self.constants)]
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
+        raise NotImplementedError
+
+    @property
+    def _words(self) -> Words:
+        """Description of what was built."""
+        raise NotImplementedError
+
+    @property
+    def _who(self) -> str:
+        """Who does what the first line of the summary says."""
+        return f"{type(self).__name__} on {', '.join(self.subsampled)}"
+
+    @property
+    def summary(self) -> str:
+        """Two lines: what was built and how exact it is, and what it costs."""
+        what, cost, _ = self._words
+        return f"{self._who}: {what}\nCost: {cost}; set-up took {self.setup_seconds:.1f} s."
+
+    def explain(self) -> str:
+        """What is subsampled, what is evaluated in full, and why, in plain language.
+
+        Returns
+        -------
+        str
+            Some lines of text.
+        """
+        return "\n".join([self.summary, *self._words.details, self._explanation]).rstrip()
+
+    def __repr__(self) -> str:
+        return f"<{self.summary.splitlines()[0]}>"
+
+    def refuse_other_model(self, model: pm.Model) -> None:
+        """Reject a model that this step method was not made for, or that has changed since.
+
+        Raises
+        ------
+        SettingError
+            Says what to do.
+        """
+        name = type(self).__name__
+        if self._model is None:  # a copy, from another process
+            return
+        if model is not self._model:
+            raise SettingError(
+                f"this {name} was constructed for another model than the one that is sampled: "
+                f"construct a new {name} inside of `with model:`."
+            )
+        changed = sorted(_parts(model) ^ self._parts_of_model)
+        if changed:
+            raise SettingError(
+                f"{', '.join(map(repr, changed))} was added to the model or removed after this "
+                f"{name} was constructed: construct a new {name}."
+            )
+
+    def _refuse_impossible_start(self, log_density: float) -> None:
+        """Reject a start that the user chose and that has zero prior density.
+
+        Parameters
+        ----------
+        log_density : float
+            Log-density of the exact part, or its difference from the initial point, nats.
+
+        Raises
+        ------
+        SettingError
+            It is not finite.
+        """
+        if not np.isfinite(log_density):
+            raise SettingError(
+                "the log-density of the priors is not finite where this chain starts: give other "
+                "initvals to pm.sample."
+            )
+
+    @staticmethod
+    def competence(var: Any, has_grad: bool = False) -> Competence:
+        """Never selected automatically: users must request it."""
+        return Competence.INCOMPATIBLE
+
+
+def _parts(model: pm.Model) -> frozenset[str]:
+    """Names of the parts of the log-density."""
+    return frozenset(part.name for part in [*model.basic_RVs, *model.potentials])

@@ -1,0 +1,177 @@
+"""What ``AusterityMH()`` is: decisions on few rows, groups, or NUTS on all rows."""
+
+import inspect
+import logging
+import time
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
+from pymc_austerity.model import rows_observed
+from pymc_austerity.setup import expected_time
+from pymc_austerity.setup.levels import (
+    MOST_AT_ONCE,
+    NoFactorError,
+    NoGroupsError,
+    build_groups,
+)
+from pymc_austerity.setup.model_inputs import (
+    checked_compile_kwargs,
+    checked_generator,
+    checked_model,
+    checked_point,
+)
+from pymc_austerity.setup.prepared import PreparedModel, chosen
+from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
+from pymc_austerity.step_methods.grouped_mh import GroupedMH
+from pymc_austerity.step_methods.probe import probe
+
+__all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
+
+_log = logging.getLogger("pymc.austerity")
+
+_OPEN = {"model", "rng", "compile_kwargs", "initial_point", "audit"}
+"""Arguments of `AusterityMH` that do not ask for decisions on few rows."""
+
+_PROBE_SHARE, _PROBE_SECONDS = 0.2, 0.5
+"""Time of the short chains as a share of set-up, and at least in seconds."""
+_ENOUGH_EFFECTIVE = 0.03
+"""Effective draws of a draw that suffice, whatever NUTS does."""
+
+
+def leaves_the_choice(cls: type, settings: dict[str, Any]) -> bool:
+    """Whether none of the settings asks for decisions on few rows.
+
+    Parameters
+    ----------
+    cls : type
+        Class whose settings these are.
+    settings : dict
+        Keyword arguments.
+    """
+    return set(_asked(cls, settings)) <= _OPEN
+
+
+def _asked(cls: type, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that differ from the defaults."""
+    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    return {
+        name: value
+        for name, value in settings.items()
+        if name not in known or value is not known[name].default
+    }
+
+
+def best_of_all(cls: type, variables: Sequence, settings: dict[str, Any]) -> Any:
+    """The step method with the least expected time, which may be PyMC's NUTS.
+
+    Parameters
+    ----------
+    cls : type
+        `AusterityMH`.
+    variables : sequence of variables
+        Value variables.
+    settings : dict
+        Its keyword arguments, which leave the choice.
+    """
+    started = time.perf_counter()
+    model = checked_model(settings.get("model"))
+    _check(settings, model)
+    reason = _few_rows(rows_observed(model))
+    if not reason:
+        step, reason = _on_few_rows(cls, variables, settings)
+        if not reason:
+            _log.info(step.summary)
+            return step
+    of_nuts: dict[str, Any] = {"started": started}
+    of_nuts |= {name: settings[name] for name in ("rng", "compile_kwargs") if name in settings}
+    return on_all_rows(variables, model, reason, of_nuts)
+
+
+def _check(settings: dict[str, Any], model: Any) -> None:
+    """Reject values that cannot be used, before a model is blamed for what goes wrong."""
+    checked_generator(settings.get("rng"))
+    checked_compile_kwargs(settings.get("compile_kwargs"))
+    checked_point(settings.get("initial_point"), model)
+
+
+def _few_rows(rows: dict[str, int]) -> str:
+    """Why no set-up is worth its time, as a clause; empty if one may be."""
+    if not rows:
+        return "no variable is observed"
+    n_rows = sum(rows.values())
+    if expected_time.nuts_seconds(n_rows) < expected_time.SETUP_SECONDS:
+        return f"{n_rows:,} rows are too few to gain from reading fewer"
+    return ""
+
+
+def _on_few_rows(cls: type, variables: Sequence, settings: dict[str, Any]) -> tuple[Any, str]:
+    """The best step method of this package, or why none is better than NUTS."""
+    settings = dict(settings)
+    try:
+        step = grouped_if_possible(cls, variables, settings)
+        if step is None:
+            step = cls(variables, **settings, _is_candidate=True)
+        return step, _why_not(step, checked_point(None, checked_model(settings.get("model"))))
+    except (NotRowwiseError, DataError, SettingError) as error:
+        return None, str(error).partition(": ")[0]
+    except Warning:  # where the user has made an error of it
+        raise
+    except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
+        _log.warning(
+            f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
+        )
+        return None, f"set-up failed with {type(error).__name__}"
+
+
+def _why_not(step: Any, point: dict[str, Any]) -> str:
+    """What short chains say against a step method; empty if nothing."""
+    found = probe(step, point, max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds))
+    if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
+        return found.wrong
+    of_nuts = expected_time.seconds_per_effective_draw(step.n_rows)
+    if found.seconds_per_effective_draw < of_nuts:
+        return ""
+    return "an effective draw is expected to take longer without it"
+
+
+def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> GroupedMH | None:
+    """A `GroupedMH` for settings of `AusterityMH`, if these and the model allow it.
+
+    Parameters
+    ----------
+    cls : type
+        Class whose settings these are.
+    vars : sequence of variables
+        Value variables.
+    settings : dict
+        Keyword arguments; unsuccessful preparations are left in ``settings["_prepared"]``.
+    """
+    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
+    if not set(settings) <= set(known):
+        return None
+    asked = _asked(cls, settings)
+    if asked.get("test") == "exact":
+        del asked["test"]
+    tests = {"epsilon", "audit"} & set(asked)
+    if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
+        return None
+    if not all(isinstance(asked[name], Real) for name in tests):
+        return None
+
+    def keep(prepared: PreparedModel) -> None:
+        settings["_prepared"] = prepared
+
+    model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
+    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if tests else 0
+    where = (model, vars, kwargs, chosen(asked), keep)
+    try:
+        built = build_groups(*where, only_where_best=True, only_beyond=beyond)
+    except NoFactorError:
+        return None
+    except NoGroupsError as error:
+        if "_prepared" in settings:
+            settings["_prepared"].no_groups = str(error)
+        return None
+    return GroupedMH(vars, **asked, _built=built)

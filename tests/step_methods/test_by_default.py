@@ -1,0 +1,170 @@
+"""``AusterityMH()`` is never worse than ``pm.sample()``: what it chooses, and why."""
+
+import logging
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, AusterityStep, AusterityWarning, GroupedMH, SettingError
+from pymc_austerity.setup import expected_time
+from pymc_austerity.step_methods import by_default
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
+from pymc_austerity.step_methods.probe import Probe
+
+pytestmark = pytest.mark.choice
+
+SHORT = {"draws": 150, "tune": 150, "chains": 2, "cores": 1, "random_seed": 1}
+
+
+def normal_model(n_rows: int) -> pm.Model:
+    y = np.random.default_rng(1).normal(2.0, 1.0, size=n_rows)
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu", 0.0, 10.0), 1.0, observed=y)
+    return model
+
+
+def sample(model: pm.Model, **settings):
+    with model:
+        step = AusterityMH(**settings)
+        idata = pm.sample(step=step, **SHORT, progressbar=False, compute_convergence_checks=False)
+    return step, idata
+
+
+class TestNUTSIsTaken:
+    def test_where_there_are_few_rows(self, caplog):
+        caplog.set_level(logging.INFO, "pymc.austerity")
+        step, idata = sample(normal_model(300))
+        assert isinstance(step, AllRowsNUTS)
+        assert isinstance(step, AusterityStep)
+        assert "300 rows are too few" in caplog.text
+        assert "300 rows are too few" in step.explain()
+        assert abs(float(idata.posterior["mu"].mean()) - 2.0) < 0.3
+        assert idata.sample_stats.attrs["sampler"] == "AllRowsNUTS"
+        used, gradients = idata.sample_stats["n_rows_used"], idata.sample_stats["n_steps"]
+        np.testing.assert_array_equal(used.values, 300 * gradients.values)
+
+    def test_where_rows_depend_on_each_other(self, monkeypatch):
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        y = np.random.default_rng(1).normal(size=60).cumsum()
+        with pm.Model() as model:
+            start = pm.Normal.dist(0.0, 10.0)
+            pm.AR("y", [pm.Normal("rho", 0.9, 0.2)], sigma=1.0, init_dist=start, observed=y)
+        step, _ = sample(model)
+        assert isinstance(step, AllRowsNUTS)
+
+    def test_where_nothing_is_observed(self):
+        with pm.Model() as model:
+            pm.Normal("x")
+        step, _ = sample(model)
+        assert step.reason == "no variable is observed"
+
+    def test_where_latent_variables_have_one_entry_per_row(self, monkeypatch):
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        y = np.random.default_rng(1).poisson(3.0, size=50)
+        with pm.Model() as model:
+            z = pm.Normal("z", 0.0, pm.HalfNormal("s"), shape=50)
+            pm.Poisson("y", pm.math.exp(1.0 + z * (1.0 + z**2)), observed=y)
+        step, _ = sample(model)
+        assert isinstance(step, AllRowsNUTS | GroupedMH)
+
+    def test_where_there_is_no_surrogate(self, monkeypatch):
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        y = np.random.default_rng(1).normal(size=60)
+        with pm.Model() as model:
+            pm.Normal("y", abs(pm.Normal("mu")) + 1.0, 1.0, observed=y + 3.0)
+        with model, pytest.warns(AusterityWarning, match="2 modes"):
+            step = AusterityMH()
+        assert isinstance(step, AllRowsNUTS)
+        assert "modes" in step.reason
+
+    def test_where_short_chains_do_not_move(self, monkeypatch):
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        stuck = Probe("short chains from dispersed starts did not move", np.inf, 0.0)
+        monkeypatch.setattr(by_default, "probe", lambda *args: stuck)
+        step, _ = sample(normal_model(300))
+        assert step.reason == stuck.wrong
+
+    def test_where_set_up_fails_with_a_foreign_error(self, monkeypatch, caplog):
+        def fail(*args, **kwargs):
+            raise IndexError("out of range")
+
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        monkeypatch.setattr(by_default, "grouped_if_possible", fail)
+        step, _ = sample(normal_model(300))
+        assert "IndexError" in step.reason
+        assert "IndexError: out of range" in caplog.text
+
+
+class TestFewRowsAreRead:
+    def test_where_there_are_many(self):
+        step, idata = sample(normal_model(20_000))
+        assert type(step) is AusterityMH
+        assert idata.sample_stats["data_fraction"].mean() < 0.05
+
+    def test_of_groups(self, monkeypatch):
+        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+        rng = np.random.default_rng(1)
+        group = np.repeat(np.arange(300), 10)
+        y = rng.poisson(np.exp(rng.normal(1.0, 0.5, size=300))[group])
+        with pm.Model() as model:
+            a = pm.Normal("a", pm.Normal("m"), pm.HalfNormal("s"), shape=300)
+            pm.Poisson("y", pm.math.exp(a[group]), observed=y)
+        with model:
+            step = AusterityMH()
+        assert isinstance(step, GroupedMH)
+
+    @pytest.mark.parametrize(
+        "settings", [{"epsilon": 0.05}, {"test": "exact"}, {"anchor": {"mu": 2.0}}]
+    )
+    def test_where_a_setting_asks_for_it(self, settings):
+        with normal_model(300):
+            assert type(AusterityMH(**settings)) is AusterityMH
+
+    def test_or_an_error_says_why_it_is_impossible(self):
+        with pm.Model():
+            pm.Normal("y", abs(pm.Normal("mu")) + 1.0, 1.0, observed=np.full(60, 3.0))
+            with (
+                pytest.warns(AusterityWarning, match="2 modes"),
+                pytest.raises(SettingError, match="modes"),
+            ):
+                AusterityMH(control_variates=2)
+
+
+class TestAllRowsNUTS:
+    def test_starts_like_pymc_and_apart(self):
+        step, _ = sample(normal_model(100))
+        firsts = []
+        for seed in (1, 2):
+            step.set_rng(np.random.default_rng(seed)) if pm.__version__ < "6" else step.setup_chain(
+                np.random.default_rng(seed), 10, 10
+            )
+            step.reset_tuning()
+            _, [statistics] = step.step({"mu": np.array(0.0)})
+            firsts.append(statistics["energy"])
+        assert firsts[0] != firsts[1]
+
+    def test_begins_where_the_user_says(self):
+        step, _ = sample(normal_model(100))
+        step.reset_tuning()
+        q0 = step.step({"mu": np.array(2.0)})[0]
+        assert abs(q0["mu"] - 2.0) < 1.0
+
+    def test_leaves_discrete_variables_to_pymc(self):
+        y = np.random.default_rng(1).normal(2.0, 1.0, size=50)
+        with pm.Model() as model:
+            z = pm.Bernoulli("z", 0.5)
+            pm.Normal("y", pm.Normal("mu", 0.0, 10.0) + z, 1.0, observed=y)
+        step, idata = sample(model)
+        assert [v.name for v in step.vars] == ["mu"]
+        assert set(idata.posterior) == {"mu", "z"}
+        assert "Left to other step methods of PyMC: z." in step.explain()
+
+    def test_is_replaced_by_pymcs_choice_where_all_are_discrete(self):
+        y = np.random.default_rng(1).poisson(3.0, size=50)
+        with pm.Model() as model:
+            pm.Poisson("y", pm.DiscreteUniform("k", 1, 9), observed=y)
+        step, idata = sample(model)
+        assert isinstance(step, PyMCSteps)
+        assert isinstance(step, AusterityStep)
+        assert abs(float(idata.posterior["k"].mean()) - y.mean()) < 0.5
