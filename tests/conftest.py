@@ -2,10 +2,13 @@
 
 import os
 import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pymc_austerity.step_methods import austerity_mh
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -17,15 +20,24 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20140621)
 
 
-@pytest.fixture(autouse=True)
-def choice_of_sampler(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``AusterityMH()`` be a step method of this package however few rows there are.
+@pytest.fixture(scope="session", autouse=True)
+def chooses_nuts() -> Iterator[Callable[..., bool]]:
+    """Let ``AusterityMH()`` be a step method of this package however few rows there are."""
+    with pytest.MonkeyPatch.context() as patch:
+        chooses = austerity_mh.leaves_the_choice
+        patch.setattr(austerity_mh, "leaves_the_choice", lambda cls, settings: False)
+        yield chooses
 
-    Tests with the mark `choice` are about the choice between these and the NUTS of PyMC.
-    """
-    if request.node.get_closest_marker("choice") is None:
-        module = "pymc_austerity.step_methods.austerity_mh"
-        monkeypatch.setattr(f"{module}.leaves_the_choice", lambda cls, settings: False)
+
+@pytest.fixture(autouse=True)
+def choice_of_sampler(
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+    chooses_nuts: Callable[..., bool],
+) -> None:
+    """Tests with the mark `choice` are about the choice between these and PyMC's NUTS."""
+    if request.node.get_closest_marker("choice"):
+        monkeypatch.setattr(austerity_mh, "leaves_the_choice", chooses_nuts)
 
 
 @pytest.fixture(scope="session")

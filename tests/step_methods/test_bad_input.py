@@ -212,12 +212,20 @@ def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):
     model = normal_mean(n_rows=100)
     with model, caplog.at_level(logging.INFO, logger="pymc"):
         logging.getLogger("pymc").propagate = True
-        step = AusterityMH(batch_size=500)
+        step = AusterityMH(batch_size=500, control_variates=None)
     assert "exact" in step.explain()
     assert "all 100 rows" in step.explain()
     assert any("exact" in record.getMessage() for record in caplog.records)
     _, (stats,) = step.step(model.initial_point())
     assert stats["used_all_rows"]
+
+
+@pytest.mark.parametrize("batch_size", [None, 40, 500])
+def test_few_rows_are_expanded_like_many(batch_size):
+    with normal_mean(n_rows=100):
+        step = AusterityMH(epsilon=0.05, batch_size=batch_size)
+    assert step.constants["control_variates"] == 2
+    assert step.constants["proposal"] == "ProposalMixture"
 
 
 @pytest.mark.parametrize("proposal", [RandomWalkProposal, 3.0, "random walk"])

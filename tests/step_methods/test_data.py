@@ -194,7 +194,6 @@ class TestRefused:
         ("settings", "words"),
         [
             ({"epsilon": 0.0}, "epsilon=0.0 is not possible with data="),
-            ({"batch_size": 100_000}, "decisions would read all 70,000 rows"),
             ({"control_variates": None}, "control_variates=None is not possible with data="),
             ({"test": None, "proposal": LangevinProposal()}, "test=None is not possible with"),
             ({"proposal": LangevinProposal()}, "reads rows for its gradients"),
