@@ -1,44 +1,101 @@
 """What NUTS is expected to take, which decides whether set-up is worth its time."""
 
-__all__ = ["SETUP_SECONDS", "nuts_seconds", "seconds_per_effective_draw"]
+from typing import NamedTuple
 
-_GRADIENTS = 10
-"""Gradients of a transition of NUTS: trajectories of well behaved posteriors."""
-_PER_GRADIENT, _PER_ROW = 1.2e-4, 3e-8
-"""Seconds: PyMC's work on a step of a trajectory, and on a row of it."""
+import numpy as np
+import pymc as pm
+
+from pymc_austerity._pymc import ancestors
+from pymc_austerity.model import rows_observed
+from pymc_austerity.model.cut import array_of
+
+__all__ = ["SETUP_SECONDS", "Size", "nuts_seconds", "seconds_per_effective_draw", "size_of"]
+
+_GRADIENTS, _AT_DIMENSION = 7.0, 5
+"""Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
+with the fourth root of the dimension (Beskos et al. 2013)."""
+_PER_GRADIENT, _PER_ROW, _PER_NUMBER = 1.0e-4, 1.5e-8, 1.5e-9
+"""Seconds: PyMC's work on a step of a trajectory, special functions of a row, and a product with
+one of the numbers that belong to the rows."""
 _TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
 SETUP_SECONDS = 10.0
 """Set-up of the step methods of this package, with empty caches."""
 
 
-def seconds_per_effective_draw(n_rows: int) -> float:
+class Size(NamedTuple):
+    """Size of a model.
+
+    Attributes
+    ----------
+    n_rows : int
+        Entries of the observed variables.
+    n_numbers : int
+        Entries of all arrays on which these depend, such as predictors.
+    dimension : int
+        Entries of the free variables.
+    """
+
+    n_rows: int
+    n_numbers: int
+    dimension: int
+
+
+def size_of(model: pm.Model) -> Size:
+    """Size of a model, from its graph.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.setup.expected_time import size_of
+    >>> with pm.Model() as model:
+    ...     x = pm.Data("x", np.zeros((50, 3)))
+    ...     _ = pm.Normal("y", x @ pm.Normal("b", shape=3), 1.0, observed=np.zeros(50))
+    >>> size_of(model).n_rows, size_of(model).dimension
+    (50, 3)
+    """
+    arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
+    numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
+    dimension = sum(np.size(value) for value in model.initial_point().values())
+    return Size(sum(rows_observed(model).values()), numbers, dimension)
+
+
+def seconds_per_effective_draw(size: Size) -> float:
     """Seconds that NUTS needs for an effective draw of a well behaved posterior.
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows.
+    size : Size
+        Size of the model.
 
     Examples
     --------
-    >>> round(seconds_per_effective_draw(1_000_000), 1)
-    0.3
+    >>> from pymc_austerity.setup.expected_time import Size
+    >>> round(seconds_per_effective_draw(Size(1_000_000, 20_000_000, 20)), 1)
+    0.4
     """
-    return _GRADIENTS * (_PER_GRADIENT + _PER_ROW * n_rows)
+    gradients = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
+    per_gradient = _PER_GRADIENT + _PER_ROW * size.n_rows + _PER_NUMBER * size.n_numbers
+    return gradients * per_gradient
 
 
-def nuts_seconds(n_rows: int) -> float:
+def nuts_seconds(size: Size) -> float:
     """Seconds that a run of NUTS takes, without compilation.
 
     Parameters
     ----------
-    n_rows : int
-        Number of rows.
+    size : Size
+        Size of the model.
 
     Examples
     --------
-    >>> round(nuts_seconds(1_000))
-    6
+    >>> from pymc_austerity.setup.expected_time import Size
+    >>> round(nuts_seconds(Size(1_000, 3_000, 5)))
+    3
     """
-    return _TRANSITIONS * seconds_per_effective_draw(n_rows)
+    return _TRANSITIONS * seconds_per_effective_draw(size)

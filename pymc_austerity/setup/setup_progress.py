@@ -1,17 +1,54 @@
-"""The current stage of set-up, shown on terminals and in notebooks."""
+"""The current stage of set-up, shown on terminals and in notebooks, and the time it may take."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TypeAlias
 
 from rich.console import Console
 
-__all__ = ["Say", "rows_done", "setup_progress"]
+__all__ = ["Say", "SetupTooLongError", "end_if_late", "rows_done", "setup_progress", "within"]
 
 Say: TypeAlias = Callable[[str], object]
 """Show the user which stage begins."""
+
+
+class SetupTooLongError(RuntimeError):
+    """Set-up is not worth the time that it takes; the message is a clause."""
+
+
+_ends: ContextVar[float] = ContextVar("_ends", default=math.inf)
+
+
+@contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Give up a set-up at the first stage or pass that begins after this time.
+
+    Parameters
+    ----------
+    seconds : float
+        From now.
+    """
+    token = _ends.set(time.perf_counter() + seconds)
+    try:
+        yield
+    finally:
+        _ends.reset(token)
+
+
+def end_if_late() -> None:
+    """End a set-up that takes too long; called wherever much work begins.
+
+    Raises
+    ------
+    SetupTooLongError
+        The time that `within` allows is over.
+    """
+    if time.perf_counter() > _ends.get():
+        raise SetupTooLongError("set-up took longer than it can save")
 
 
 @contextmanager
@@ -27,7 +64,7 @@ def setup_progress(name: str) -> Iterator[Say]:
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
     if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
-        yield lambda text: None
+        yield lambda text: end_if_late()
         return
     with console.status(f"{name}: starting") as status:
         stage = _Stage(lambda text: status.update(f"{name}: {text}"))
@@ -46,6 +83,7 @@ class _Stage:
 
     def begin(self, text: str) -> None:
         """Show another stage."""
+        end_if_late()
         self._text = text
         self._show(text)
 

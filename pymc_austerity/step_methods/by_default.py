@@ -3,13 +3,18 @@
 import inspect
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Real
 from typing import Any
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import rows_observed
-from pymc_austerity.setup import expected_time
+from pymc_austerity.setup.expected_time import (
+    SETUP_SECONDS,
+    nuts_seconds,
+    seconds_per_effective_draw,
+    size_of,
+)
 from pymc_austerity.setup.levels import (
     MOST_AT_ONCE,
     NoFactorError,
@@ -23,6 +28,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_point,
 )
 from pymc_austerity.setup.prepared import PreparedModel, chosen
+from pymc_austerity.setup.setup_progress import SetupTooLongError, within
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
 from pymc_austerity.step_methods.probe import probe
@@ -78,7 +84,7 @@ def best_of_all(cls: type, variables: Sequence, settings: dict[str, Any]) -> Any
     started = time.perf_counter()
     model = checked_model(settings.get("model"))
     _check(settings, model)
-    reason = _few_rows(rows_observed(model))
+    reason = _few_rows(model)
     if not reason:
         step, reason = _on_few_rows(cls, variables, settings)
         if not reason:
@@ -96,47 +102,71 @@ def _check(settings: dict[str, Any], model: Any) -> None:
     checked_point(settings.get("initial_point"), model)
 
 
-def _few_rows(rows: dict[str, int]) -> str:
+def _few_rows(model: Any) -> str:
     """Why no set-up is worth its time, as a clause; empty if one may be."""
+    rows = rows_observed(model)
     if not rows:
         return "no variable is observed"
-    n_rows = sum(rows.values())
-    if expected_time.nuts_seconds(n_rows) < expected_time.SETUP_SECONDS:
-        return f"{n_rows:,} rows are too few to gain from reading fewer"
+    if nuts_seconds(size_of(model)) < SETUP_SECONDS:
+        return f"{sum(rows.values()):,} rows are too few to gain from reading fewer"
     return ""
 
 
 def _on_few_rows(cls: type, variables: Sequence, settings: dict[str, Any]) -> tuple[Any, str]:
     """The best step method of this package, or why none is better than NUTS."""
-    settings = dict(settings)
+    settings, model = dict(settings), checked_model(settings.get("model"))
+    step, reason = None, ""
     try:
-        step = grouped_if_possible(cls, variables, settings)
-        if step is None:
-            step = cls(variables, **settings, _is_candidate=True)
-        return step, _why_not(step, checked_point(None, checked_model(settings.get("model"))))
+        with within(_time_for_setup(model)):
+            for step in _candidates(cls, variables, settings):
+                reason = _why_not(step, model)
+                if not reason:
+                    break
+    except SetupTooLongError as error:
+        reason = reason or str(error)
     except (NotRowwiseError, DataError, SettingError) as error:
-        return None, str(error).partition(": ")[0]
+        reason = reason or str(error).partition(": ")[0]
     except Warning:  # where the user has made an error of it
         raise
     except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
         _log.warning(
             f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
         )
-        return None, f"set-up failed with {type(error).__name__}"
+        reason = f"set-up failed with {type(error).__name__}"
+    return step, reason
 
 
-def _why_not(step: Any, point: dict[str, Any]) -> str:
+def _candidates(cls: type, variables: Sequence, settings: dict[str, Any]) -> Iterator[Any]:
+    """Step methods in the order in which they are tried."""
+    grouped = grouped_if_possible(cls, variables, settings)
+    if grouped is not None:
+        yield grouped
+        return
+    yield cls(variables, **settings, _is_candidate=True)
+    grouped = grouped_if_possible(cls, variables, settings, only_where_best=False)
+    if grouped is not None:
+        yield grouped
+
+
+def _time_for_setup(model: Any) -> float:
+    """Seconds after which a set-up is given up: half of a run of NUTS, and what any takes."""
+    return SETUP_SECONDS + 0.5 * nuts_seconds(size_of(model))
+
+
+def _why_not(step: Any, model: Any) -> str:
     """What short chains say against a step method; empty if nothing."""
-    found = probe(step, point, max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds))
+    most_seconds = max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds)
+    found = probe(step, model.initial_point(), most_seconds)
     if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
         return found.wrong
-    of_nuts = expected_time.seconds_per_effective_draw(step.n_rows)
-    if found.seconds_per_effective_draw < of_nuts:
+    if found.seconds_per_effective_draw < seconds_per_effective_draw(size_of(model)):
         return ""
     return "an effective draw is expected to take longer without it"
 
 
-def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> GroupedMH | None:
+def grouped_if_possible(
+    cls: type, vars: Sequence, settings: dict[str, Any], *, only_where_best: bool = True
+) -> GroupedMH | None:
     """A `GroupedMH` for settings of `AusterityMH`, if these and the model allow it.
 
     Parameters
@@ -147,11 +177,14 @@ def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> 
         Value variables.
     settings : dict
         Keyword arguments; unsuccessful preparations are left in ``settings["_prepared"]``.
+    only_where_best : bool
+        Whether to refuse models for which moves of everything at once are likely to be faster.
     """
     known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
     if not set(settings) <= set(known):
         return None
     asked = _asked(cls, settings)
+    prepared = asked.pop("_prepared", None)
     if asked.get("test") == "exact":
         del asked["test"]
     tests = {"epsilon", "audit"} & set(asked)
@@ -165,9 +198,9 @@ def grouped_if_possible(cls: type, vars: Sequence, settings: dict[str, Any]) -> 
 
     model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
     kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if tests else 0
-    where = (model, vars, kwargs, chosen(asked), keep)
+    where = (model, vars, kwargs, chosen(asked), keep, prepared)
     try:
-        built = build_groups(*where, only_where_best=True, only_beyond=beyond)
+        built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
     except NoFactorError:
         return None
     except NoGroupsError as error:

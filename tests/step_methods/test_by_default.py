@@ -7,7 +7,6 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, AusterityStep, AusterityWarning, GroupedMH, SettingError
-from pymc_austerity.setup import expected_time
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.probe import Probe
@@ -15,6 +14,13 @@ from pymc_austerity.step_methods.probe import Probe
 pytestmark = pytest.mark.choice
 
 SHORT = {"draws": 150, "tune": 150, "chains": 2, "cores": 1, "random_seed": 1}
+
+
+@pytest.fixture
+def plans(monkeypatch):
+    """Set-up is tried however few rows there are, and may take its time."""
+    monkeypatch.setattr(by_default, "_few_rows", lambda model: "")
+    monkeypatch.setattr(by_default, "_time_for_setup", lambda model: 1_000.0)
 
 
 def normal_model(n_rows: int) -> pm.Model:
@@ -44,8 +50,7 @@ class TestNUTSIsTaken:
         used, gradients = idata.sample_stats["n_rows_used"], idata.sample_stats["n_steps"]
         np.testing.assert_array_equal(used.values, 300 * gradients.values)
 
-    def test_where_rows_depend_on_each_other(self, monkeypatch):
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+    def test_where_rows_depend_on_each_other(self, plans):
         y = np.random.default_rng(1).normal(size=60).cumsum()
         with pm.Model() as model:
             start = pm.Normal.dist(0.0, 10.0)
@@ -59,8 +64,7 @@ class TestNUTSIsTaken:
         step, _ = sample(model)
         assert step.reason == "no variable is observed"
 
-    def test_where_latent_variables_have_one_entry_per_row(self, monkeypatch):
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+    def test_where_latent_variables_have_one_entry_per_row(self, plans):
         y = np.random.default_rng(1).poisson(3.0, size=50)
         with pm.Model() as model:
             z = pm.Normal("z", 0.0, pm.HalfNormal("s"), shape=50)
@@ -68,8 +72,7 @@ class TestNUTSIsTaken:
         step, _ = sample(model)
         assert isinstance(step, AllRowsNUTS | GroupedMH)
 
-    def test_where_there_is_no_surrogate(self, monkeypatch):
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+    def test_where_there_is_no_surrogate(self, plans):
         y = np.random.default_rng(1).normal(size=60)
         with pm.Model() as model:
             pm.Normal("y", abs(pm.Normal("mu")) + 1.0, 1.0, observed=y + 3.0)
@@ -78,18 +81,21 @@ class TestNUTSIsTaken:
         assert isinstance(step, AllRowsNUTS)
         assert "modes" in step.reason
 
-    def test_where_short_chains_do_not_move(self, monkeypatch):
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+    def test_where_short_chains_do_not_move(self, plans, monkeypatch):
         stuck = Probe("short chains from dispersed starts did not move", np.inf, 0.0)
         monkeypatch.setattr(by_default, "probe", lambda *args: stuck)
         step, _ = sample(normal_model(300))
         assert step.reason == stuck.wrong
 
-    def test_where_set_up_fails_with_a_foreign_error(self, monkeypatch, caplog):
+    def test_where_set_up_takes_too_long(self, plans, monkeypatch):
+        monkeypatch.setattr(by_default, "_time_for_setup", lambda model: 0.0)
+        step, _ = sample(normal_model(300))
+        assert step.reason == "set-up took longer than it can save"
+
+    def test_where_set_up_fails_with_a_foreign_error(self, plans, monkeypatch, caplog):
         def fail(*args, **kwargs):
             raise IndexError("out of range")
 
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
         monkeypatch.setattr(by_default, "grouped_if_possible", fail)
         step, _ = sample(normal_model(300))
         assert "IndexError" in step.reason
@@ -102,13 +108,14 @@ class TestFewRowsAreRead:
         assert type(step) is AusterityMH
         assert idata.sample_stats["data_fraction"].mean() < 0.05
 
-    def test_of_groups(self, monkeypatch):
-        monkeypatch.setattr(expected_time, "SETUP_SECONDS", 0.0)
+    @pytest.mark.parametrize("n_levels", [60, 300])
+    def test_of_groups(self, plans, n_levels):
+        """Joint moves of 60 levels do not mix, though they are tried first."""
         rng = np.random.default_rng(1)
-        group = np.repeat(np.arange(300), 10)
-        y = rng.poisson(np.exp(rng.normal(1.0, 0.5, size=300))[group])
+        group = np.repeat(np.arange(n_levels), 10)
+        y = rng.poisson(np.exp(rng.normal(1.0, 0.5, size=n_levels))[group])
         with pm.Model() as model:
-            a = pm.Normal("a", pm.Normal("m"), pm.HalfNormal("s"), shape=300)
+            a = pm.Normal("a", pm.Normal("m"), pm.HalfNormal("s"), shape=n_levels)
             pm.Poisson("y", pm.math.exp(a[group]), observed=y)
         with model:
             step = AusterityMH()

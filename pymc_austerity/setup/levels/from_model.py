@@ -46,6 +46,7 @@ def build_groups(
     compile_kwargs: dict[str, Any],
     where: dict[str, Any],
     keep: Callable[[PreparedModel], object] = bool,
+    prepared: PreparedModel | None = None,
     *,
     only_where_best: bool = False,
     only_beyond: int = 0,
@@ -61,6 +62,8 @@ def build_groups(
         Arguments of ``pymc.compile``, and of `prepare`.
     keep : callable
         Receives the prepared model, for use where there are no groups.
+    prepared : PreparedModel, optional
+        The model, if it is prepared already.
     only_where_best : bool
         As in `build_grouped`.
     only_beyond : int
@@ -73,7 +76,7 @@ def build_groups(
     """
     started = time.perf_counter()
     with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
-        prepared = prepare(model, **where, say=say)
+        prepared = prepared or prepare(model, **where, say=say)
         keep(prepared)
         posed = pose(prepared, variables, compile_kwargs)
         if posed.start.size <= only_beyond:
