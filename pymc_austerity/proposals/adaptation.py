@@ -84,6 +84,10 @@ class ScaleSearch(NamedTuple):
         return self._replace(log_scale=self.mean_log_scale)
 
 
+_FEWEST_MOVES = 10
+"""Moves of a chain below which its points say less about the covariance than what was known."""
+
+
 def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:
     """Covariance of a stretch of a chain, shrunk towards its diagonal if the stretch is short.
 
@@ -101,14 +105,14 @@ def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[n
     Returns
     -------
     float array, shape (d, d) or (d,)
-        Positive definite covariance, or the variances if not `full`; None if the chain has not
+        Positive definite covariance, or the variances if not `full`; None if the chain has hardly
         moved. An entry that has not moved while others have gets the variance 1: it is an integer,
         whose moves are rounded.
     """
-    variances = points.var(axis=0, ddof=1)
-    if not np.any(variances > 0.0):
+    moved = points[1:] != points[:-1]
+    if np.count_nonzero(moved.any(axis=1)) < _FEWEST_MOVES:
         return None
-    variances = np.where(variances > 0.0, variances, 1.0)
+    variances = np.where(moved.any(axis=0), points.var(axis=0, ddof=1), 1.0)
     if not full:
         return variances
     n_points, n_entries = points.shape

@@ -30,7 +30,7 @@ class GaussianApproximation:
 
     @classmethod
     def of_points(cls, points: NDArray) -> "GaussianApproximation | None":
-        """Distribution with the moments of a chain's draws, shape (n, d); None if all are equal."""
+        """Distribution with the moments of a chain's draws, shape (n, d); None if few differ."""
         covariance = covariance_estimate(points, full=True)
         return None if covariance is None else cls(points.mean(axis=0), root_of(covariance))
 
