@@ -37,6 +37,17 @@ class Strata:
         """One stratum: uniform samples."""
         return cls(np.array([n_rows]), np.array([batch_size]))
 
+    def with_first_look(self, n_rows: int) -> "Strata":
+        """The same strata with a first look of `n_rows` rows or more, at most all of them.
+
+        As many times as many rows of each stratum, a power of two; small strata are read
+        completely first.
+        """
+        counts = self.first_counts
+        while counts.sum() < min(n_rows, self.n_rows):
+            counts = np.minimum(2 * counts, self.sizes)
+        return Strata(self.sizes, counts)
+
     @cached_property
     def n_rows(self) -> int:
         """Number of rows in all strata."""

@@ -55,7 +55,7 @@ class DecisionState:
     n_draws, n_decisions : int
         Numbers of draws begun and of decisions made so far.
     batch_size : int or None
-        Number of rows of the first look, if a design determined it.
+        Number of rows of the first look, if a design or a check determined it.
     trial : list of TrialDecision
         Decisions of the tuning phase, for the design.
     """
@@ -146,6 +146,12 @@ class Decider:
     def _take(self, design: TestDesign) -> None:
         self.state.test = test_of(design, relative=self.settings.is_relative)
         self.state.batch_size = design.batch_size
+
+    @property
+    def sampling(self) -> Sampling:
+        """Sampling of the target, with the first look that was chosen."""
+        sampling, n_rows = self.target.sampling, self.state.batch_size
+        return sampling if n_rows is None else sampling.with_first_look(n_rows)
 
     @property
     def epsilon(self) -> float:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
@@ -72,10 +72,14 @@ class Sampling(Protocol):
     ) -> Survey:
         """A new sample of the differences between two points, drawn at its first look.
 
-        `batch_size` overrides that of uniform samples; strata have their own first look.
+        `batch_size` is the number of rows of the first look, as in `with_first_look`.
         `largest_difference` is a bound on the differences, for tests that need one and for uniform
         samples only.
         """
+        ...
+
+    def with_first_look(self, n_rows: int) -> "Sampling":
+        """The same with a first look of `n_rows` rows; strata may read more."""
         ...
 
 
@@ -149,6 +153,10 @@ class UniformSampling:
             growth=self.growth,
             largest_difference=largest_difference,
         )
+
+    def with_first_look(self, n_rows: int) -> "UniformSampling":
+        """The same with a first look of `n_rows` rows, at most all of them."""
+        return replace(self, batch_size=min(n_rows, self.n_rows))
 
 
 class _Differences:
@@ -229,8 +237,23 @@ class StratifiedSampling:
         largest_difference: float = math.inf,
     ) -> StratifiedSurvey:
         """A new sample of the differences between two points, drawn at its first look."""
-        stream = _StratifiedDifferences(self.function, proposed, current, self.windows, rng)
-        return StratifiedSurvey(stream, self.first_look)
+        its = self if batch_size is None else self.with_first_look(batch_size)
+        stream = _StratifiedDifferences(self.function, proposed, current, its.windows, rng)
+        return StratifiedSurvey(stream, its.first_look)
+
+    def with_first_look(self, n_rows: int) -> "StratifiedSampling":
+        """The same with a first look of `n_rows` rows or more; see `Strata.with_first_look`."""
+        if n_rows <= self.strata.n_first:
+            return self
+        if n_rows not in self._larger:
+            windows = replace(self.windows, strata=self.strata.with_first_look(n_rows))
+            self._larger[n_rows] = replace(self, windows=windows)
+        return self._larger[n_rows]
+
+    @cached_property
+    def _larger(self) -> "dict[int, StratifiedSampling]":
+        """The same with larger first looks, which decisions use again."""
+        return {}
 
     @property
     def strata(self) -> Strata:

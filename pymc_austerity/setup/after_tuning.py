@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -26,7 +26,6 @@ from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
 from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.surroundings import Question
 from pymc_austerity.setup.target import Target
-from pymc_austerity.strata import Strata
 
 __all__ = ["N_QUESTIONS", "look_again"]
 
@@ -46,7 +45,10 @@ _BY_CHANCE = 1e-3
 _HOPELESS = -40.0
 """Log of the acceptance probability, nats, below which no proposal is accepted anyway."""
 
-_STRICTER, _MOST_TRIES = 0.2, 4
+_STRICTER, _SMALLEST = 0.2, 1e-4
+"""Factor of epsilon, and the epsilon below which it is no longer made smaller."""
+
+_ALL_ROWS = StudentTTest(0.0)
 
 
 class _Trial(NamedTuple):
@@ -56,6 +58,11 @@ class _Trial(NamedTuple):
     n_wrong: int
     n_decisions: int
     promised: float
+
+    @property
+    def errs_at_all(self) -> bool:
+        """Whether more decisions are wrong than promised, be it by chance."""
+        return self.n_wrong > self.promised * self.n_decisions
 
     @property
     def errs(self) -> bool:
@@ -84,7 +91,8 @@ def look_again(
 
     The t statistics of first looks are compared with Student's t, and decisions with those of all
     rows. If the package chose the strictness of the test, for a `max_error` or by default, larger
-    first looks, a smaller epsilon, and finally all rows make the test keep its promise.
+    first looks and a smaller epsilon make the test keep its promise. All rows are read if half of
+    them do not suffice, or if the user chose the size of the first look.
 
     Parameters
     ----------
@@ -109,30 +117,44 @@ def look_again(
         rows make a proposal impossible.
     """
     assumption = decider.state.test.description.assumption
-    before = _epsilon(decider)
+    before, batch_size = _epsilon(decider), decider.state.batch_size
     if assumption != "normal means" or decider.target.sampling.is_exact or before == 0.0:
         return ""
-    rows = RowsToCheck.of(target.source, decider.target.sampling.strata)
-    known, single_rows_decide = _known(target, questions, rows)
-    if single_rows_decide:
-        return _of_single_rows(decider)
-    if not known:
-        return ""
-    found = ""
-    for _ in range(_MOST_TRIES):
+    words, rows, known = "", None, list[_Known]()
+    while decider.state.test != _ALL_ROWS:
+        needed = RowsToCheck.of(target.source, decider.sampling.strata)
+        if rows is None or needed.n_rows > rows.n_rows:
+            rows, (known, single_rows_decide) = needed, _known(target, questions, needed)
+            if single_rows_decide:
+                return _of_single_rows(decider)
+        if not known:
+            break
         trial = _tried(decider, known, rows, _epsilon(decider) / before, rng)
-        if not trial.errs and trial.check.passes:
-            return found
+        if trial.check.passes and not (trial.errs_at_all if words else trial.errs):
+            break
         if _is_the_users(decider):
             expected = expected_errors(decider)  # a larger one was warned of before the run
             if trial.errs and (math.isnan(expected) or trial.errs_beyond(expected)):
                 _warn(trial)
             return ""
-        found = f"{trial.words[0].upper()}{trial.words[1:]}: {_stricter(decider, trial)}."
-        if decider.state.test == StudentTTest(0.0):
-            return found
-    decider.state.test = StudentTTest(0.0)
-    return f"{found[:-1]}, which does not suffice: all rows are read from now on."
+        words = words or trial.words
+        _make_stricter(decider, trial)
+    if not words:
+        return ""
+    changes = " and ".join(_changes(decider, before, batch_size))
+    return f"{words[0].upper()}{words[1:]}: {changes} from now on."
+
+
+def _changes(decider: Decider, epsilon: float, batch_size: int | None) -> Iterator[str]:
+    """What is different from before, as clauses."""
+    state = decider.state
+    if state.test == _ALL_ROWS:
+        yield "all rows are read"
+        return
+    if state.batch_size != batch_size:
+        yield f"{state.batch_size:,} rows are read at the first look"
+    if _epsilon(decider) != epsilon:
+        yield f"epsilon is {_epsilon(decider):.2g}"
 
 
 class _Known(NamedTuple):
@@ -165,7 +187,7 @@ def _of_single_rows(decider: Decider) -> str:
     """Read all rows from now on, or warn that all should be read."""
     where = "at the end of tuning"
     if not _is_the_users(decider):
-        decider.state.test = StudentTTest(0.0)
+        decider.state.test = _ALL_ROWS
         return f"Single rows make a proposal impossible {where}: all rows are read from now on."
     warnings.warn(
         f"Single rows make a proposal impossible {where} that the other rows permit: "
@@ -190,10 +212,8 @@ def _tried(
     rng: np.random.Generator,
 ) -> _Trial:
     """Decide some questions with a test whose epsilon was multiplied by `strictness`."""
-    state, sampling, settings = decider.state, decider.target.sampling, decider.settings
+    state, sampling, settings = decider.state, decider.sampling, decider.settings
     strata = sampling.strata
-    if isinstance(sampling, UniformSampling) and state.batch_size is not None:
-        strata = Strata.single(strata.n_rows, min(state.batch_size, strata.n_rows))
     values = [differences for differences, _ in known]
     samples = first_look_statistics(values, strata, n_samples=_SAMPLES, rng=rng, counts=rows.counts)
     n_independent = max(1, len(known) * rows.n_rows // strata.n_first)
@@ -210,19 +230,14 @@ def _tried(
         for _ in range(_DECISIONS):
             if n_looks > _MOST_LOOKS:
                 break
-            survey = _survey(sampling, rows.everywhere(differences), state.batch_size, rng)
+            survey = _survey(sampling, rows.everywhere(differences), rng)
             decision = state.test.decide(survey, log_known, rng)
             n_wrong += decision.accept != (total > decision.log_threshold)
             n_decisions, n_looks = n_decisions + 1, n_looks + decision.n_looks
     return _Trial(check, n_wrong, n_decisions, promised)
 
 
-def _survey(
-    sampling: Sampling,
-    source: RowSource,
-    batch_size: int | None,
-    rng: np.random.Generator,
-) -> Survey:
+def _survey(sampling: Sampling, source: RowSource, rng: np.random.Generator) -> Survey:
     """A sample of known differences, drawn as in the chain."""
     nowhere = np.empty(0)
     if isinstance(sampling, StratifiedSampling):
@@ -232,7 +247,7 @@ def _survey(
     function: RowFunction = _as_it_is
     draw = type(sampling.draw)(source)  # type: ignore[call-arg]
     known = replace(sampling, function=function, draw=draw)
-    return known.begin(nowhere, nowhere, rng, batch_size)
+    return known.begin(nowhere, nowhere, rng)
 
 
 def _as_it_is(proposed: NDArray, current: NDArray, differences: NDArray) -> NDArray:
@@ -245,21 +260,20 @@ def _is_the_users(decider: Decider) -> bool:
     return decider.settings.is_strictness_given and decider.plan is None
 
 
-def _stricter(decider: Decider, trial: _Trial) -> str:
-    """Make the test of the chain stricter, and return what was changed, as a clause."""
-    state, sampling = decider.state, decider.target.sampling
-    n_rows, test = sampling.strata.n_rows, state.test
-    if not trial.check.passes:
-        batch_size = 2 * (state.batch_size or sampling.strata.n_first)
-        may_grow = isinstance(sampling, UniformSampling) and decider.settings.batch_size is None
-        if may_grow and batch_size < n_rows:
-            state.batch_size = batch_size
-            return f"{batch_size:,} rows are read at the first look from now on"
-    if isinstance(test, StudentTTest | WangTsiatisTest):
-        state.test = replace(test, epsilon=_STRICTER * test.epsilon)
-        return f"epsilon is {state.test.description.epsilon:.2g} from now on"
-    state.test = StudentTTest(0.0)
-    return "all rows are read from now on"
+def _make_stricter(decider: Decider, trial: _Trial) -> None:
+    """Make first looks of the chain larger, or epsilon smaller, or read all rows."""
+    state, strata, test = decider.state, decider.sampling.strata, decider.state.test
+    n_first = decider.sampling.with_first_look(2 * strata.n_first).strata.n_first
+    may_grow = decider.settings.batch_size is None and 2 * n_first <= strata.n_rows
+    if isinstance(test, StudentTTest | WangTsiatisTest) and test.epsilon > _SMALLEST:
+        if may_grow and not trial.check.passes:
+            state.batch_size = n_first
+        else:
+            state.test = replace(test, epsilon=_STRICTER * test.epsilon)
+    elif may_grow:
+        state.batch_size = n_first
+    else:
+        state.test = _ALL_ROWS
 
 
 def _warn(trial: _Trial) -> None:

@@ -16,7 +16,7 @@ from pymc_austerity.compiled import (
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.pool import PooledSampling
 from pymc_austerity.deciding.pool_draws import PoolDraws
-from pymc_austerity.deciding.sampling import StratifiedSampling
+from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.rows import RowSource, SharedRows
 from pymc_austerity.setup.target import Target
@@ -42,10 +42,9 @@ def why_python(target: Target) -> str:
     return ""
 
 
-def sequential_target(target: Target, test: CompiledTest) -> CompiledTarget:
+def sequential_target(target: Target, sampling: Sampling, test: CompiledTest) -> CompiledTarget:
     """A target whose rows are sampled in strata, and whose decisions do not need Python."""
-    sampling, kernel, arrays = target.sampling, _kernel(target), _arrays(target)
-    assert isinstance(sampling, StratifiedSampling)
+    kernel, arrays = _kernel(target), _arrays(target)
     strata, entries = sampling.strata, _entries(target)
     rows = CompiledRows(
         kernel.address,

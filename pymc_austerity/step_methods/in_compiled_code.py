@@ -93,7 +93,7 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     assert isinstance(decider.state.test, StudentTTest)
     relative = decider.state.test.relative
     test = CompiledTest(address, decider.epsilon, relative, decider.audits.share)
-    return sequential_target(target, test)
+    return sequential_target(target, decider.sampling, test)
 
 
 def _recorded(

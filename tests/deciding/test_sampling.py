@@ -60,6 +60,21 @@ def test_the_first_look_estimates_the_sum_and_its_error(name, rng):
 
 
 @pytest.mark.parametrize("name", SAMPLINGS)
+def test_a_first_look_may_be_larger(name, rng):
+    sampling = SAMPLINGS[name]()
+    larger = sampling.with_first_look(300)
+    n_first = larger.strata.n_first
+    assert 300 <= n_first <= 480
+    assert (larger.strata.first_counts <= larger.strata.sizes).all()
+    for its, n_rows in ((larger, None), (sampling, 300)):
+        looks = [its.begin(PROPOSED, CURRENT, rng, n_rows).look() for _ in range(500)]
+        totals = np.array([look.total for look in looks])
+        assert abs(totals.mean() - TOTAL) < 4 * totals.std() / np.sqrt(totals.size)
+        assert {look.n_seen for look in looks} == {n_first}
+    assert sampling.with_first_look(10 * N_ROWS).is_exact
+
+
+@pytest.mark.parametrize("name", SAMPLINGS)
 def test_the_last_look_is_the_sum(name, rng):
     survey, seen = SAMPLINGS[name]().begin(PROPOSED, CURRENT, rng), [0]
     while seen[-1] < N_ROWS:

@@ -140,6 +140,19 @@ def test_draws_are_those_of_python(model, settings):
     assert repr(left.decision_state) == repr(right.decision_state)
 
 
+@pytest.mark.parametrize("started", [{"audit": 0.2}], indirect=True)
+def test_first_looks_that_have_grown_are_those_of_python(started):
+    step = twin(started[0])
+    larger = step.decider.sampling.with_first_look(3 * step.decider.sampling.strata.n_first)
+    step.decider.state.batch_size = larger.strata.n_first
+    python = in_python(step)
+    (points, statistics), (expected, by_python) = run(step, started[1]), run(python, started[1])
+    np.testing.assert_allclose(points, expected, rtol=1e-9, atol=1e-11)
+    n_rows = as_arrays(statistics)["n_rows_used"]
+    np.testing.assert_array_equal(n_rows, as_arrays(by_python)["n_rows_used"])
+    assert n_rows.min() == larger.strata.n_first
+
+
 def test_blocks_of_any_length_give_the_same_draws(started):
     step, point = started
     single = run(twin(step), point, between=dict)  # a new dictionary: nothing is made ahead
