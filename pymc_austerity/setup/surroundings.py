@@ -1,7 +1,7 @@
 """The variables that a step method moves, among all variables of its decisions."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -63,7 +63,9 @@ class Surroundings(Protocol):
         """Inverse of `centered`."""
         ...
 
-    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+    def start_of_chain(
+        self, rng: np.random.Generator, proposal: Proposal[Any], is_left: Callable[[NDArray], bool]
+    ) -> NDArray:
         """An overdispersed start."""
         ...
 
@@ -113,9 +115,11 @@ class Alone:
         """The point itself."""
         return centered
 
-    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+    def start_of_chain(
+        self, rng: np.random.Generator, proposal: Proposal[Any], is_left: Callable[[NDArray], bool]
+    ) -> NDArray:
         """An overdispersed start."""
-        return start_of_chain(self.target, rng, proposal=proposal)
+        return start_of_chain(self.target, rng, proposal=proposal, is_left=is_left)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
         """The proposal itself."""
@@ -210,13 +214,21 @@ class Beside:
         """Inverse of `centered`."""
         return (centered + self._shift).astype(centered.dtype, copy=False)
 
-    def start_of_chain(self, rng: np.random.Generator, proposal: Proposal[Any]) -> NDArray:
+    def start_of_chain(
+        self, rng: np.random.Generator, proposal: Proposal[Any], is_left: Callable[[NDArray], bool]
+    ) -> NDArray:
         """Own entries of an overdispersed start; those that no row depends on are not moved."""
-        own = self.start.copy()
-        own[self.entries] = start_of_chain(self.target, rng, proposal=RandomWalkProposal())[
-            self.places
-        ]
-        return own
+
+        def own(whole: NDArray) -> NDArray:
+            start = self.start.copy()
+            start[self.entries] = whole[self.places]
+            return start
+
+        def is_own_left(whole: NDArray) -> bool:
+            return is_left(own(whole))
+
+        usual = RandomWalkProposal()
+        return own(start_of_chain(self.target, rng, proposal=usual, is_left=is_own_left))
 
     def decide(
         self,

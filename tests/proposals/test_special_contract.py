@@ -10,7 +10,6 @@ from pymc_austerity import AusterityMH, RandomWalkProposal
 from pymc_austerity.errors import SettingError
 from pymc_austerity.orthonormal import StiefelProposal
 from pymc_austerity.proposals import UserProposal
-from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
 from pymc_austerity.variable_selection import ReversibleJumpProposal
 from tests.proposals.special_models import regression, rotated_rows
@@ -61,7 +60,8 @@ def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
     model, step = built
     log_density = model.compile_logp()
     kinds = step.target.layout
-    starts = np.array([start_of_chain(step.target, rng, proposal=step.proposal) for _ in range(4)])
+    step.set_rng(rng)
+    starts = np.array([step._start() for _ in range(4)])
     assert len(np.unique(starts, axis=0)) == 4
     for start in starts:
         point = {

@@ -28,7 +28,9 @@ def test_real_entries_move_within_one_and_others_stay(rng):
 
 
 def test_about_an_approximation_with_twice_its_spread(rng):
-    starts = np.array([disperse_about(NORMAL, POINT, everywhere, rng) for _ in range(500)])
+    starts = np.array(
+        [disperse_about(NORMAL, POINT, everywhere, rng, is_left=everywhere) for _ in range(500)]
+    )
     assert starts.mean() == pytest.approx(5.0, abs=4 * 0.2 / np.sqrt(1_500))
     assert starts.std() == pytest.approx(0.2, rel=4 / np.sqrt(2 * 1_500))
 
@@ -43,7 +45,21 @@ def test_candidates_come_closer_until_one_is_possible(rng):
 
 def test_the_point_itself_where_nothing_is_possible(rng):
     assert disperse(POINT, LAYOUT, nowhere, rng) is POINT
-    assert disperse_about(NORMAL, POINT, nowhere, rng) is POINT
+    assert disperse_about(NORMAL, POINT, nowhere, rng, is_left=everywhere) is POINT
+
+
+def test_starts_that_no_proposal_leaves_are_followed_by_less_wide_ones(rng):
+    def near(candidate):
+        return np.abs(candidate - NORMAL.mean).max() < 0.2
+
+    starts = [disperse_about(NORMAL, POINT, everywhere, rng, is_left=near) for _ in range(200)]
+    assert np.mean([near(start) for start in starts]) > 0.98
+    assert np.std(np.array(starts) - NORMAL.mean) > 0.07
+
+
+def test_where_no_start_is_left_the_first_one_stays(rng):
+    starts = [disperse_about(NORMAL, POINT, everywhere, rng, is_left=nowhere) for _ in range(500)]
+    assert np.std(starts) == pytest.approx(0.2, rel=4 / np.sqrt(2 * 1_500))
 
 
 def test_a_proposal_may_know_better(rng):
@@ -58,4 +74,4 @@ def test_a_proposal_may_know_better(rng):
 def test_the_type_of_the_point_stays(rng):
     point = POINT.astype(np.float32)
     assert disperse(point, LAYOUT, everywhere, rng).dtype == np.float32
-    assert disperse_about(NORMAL, point, everywhere, rng).dtype == np.float32
+    assert disperse_about(NORMAL, point, everywhere, rng, is_left=everywhere).dtype == np.float32
