@@ -9,7 +9,7 @@ from pymc_austerity.diagnostics.binomial import exact_interval
 from pymc_austerity.diagnostics.convergence import Convergence
 from pymc_austerity.diagnostics.run_info import RunInfo
 
-__all__ = ["on_chains", "on_no_move"]
+__all__ = ["on_chains", "on_no_move", "on_one_chain"]
 
 _FACTOR = 3.0
 """Ratio between two chains, of rows read or of shares accepted, that needs an explanation."""
@@ -71,6 +71,24 @@ def on_chains(
             f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
         ), _poor_mixing(info)
     return None
+
+
+def on_one_chain(info: RunInfo, frozen: tuple[str, float]) -> tuple[str, str]:
+    """What is wrong with the only chain, and what to do about it.
+
+    Parameters
+    ----------
+    info : RunInfo
+        Kind of the run.
+    frozen : tuple of str and float
+        Result of `frozen_entry`.
+    """
+    name, ess = frozen
+    n_draws = info.statistics.sizes["draw"]
+    return (
+        f"the chain hardly moved ('{name}': {ess:,.0f} effective draws of {n_draws:,})",
+        _poor_mixing(info),
+    )
 
 
 def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:

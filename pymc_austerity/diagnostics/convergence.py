@@ -12,7 +12,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-__all__ = ["MIN_DRAWS", "Convergence", "convergence_of"]
+__all__ = ["MIN_DRAWS", "Convergence", "convergence_of", "frozen_entry"]
+
+_DIMS = ("chain", "draw")
 
 MIN_DRAWS = 100
 """Number of draws per chain below which nothing is reported, as in PyMC."""
@@ -26,6 +28,8 @@ _ENOUGH_FOR_ESS = 1_000
 """Draws of all chains above which few effective draws are due to the sampler."""
 _MIXES = 25.0
 """Effective draws of each single chain that explores its own region."""
+_FROZEN = 10.0
+"""Effective draws below which a single chain has hardly moved."""
 _N_CANDIDATES = 20
 
 
@@ -109,13 +113,13 @@ def convergence_of(idata: Any) -> Convergence | None:
     ('b[2]', 1.2, True)
     """
     posterior = _posterior(idata)
-    if posterior is None or not {"chain", "draw"} <= set(posterior.sizes):
+    if posterior is None or not set(_DIMS) <= set(posterior.sizes):
         return None
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
     candidates = _candidates(posterior) if n_chains > 1 and n_draws >= MIN_DRAWS else {}
     if not candidates:
         return None
-    draws = xr.Dataset({k: (("chain", "draw"), values) for k, values in candidates.items()})
+    draws = xr.Dataset({k: (_DIMS, values) for k, values in candidates.items()})
     r_hat, ess = _computed("rhat", draws), _computed("ess", draws)
     name = max(r_hat, key=lambda each: r_hat[each])
     ess_name = min(ess, key=lambda each: ess[each])
@@ -123,6 +127,52 @@ def convergence_of(idata: Any) -> Convergence | None:
     return Convergence(
         n_chains, n_chains * n_draws, name, r_hat[name], ess[ess_name], ess_name, min(within)
     )
+
+
+def frozen_entry(idata: Any) -> tuple[str, float] | None:
+    """The entry of a single chain with the fewest effective draws, if the chain hardly moved.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run.
+
+    Returns
+    -------
+    tuple of str and float, or None
+        Its name and its effective draws (bulk), which are 1 if all draws are the same; None if
+        there are ten or more, for several chains, and for fewer than 100 draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics.convergence import frozen_entry
+    >>> draws = np.random.default_rng(1).normal(size=(1, 500, 2))
+    >>> draws[0, :, 1] = 1.0 + 1e-13 * np.cumsum(draws[0, :, 1])
+    >>> posterior = xr.Dataset({"b": (("chain", "draw", "k"), draws)})
+    >>> name, ess = frozen_entry(xr.DataTree.from_dict({"posterior": posterior}))
+    >>> name, ess < 10
+    ('b[1]', True)
+    """
+    posterior = _posterior(idata)
+    if posterior is None or posterior.sizes.get("chain") != 1:
+        return None
+    if posterior.sizes.get("draw", 0) < MIN_DRAWS:
+        return None
+    candidates = _candidates(posterior)
+    if not candidates:
+        real = [name for name, values in posterior.items() if _is_constant(values)]
+        return (str(real[0]), 1.0) if real else None
+    ess = _computed("ess", xr.Dataset({k: (_DIMS, values) for k, values in candidates.items()}))
+    name = min(ess, key=lambda each: ess[each])
+    return (name, ess[name]) if ess[name] < _FROZEN else None
+
+
+def _is_constant(values: xr.DataArray) -> bool:
+    """Whether real numbers do not vary from draw to draw."""
+    is_real = values.dtype.kind == "f" and set(_DIMS) <= set(values.dims) and values.size > 0
+    return is_real and bool((values == values.isel(draw=0)).all())
 
 
 def _posterior(idata: Any) -> xr.Dataset | None:
@@ -144,9 +194,9 @@ def _candidates(posterior: xr.Dataset) -> dict[str, NDArray]:
     ranked: list[tuple[float, str, NDArray]] = []
     first: list[tuple[float, str, NDArray]] = []
     for name, variable in posterior.data_vars.items():
-        if variable.dtype.kind not in "biuf" or not {"chain", "draw"} <= set(variable.dims):
+        if variable.dtype.kind not in "biuf" or not set(_DIMS) <= set(variable.dims):
             continue
-        variable = variable.transpose("chain", "draw", ...)
+        variable = variable.transpose(*_DIMS, ...)
         values, entries = variable.values, variable[0, 0]
         flat = values.reshape(*values.shape[:2], -1)
         scores = _split_r_hat(flat)

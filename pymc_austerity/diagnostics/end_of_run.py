@@ -6,8 +6,8 @@ from typing import Any
 import xarray as xr
 
 from pymc_austerity.diagnostics.audits import audit_table, contradicts
-from pymc_austerity.diagnostics.chains import on_chains, on_no_move
-from pymc_austerity.diagnostics.convergence import MIN_DRAWS, convergence_of
+from pymc_austerity.diagnostics.chains import on_chains, on_no_move, on_one_chain
+from pymc_austerity.diagnostics.convergence import MIN_DRAWS, convergence_of, frozen_entry
 from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.diagnostics.usage import data_usage
@@ -23,7 +23,8 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
 
     Reasons are audited decisions that contradict the promise, an r_hat above 1.05, fewer than 100
     effective draws among at least 1,000, chains whose rows read or acceptance rates differ by more
-    than a factor of 3, and no accepted proposal at all.
+    than a factor of 3, a single chain of fewer than 10 effective draws, and no accepted proposal at
+    all.
 
     Parameters
     ----------
@@ -95,6 +96,9 @@ def _on_chains(
         yield unmoved
         return
     if not statistics.sizes["chain"] > 1:
+        frozen = frozen_entry(idata) if look_at_draws else None
+        if frozen is not None:
+            yield on_one_chain(info, frozen)
         return
     convergence = convergence_of(idata) if look_at_draws else None
     found = on_chains(info, usage, convergence)

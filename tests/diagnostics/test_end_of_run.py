@@ -120,6 +120,21 @@ def test_runs_that_did_not_move(n_chains):
     assert said.endswith("or tune longer.")
 
 
+def test_a_single_chain_that_hardly_moved(rng):
+    one, fine = synthetic(2, 500).isel(chain=[0]), rng.normal(size=(1, 500))
+    frozen = 1.3 + 1e-13 * np.cumsum(fine, axis=1)
+    said = of(one, fine=fine, frozen=frozen)
+    assert said.startswith("The chain hardly moved ('frozen': ")
+    assert "effective draws of 500): the proposals do not fit" in said
+    assert "('a': 1 effective draws of 500)" in of(
+        one, a=np.ones((1, 500)), k=np.ones((1, 500), int)
+    )
+    assert of(one, fine=fine, a=np.ones((1, 500))) == ""
+    assert of(one, k=np.ones((1, 500), int)) == ""
+    run = forms_of(one, frozen=frozen)["tree"]
+    assert what_is_wrong(run, look_at_draws=False) == ""
+
+
 def test_all_that_is_wrong_is_in_one_sentence(rng):
     a = rng.normal(np.array([[0.0], [9.0]]), size=(2, 200))
     said = of(audited(200, 30, n_draws=200), a=a)
