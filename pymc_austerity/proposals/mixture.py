@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
-from pymc_austerity.proposals.efficiency import Efficiency
+from pymc_austerity.proposals.efficiency import Efficiency, distances_per_row
 from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.layout import Layout
 from pymc_austerity.proposals.protocols import Outcome, Proposal
@@ -63,9 +63,10 @@ class ProposalMixture:
     among all components. Efficiency is the squared distance of a component's moves, in units of the
     normal approximation, divided by the wait for a move and by the rows read. The wait is that of a
     randomly chosen step, the mean square of the waits divided by their mean, so that a component
-    that is occasionally stuck for long is not mistaken for a fast one. When tuning ends, the best
-    component gets all steps except for `smallest_share`, which goes to the last component: the one
-    that works where the others fail.
+    that is occasionally stuck for long is not mistaken for a fast one; and the rows of a few
+    decisions that read very many count for all components, because any of them might have made
+    these. When tuning ends, the best component gets all steps except for `smallest_share`, which
+    goes to the last component: the one that works where the others fail.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ class ProposalMixture:
         return self.components[state.chosen].current_scaling(state.states[state.chosen])
 
     def _best(self, state: MixtureState) -> int:
-        gains = [efficiency.distance_per_row for efficiency in state.efficiencies]
+        gains = distances_per_row(state.efficiencies)
         return int(np.argmax(gains)) if any(gains) else len(self.components) - 1
 
 

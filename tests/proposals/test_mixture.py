@@ -14,6 +14,7 @@ from pymc_austerity.proposals import (
     ProposalMixture,
     RandomWalkProposal,
 )
+from pymc_austerity.proposals.efficiency import distances_per_row
 
 N_KINDS = 6  # of the default mixture
 
@@ -96,6 +97,32 @@ def test_rows_are_a_cost():
         np.testing.assert_array_equal(mixture.freeze(state).shares, np.eye(2)[cheap])
 
 
+def rarely_all(rng, share, components):
+    """A cost of a few rows, and a share of decisions by some components that read all rows."""
+
+    def cost(state):
+        return 1_000_000 if state.chosen in components and rng.random() < share else 300
+
+    return cost
+
+
+def test_a_few_decisions_on_all_rows_do_not_choose():
+    """Any component may be the one that makes them; each costs as much as thousands of others."""
+    for seed in range(10):
+        rng, mixture = np.random.default_rng(seed), ProposalMixture()
+        cost = rarely_all(np.random.default_rng(seed), 0.004, range(N_KINDS))
+        state, _ = tuned(mixture, standard_normal(20), 1_000, rng, cost=cost)
+        assert mixture.freeze(state).shares[0] == 0.9
+
+
+def test_many_decisions_on_all_rows_do():
+    for seed in range(5):
+        rng, mixture = np.random.default_rng(seed), ProposalMixture()
+        cost = rarely_all(np.random.default_rng(seed), 0.2, [0])
+        state, _ = tuned(mixture, standard_normal(20), 1_000, rng, cost=cost)
+        assert mixture.freeze(state).shares[1] == 0.9
+
+
 def outcomes_of(pattern, size):
     """Moves of a given size where the pattern says so."""
     here, there = np.zeros(1), np.full(1, float(size))
@@ -114,7 +141,7 @@ def test_long_waits_count_for_more_than_their_share():
         for chosen, own in enumerate((outcome, of_the_other)):
             state = mixture.tune(state._replace(chosen=chosen), own)
     # squared distance over mean squared wait over mean wait, by hand
-    stuck, steady = (efficiency.distance_per_row for efficiency in state.efficiencies)
+    stuck, steady = distances_per_row(state.efficiencies)
     assert stuck == pytest.approx(1.0 / ((11**2 + 9) / 20) / 800)
     assert steady == pytest.approx(0.64 / (10 * 2**2 / 20) / 800)
     np.testing.assert_array_equal(mixture.freeze(state).shares, [0.0, 1.0])
