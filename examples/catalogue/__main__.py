@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import examples.catalogue as example
+from examples.catalogue.kinds import has_even_name
 from examples.catalogue.run import Run, is_mixed, read, run, write
 from examples.catalogue.verdicts import KINDS, SLOWER, is_slow, kind
 
@@ -49,7 +50,7 @@ def _files(folder: Path, names: Sequence[str], *, even: bool) -> list[Path]:
     if unknown:
         raise SystemExit(f"{folder} has no models {', '.join(unknown)}.")
     if even:
-        files = [file for file in files if sum(map(str.isalpha, file.stem)) % 2 == 0]
+        files = list(filter(has_even_name, files))
     return [file for file in files if not names or file.stem in names]
 
 

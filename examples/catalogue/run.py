@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pymc as pm
@@ -21,7 +20,7 @@ import pymc_austerity
 from examples.hostile_models.references import quantities_of, summaries
 from pymc_austerity import AusterityMH
 
-__all__ = ["LENGTHS", "Run", "is_mixed", "read", "run", "write"]
+__all__ = ["LENGTHS", "Run", "is_mixed", "load_model", "quiet", "read", "run", "write"]
 
 LENGTHS = {"draws": 500, "tune": 500, "chains": 2}
 _MAX_R_HAT, _MIN_ESS = 1.05, 50.0
@@ -85,9 +84,8 @@ def run(file: Path, out: Path, sampler: str, seed: int = 1) -> None:
     """
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    with _quiet(file.parent):
-        built = _load(file).build_model()
-        model = built[0] if isinstance(built, tuple) else built
+    with quiet(file.parent):
+        model = load_model(file)
         started = _processor_seconds()
         path = reason = ""
         try:
@@ -127,17 +125,19 @@ def _processor_seconds() -> float:
     return sum(each.ru_utime + each.ru_stime for each in used)
 
 
-def _load(file: Path) -> Any:
+def load_model(file: Path) -> pm.Model:
+    """The model of a file."""
     spec = importlib.util.spec_from_file_location(file.stem, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[file.stem] = module
     spec.loader.exec_module(module)
-    return module
+    built = module.build_model()
+    return built[0] if isinstance(built, tuple) else built
 
 
 @contextlib.contextmanager
-def _quiet(folder: Path) -> Iterator[None]:
+def quiet(folder: Path) -> Iterator[None]:
     """In the folder of the models, which may import each other, with what they print left out."""
     before = Path.cwd()
     sys.path.insert(0, str(folder))
