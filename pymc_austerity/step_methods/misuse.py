@@ -7,7 +7,8 @@ from typing import Any
 import pymc as pm
 
 from pymc_austerity.errors import AusterityWarning, SettingError
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
+from pymc_austerity.step_methods.austerity_step import AusterityStep
 
 __all__ = ["refuse_misuse"]
 
@@ -44,7 +45,7 @@ def refuse_misuse(
     AusterityWarning
         A Deterministic with one entry per row is computed and stored at every draw.
     """
-    ours = [step for step in steps if isinstance(step, SubsamplingStep)]
+    ours = [step for step in steps if isinstance(step, AusterityStep)]
     for step in ours:
         step.refuse_other_model(model)
     if not ours:
@@ -58,6 +59,11 @@ def refuse_misuse(
     moved = [variable for step in steps for variable in step.vars]
     if nuts_settings and set(model.value_vars) <= set(moved):
         settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
+        if any(isinstance(step, AllRowsNUTS) for step in ours):
+            raise SettingError(
+                f"{settings} does not reach the NUTS that AusterityMH() has already set up: leave "
+                "out step= to sample with it."
+            )
         raise SettingError(
             f"{settings} has no effect, because {name} updates all variables and NUTS is not used: "
             "leave it out."

@@ -30,6 +30,14 @@ def normal_model(n_rows: int) -> pm.Model:
     return model
 
 
+def begin_chain(step, rng):
+    """As PyMC 6 or PyMC 5 does."""
+    if hasattr(step, "setup_chain"):
+        step.setup_chain(rng, 10, 10)
+    else:
+        step.set_rng(rng)
+
+
 def sample(model: pm.Model, **settings):
     with model:
         step = AusterityMH(**settings)
@@ -143,9 +151,7 @@ class TestAllRowsNUTS:
         step, _ = sample(normal_model(100))
         firsts = []
         for seed in (1, 2):
-            step.set_rng(np.random.default_rng(seed)) if pm.__version__ < "6" else step.setup_chain(
-                np.random.default_rng(seed), 10, 10
-            )
+            begin_chain(step, np.random.default_rng(seed))
             step.reset_tuning()
             _, [statistics] = step.step({"mu": np.array(0.0)})
             firsts.append(statistics["energy"])
@@ -156,6 +162,12 @@ class TestAllRowsNUTS:
         step.reset_tuning()
         q0 = step.step({"mu": np.array(2.0)})[0]
         assert abs(q0["mu"] - 2.0) < 1.0
+
+    def test_takes_no_settings_of_nuts(self):
+        with normal_model(100):
+            step = AusterityMH()
+            with pytest.raises(SettingError, match="target_accept=0.9 does not reach the NUTS"):
+                pm.sample(step=step, **SHORT, target_accept=0.9, progressbar=False)
 
     def test_leaves_discrete_variables_to_pymc(self):
         y = np.random.default_rng(1).normal(2.0, 1.0, size=50)
