@@ -9,12 +9,8 @@ from pymc_austerity.diagnostics.run_info import RunInfo
 
 __all__ = ["advice_on"]
 
-_ESS_PER_CHAIN = 100.0
-"""Effective draws of a chain below which r_hat and quantiles are uncertain; PyMC warns too."""
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
-_UNEVEN = 2.0
-_FEW_ROWS = 10.0
 _ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
 
@@ -45,13 +41,20 @@ def _disagreement(facts: Facts) -> str | None:
 
 def _few_effective_draws(facts: Facts) -> str | None:
     found = facts.convergence
-    if found is None or not found.ess < found.n_chains * _ESS_PER_CHAIN:
+    if found is None or not found.has_few_draws:
         return None
-    factor = found.n_chains * _ESS_PER_CHAIN / found.ess
     return (
-        f"'{found.ess_name}' has {found.ess:,.0f} effective draws in {found.n_chains} chains, and "
-        f"final results need {_ESS_PER_CHAIN:.0f} for each chain: take "
-        f"{math.ceil(10.0 * factor) / 10.0:,.1f} times as many draws."
+        f"'{found.ess_name}' has {found.ess:,.0f} effective draws, and final results need 400: "
+        f"{found.more_draws or 'take many more draws'}."
+    )
+
+
+def _not_checked(facts: Facts) -> str | None:
+    if not facts.unchecked:
+        return None
+    return (
+        f"Convergence was not checked, because {facts.unchecked}: that takes two chains or more "
+        "of at least 100 draws each."
     )
 
 
@@ -78,7 +81,7 @@ def _not_normal(facts: Facts) -> str | None:
     if facts.info.is_normal or facts.info.is_exact or contradicts(facts.audit.loc["all"]):
         return None
     return (
-        "Means of first looks were not normal before the run (step.normality), so only an "
+        "Means of first looks were not normal before the run, so only an "
         f"audit shows how many decisions are wrong: {facts.info.more_normal}."
     )
 
@@ -131,20 +134,9 @@ def _unmoved_chain(facts: Facts) -> str | None:
     return f"Nothing was accepted in chain {stuck}: tune longer."
 
 
-def _uneven_chains(facts: Facts) -> str | None:
-    rows = facts.usage.drop(index="all")["rows_mean"]
-    if facts.info.is_designed or rows.max() < _FEW_ROWS or not rows.max() > _UNEVEN * rows.min():
-        return None
-    return (
-        f"Chain {rows.idxmax()} reads {rows.max():,.0f} {facts.info.rows} per "
-        f"{facts.info.decision}, chain {rows.idxmin()} "
-        f"{rows.min():,.0f}: they may be in different places. Look at r_hat and the traces."
-    )
-
-
 def _most_rows_read(facts: Facts) -> str | None:
     row, info = facts.usage.loc["all"], facts.info
-    if not row["data_fraction"] > _MOST_ROWS or set(info.constants("epsilon")) == {0.0}:
+    if info.is_nuts or not row["data_fraction"] > _MOST_ROWS or set(info.constants("epsilon")) == {0.0}:
         return None
     gain = (
         f"{info.decision.capitalize()}s read {row['data_fraction']:.0%} of the {info.rows} on "
@@ -220,8 +212,8 @@ def _length_of_random_walk(facts: Facts) -> str | None:
     )
 
 
-_ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement, _uneven_chains)
-_ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws,)
+_ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement)
+_ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws, _not_checked)
 _ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
 _ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
 _ON_COST: tuple[Rule, ...] = (_most_rows_read, _room_to_spare, _length_of_random_walk)

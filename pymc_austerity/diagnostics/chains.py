@@ -13,6 +13,8 @@ __all__ = ["on_chains", "on_no_move", "on_one_chain"]
 
 _FACTOR = 3.0
 """Ratio between two chains, of rows read or of shares accepted, that needs an explanation."""
+_FEW_ROWS = 10.0
+"""Fewer rows are as good as none."""
 _CERTAIN = 0.999
 _SEVERAL_PLACES = (
     "each chain mixes, but around a different point, as with several modes; constrain what the "
@@ -58,8 +60,9 @@ def on_chains(
             draws = f"'{convergence.ess_name}': {draws}"
         r_hat = f"'{convergence.name}': r_hat {convergence.r_hat:.2f}"
         evidence = "; ".join([f"{r_hat}, {draws}", *differences])
-        remedy = _SEVERAL_PLACES if convergence.has_several_places else _poor_mixing(info)
-        return f"the {convergence.n_chains} chains do not agree ({evidence})", remedy
+        remedy = _SEVERAL_PLACES if convergence.has_several_places else _slow(info, convergence)
+        verb = "do" if convergence.is_apart else "may"
+        return f"the {convergence.n_chains} chains {verb} not agree ({evidence})", remedy
     if differences:
         return f"the chains may be in different places ({'; '.join(differences)})", (
             "look at their traces, tune longer, and start from other places (initvals)"
@@ -69,7 +72,7 @@ def on_chains(
         return (
             f"{convergence.n_draws:,} draws are only {convergence.ess:,.0f} effective draws of "
             f"'{convergence.ess_name}', whose mean is uncertain by {error:.2f} posterior sd"
-        ), _poor_mixing(info)
+        ), _slow(info, convergence)
     return None
 
 
@@ -110,7 +113,7 @@ def on_no_move(info: RunInfo, usage: pd.DataFrame) -> tuple[str, str] | None:
 
 
 def _differences(info: RunInfo, chains: pd.DataFrame) -> Iterator[str]:
-    rows = chains[["rows_median", "rows_mean"]].clip(lower=1.0)
+    rows = chains[["rows_median", "rows_mean"]].clip(lower=_FEW_ROWS)
     # chains with max_error have tests of their own, of different batch sizes
     if not info.is_designed and (rows.max() > _FACTOR * rows.min()).all():
         most, least = chains["rows_median"].idxmax(), chains["rows_median"].idxmin()
@@ -135,14 +138,19 @@ def _interval(chain: pd.Series) -> tuple[float, float]:
     return exact_interval(round(chain["acceptance"] * n_decisions), n_decisions, _CERTAIN)
 
 
-def _poor_mixing(info: RunInfo) -> str:
+def _slow(info: RunInfo, convergence: Convergence) -> str:
+    """What to do about slow mixing."""
+    if info.statistics.attrs.get("tuning_steps") == 0 and not info.is_gibbs:
+        return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
+    if convergence.more_draws:
+        return convergence.more_draws
+    if info.is_nuts:
+        return "write the model with less dependence between variables, or take many more draws"
     if info.is_gibbs:
         return "take more draws, or start from other places (initvals)"
-    if info.statistics.attrs.get("tuning_steps") == 0:
-        return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
     if set(info.constants("proposal")) == {"RandomWalkProposal"}:
-        why = " (step.summary says why there are no control variates)"
-        reason = why if info.constant("control_variates") == 0 else ""
+        why = info.constant("no_control_variates")
+        reason = f" (without control variates, because {why})" if why else ""
         return (
             f"a random walk{reason} explores this posterior slowly; use NUTS, write the model with "
             "less dependence between variables, or tune longer and take many more draws"

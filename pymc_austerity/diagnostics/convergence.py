@@ -12,18 +12,21 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-__all__ = ["MIN_DRAWS", "Convergence", "convergence_of", "frozen_entry"]
+__all__ = ["MIN_DRAWS", "Convergence", "convergence_of", "frozen_entry", "why_not_checked"]
 
 _DIMS = ("chain", "draw")
 
 MIN_DRAWS = 100
 """Number of draws per chain below which nothing is reported, as in PyMC."""
 
-_MAX_R_HAT = 1.05
-"""PyMC mentions 1.01. The split r_hat of m correct chains is about 1 + m / (effective draws), so
-that 1.05 is 80 effective draws of 4 chains: a mean that is uncertain by 0.11 sd."""
-_MIN_ESS = 100.0
-"""Effective draws of all chains: a mean that is uncertain by a tenth of a standard deviation."""
+_MOST_EXCESS, _CHANCE = 0.01, 12.0
+"""r_hat may be 1.01, as in PyMC, or larger by what chance explains in a short run: that of n
+independent draws exceeds 1 + 12 / n in one entry of a thousand."""
+_MIN_ESS = 400.0
+"""Effective draws of all chains: a mean that is uncertain by a twentieth of a standard deviation."""
+_APART = 1.05
+"""r_hat that is not due to few draws."""
+_FEW_TIMES = 5.0
 _ENOUGH_FOR_ESS = 1_000
 """Draws of all chains above which few effective draws are due to the sampler."""
 _MIXES = 25.0
@@ -69,18 +72,36 @@ class Convergence:
 
     @property
     def chains_disagree(self) -> bool:
-        """Whether the chains differ by more than chance explains."""
-        return self.r_hat > _MAX_R_HAT
+        """Whether r_hat exceeds 1.01, and what chance explains."""
+        return self.r_hat > 1.0 + max(_MOST_EXCESS, _CHANCE / self.n_draws)
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether more draws of the same kind would be no remedy."""
+        return self.r_hat > _APART
+
+    @property
+    def has_few_draws(self) -> bool:
+        """Whether there are fewer than 400 effective draws."""
+        return self.ess < _MIN_ESS
 
     @property
     def is_too_short(self) -> bool:
         """Whether there are few effective draws among many draws."""
-        return self.ess < _MIN_ESS and self.n_draws >= _ENOUGH_FOR_ESS
+        return self.has_few_draws and self.n_draws >= _ENOUGH_FOR_ESS
 
     @property
     def has_several_places(self) -> bool:
         """Whether every chain mixes well, but in a region of its own."""
-        return self.chains_disagree and self.ess_within >= _MIXES
+        return self.is_apart and self.ess_within >= _MIXES
+
+    @property
+    def more_draws(self) -> str:
+        """By how many times as many draws the limits are expected to be met; empty if by many."""
+        factor = max(_MIN_ESS / self.ess, (self.r_hat - 1.0) / _MOST_EXCESS)
+        if self.is_apart or factor > _FEW_TIMES:
+            return ""
+        return f"take {math.ceil(10.0 * factor) / 10.0:,.1f} times as many draws"
 
 
 def convergence_of(idata: Any) -> Convergence | None:
@@ -113,10 +134,10 @@ def convergence_of(idata: Any) -> Convergence | None:
     ('b[2]', 1.2, True)
     """
     posterior = _posterior(idata)
-    if posterior is None or not set(_DIMS) <= set(posterior.sizes):
+    if _too_little(posterior):
         return None
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
-    candidates = _candidates(posterior) if n_chains > 1 and n_draws >= MIN_DRAWS else {}
+    candidates = _candidates(posterior)
     if not candidates:
         return None
     draws = xr.Dataset({k: (_DIMS, values) for k, values in candidates.items()})
@@ -127,6 +148,26 @@ def convergence_of(idata: Any) -> Convergence | None:
     return Convergence(
         n_chains, n_chains * n_draws, name, r_hat[name], ess[ess_name], ess_name, min(within)
     )
+
+
+def why_not_checked(idata: Any) -> str:
+    """Why `convergence_of` returned None, as a clause.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run.
+    """
+    return _too_little(_posterior(idata)) or "no variable varies"
+
+
+def _too_little(posterior: xr.Dataset | None) -> str:
+    if posterior is None or not set(_DIMS) <= set(posterior.sizes):
+        return "only the statistics of the run were given, without its draws"
+    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    if n_chains == 1:
+        return "there is one chain"
+    return f"chains have {n_draws} draws" if n_draws < MIN_DRAWS else ""
 
 
 def frozen_entry(idata: Any) -> tuple[str, float] | None:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_austerity.diagnostics.audits import audit_table
 from pymc_austerity.diagnostics.chains import on_chains
-from pymc_austerity.diagnostics.convergence import Convergence, convergence_of
+from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
 from pymc_austerity.diagnostics.errors_of_decisions import decision_errors
 from pymc_austerity.diagnostics.groups import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
@@ -33,6 +33,8 @@ class Facts:
         Source of the promised error: "promised", by the user, or "allowed by epsilon".
     convergence : Convergence or None
         Whether chains agree, if there are enough draws.
+    unchecked : str
+        Why there is no `convergence`, as a clause; empty if there is.
     """
 
     statistics: xr.Dataset
@@ -42,6 +44,7 @@ class Facts:
     audit: pd.DataFrame
     promise: str
     convergence: Convergence | None
+    unchecked: str
 
     @property
     def disagreement(self) -> tuple[str, str] | None:
@@ -52,7 +55,7 @@ class Facts:
 def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
     """Read the known facts about a run."""
     statistics = statistics_of(idata, step_method=step_method)
-    info = RunInfo(statistics)
+    info, convergence = RunInfo(statistics), convergence_of(idata)
     return Facts(
         statistics,
         info,
@@ -60,5 +63,6 @@ def facts_of(idata: Any, promised: float | None, prob: float, step_method: int |
         decision_errors(statistics),
         audit_table(statistics, promised, prob, None),
         "promised" if promised is not None or info.is_designed else "allowed by epsilon",
-        convergence_of(idata),
+        convergence,
+        "" if convergence else why_not_checked(idata),
     )

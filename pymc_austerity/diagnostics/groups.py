@@ -25,6 +25,7 @@ _CONSTANTS = (
     "steps_per_draw",
     "batch_size",
     "control_variates",
+    "no_control_variates",
     "test",
     "acceptance_rule",
     "assumption",
@@ -84,6 +85,11 @@ def statistics_of(
         )
     statistics = _aligned(group)
     missing = [name for name in names if name not in statistics.variables]
+    if missing and _is_nuts(group):
+        raise SettingError(
+            f"NUTS records no {', '.join(map(repr, missing))}, because it evaluates all rows and "
+            "decides nothing from some of them: use report for such a run."
+        )
     if missing:
         raise SettingError(
             f"The run lacks {', '.join(map(repr, missing))}, which AusterityMH records in "
@@ -130,12 +136,34 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
         attrs=group.attrs,
     )
     constants = {"steps_per_draw": 1, "proposal_rows": 0} | dict(group.attrs)
+    if _is_nuts(group):
+        statistics = _without_decisions(statistics)
+        constants = {"epsilon": 0.0} | constants
     found = {
         name: (_DIMENSIONS[-1], _for_each(constants[name], n_step_methods))
         for name in _CONSTANTS
         if name in constants and name not in statistics.coords
     }
     return statistics.assign_coords(found)
+
+
+def _is_nuts(group: xr.Dataset) -> bool:
+    return group.attrs.get("sampler") == "NUTS"
+
+
+def _without_decisions(statistics: xr.Dataset) -> xr.Dataset:
+    """The statistics of a run of NUTS, with those of decisions that read all rows."""
+    rows = statistics["n_rows_used"]
+    usual = {
+        "data_fraction": rows / statistics.attrs.get("n_rows", np.nan),
+        "n_looks": xr.ones_like(rows),
+        "used_all_rows": xr.ones_like(rows, dtype=bool),
+        "accepted": xr.full_like(rows, np.nan, dtype=float),
+        "decision_error": xr.zeros_like(rows, dtype=float),
+        "n_audited": xr.zeros_like(rows),
+        "n_wrong": xr.zeros_like(rows),
+    }
+    return statistics.assign({k: v for k, v in usual.items() if k not in statistics})
 
 
 def _ours(group: xr.Dataset) -> list[str]:

@@ -74,6 +74,10 @@ def report(
     >>> print(report(run))
     200 decisions in 2 chains on 10,000 rows
     <BLANKLINE>
+    How well mixed
+      - Convergence was not checked, because only the statistics of the run were given,
+        without its draws.
+    <BLANKLINE>
     How exact
       - The test stopped at a tail probability of 0.01 on average and 0.01 at most (epsilon
         0.05). With a single look for each decision, this would mean 2 wrong decisions (1%).
@@ -88,7 +92,8 @@ def report(
       - 100% of the proposals were accepted.
     <BLANKLINE>
     What to change
-      - Nothing stands out.
+      - Convergence was not checked, because only the statistics of the run were given,
+        without its draws: that takes two chains or more of at least 100 draws each.
     """
     facts = facts_of(idata, promised, prob, step_method)
     sections = {
@@ -121,6 +126,7 @@ def _heading(facts: Facts) -> str:
         f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.info.counted}s in {n_chains} "
         + ("chain" if n_chains == 1 else "chains")
         + (f" by {n_methods} step methods" if n_methods > 1 else "")
+        + (" by NUTS" if facts.info.is_nuts else "")
         + _size_of_data(facts)
     )
 
@@ -138,13 +144,12 @@ def _size_of_data(facts: Facts) -> str:
 
 
 def _mixed(facts: Facts) -> list[str]:
-    """Empty if there are no draws, few draws, or draws of a single chain."""
     found = facts.convergence
     if found is None:
-        return []
+        return [f"Convergence was not checked, because {facts.unchecked}."]
+    verb = ("do NOT " if found.is_apart else "may not ") if found.chains_disagree else ""
     return [
-        f"The largest r_hat is {found.r_hat:.2f} ('{found.name}'): "
-        + ("the chains do NOT agree." if found.chains_disagree else "the chains agree."),
+        f"The largest r_hat is {found.r_hat:.2f} ('{found.name}'): the chains {verb}agree.",
         f"The smallest effective sample size is {found.ess:,.0f} of {found.n_draws:,} draws "
         f"('{found.ess_name}').",
     ]
@@ -155,6 +160,8 @@ def _mixed(facts: Facts) -> list[str]:
 
 def _exactness(facts: Facts, prob: float) -> list[str]:
     info = facts.info
+    if info.is_nuts:
+        return ["NUTS evaluates all rows: no decision can be wrong.", info.nothing_to_audit]
     if info.is_poisson:
         exact = (
             "Every decision is exact: rows were drawn at rates that bound what they can change, "
@@ -257,6 +264,11 @@ def _rows_and_looks(facts: Facts) -> list[str]:
     row, info = facts.usage.loc["all"], facts.info
     if info.acceptance_rules == {"none"}:
         return []
+    if info.is_nuts:
+        return [
+            f"A draw read {row['rows_mean']:,.0f} rows on average, all of them "
+            f"{row['data_fraction']:,.1f} times (once for each gradient)."
+        ]
     looks = f"It took {row['looks_mean']:.1f} looks on average."
     return [
         f"{info.a_counted.capitalize()} read {row['data_fraction']:.2%} of "
@@ -274,6 +286,8 @@ def _gradients(facts: Facts) -> str:
 
 def _accepted(facts: Facts) -> str:
     acceptance = facts.usage.loc["all", "acceptance"]
+    if facts.info.is_nuts:
+        return ""
     if acceptance != acceptance:
         return "Acceptance is not known: step methods of other kinds record it as well."
     if facts.info.is_gibbs:

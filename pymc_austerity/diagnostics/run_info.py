@@ -54,6 +54,11 @@ class RunInfo:
         return self.sampler == "AusterityGibbs"
 
     @property
+    def is_nuts(self) -> bool:
+        """Whether NUTS drew from the gradients of all rows."""
+        return self.sampler == "NUTS"
+
+    @property
     def has_sweeps(self) -> bool:
         """Whether a draw has a decision on each of several blocks, and many decisions on levels."""
         return self.sampler == "GroupedMH"
@@ -66,12 +71,12 @@ class RunInfo:
     @property
     def decision(self) -> str:
         """Word for what is decided and counted."""
-        return "update" if self.is_gibbs else "decision"
+        return "update" if self.is_gibbs else "draw" if self.is_nuts else "decision"
 
     @property
     def a_decision(self) -> str:
         """Word for what is decided, with its article."""
-        return "an update" if self.is_gibbs else "a decision"
+        return "an update" if self.is_gibbs else f"a {self.decision}"
 
     @property
     def counted(self) -> str:
@@ -162,7 +167,7 @@ class RunInfo:
         if self.is_bounded:
             return "the bound of the differences is too small: choose a larger one"
         if not self.is_normal:
-            return f"means of first looks were not normal (step.normality), so {self.more_normal}"
+            return f"means of first looks were not normal before the run, so {self.more_normal}"
         if self.is_designed:
             return (
                 "choose a smaller max_error, or tune longer to have better decisions to design on"

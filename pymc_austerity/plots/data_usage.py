@@ -1,4 +1,4 @@
-"""Share of the rows that decisions read."""
+"""Rows that decisions read."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from pymc_austerity.diagnostics import statistics_of
 from pymc_austerity.diagnostics.run_info import RunInfo
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.plots.drawing import COLORS, axes_or_new, color, finished, percent, pyplot
+from pymc_austerity.plots.drawing import COLORS, axes_or_new, color, finished, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_data_usage"]
 
-_WIDE = 10.0
+_SINGLE = 10.0
 
 
 def plot_data_usage(
@@ -25,10 +25,11 @@ def plot_data_usage(
     step_method: int | None = None,
     ax: "tuple[Axes, Axes] | None" = None,
 ) -> "NDArray[np.object_]":
-    """Draw the share of the rows that a decision reads, over the draws and as a distribution.
+    """Draw how many rows a decision reads, over the draws and as a distribution.
 
     The left plot has a line for each chain, averaged over neighboring draws; the right one has the
-    distribution over all decisions, with the mean. Decisions that need no rows are left out.
+    distribution over all decisions, with the median and the mean. Rows are on a logarithmic scale,
+    up to all of them. Decisions that need no rows are left out.
 
     Parameters
     ----------
@@ -60,53 +61,66 @@ def plot_data_usage(
     >>> from pymc_austerity.plots import plot_data_usage
     >>> dims, n_looks = ("chain", "draw"), np.random.default_rng(1).geometric(0.5, size=(2, 500))
     >>> run = xr.Dataset(
-    ...     {
-    ...         "n_rows_used": (dims, 100 * n_looks),
-    ...         "n_looks": (dims, n_looks),
-    ...         "data_fraction": (dims, n_looks / 100),
-    ...     }
+    ...     {"n_rows_used": (dims, 100 * n_looks), "n_looks": (dims, n_looks)},
+    ...     attrs={"n_rows": 10_000},
     ... )
     >>> over_draws, distribution = plot_data_usage(run)
-    >>> len(over_draws.lines), over_draws.get_xlabel()
-    (2, 'draw (lines: mean of 10 draws)')
+    >>> over_draws.get_xlabel(), over_draws.get_ylabel()
+    ('draw (lines: mean of 10 draws)', 'rows read per decision')
     """
-    statistics = statistics_of(idata, ["data_fraction", "n_looks"], step_method=step_method)
-    shares = statistics["data_fraction"].where(statistics["n_looks"] > 0)
-    draws, seen = shares["draw"].values, shares.values[np.isfinite(shares.values)]
+    statistics = statistics_of(idata, ["n_looks"], step_method=step_method)
+    info = RunInfo(statistics)
+    rows = (statistics["n_rows_used"] / statistics["steps_per_draw"]).where(
+        statistics["n_looks"] > 0
+    )
+    draws, seen = rows["draw"].values, rows.values[np.isfinite(rows.values)]
     if not seen.size:
         raise SettingError("No decision of this run has read any rows: there is nothing to draw.")
     window = _checked_window(window, draws.size)
     left, right = _pair(ax)
-    for number, values in enumerate(shares.values):
+    for number, values in enumerate(rows.values):
+        label = f"chain {rows['chain'].values[number]}"
         averaged = _moving_mean(values, window)
-        label = f"chain {shares['chain'].values[number]}"
         left.plot(draws, averaged, color=color(number), linewidth=1.2, label=label)
-    bins, scale = _bins(seen)
-    right.hist(
-        seen, bins=bins.tolist(), orientation="horizontal", color="0.75", weights=_weights(seen)
-    )
-    mean = float(seen.mean())
-    right.axhline(mean, color=COLORS[-1], linewidth=1.2, label=f"mean {percent(mean)}")
-    read = "share of all rows read per decision"
+    bins, weights = _bins(seen), np.full(seen.size, 1.0 / seen.size)
+    right.hist(seen, bins=bins.tolist(), orientation="horizontal", color="0.75", weights=weights)
+    for name, value, style in (("median", np.median(seen), "-"), ("mean", seen.mean(), "--")):
+        label = f"{name} {_number(float(value))}"
+        right.axhline(float(value), color=COLORS[-1], linewidth=1.2, linestyle=style, label=label)
+    n_rows = info.constant("n_rows")
     for axes in (left, right):
-        _scale(axes, scale, (bins[0], bins[-1]))
+        if n_rows is not None and not info.is_gibbs:
+            label = f"all {n_rows:,} rows" if axes is left else None
+            axes.axhline(n_rows, color="0.6", linewidth=1.0, linestyle=":", label=label)
+        _scale(axes, seen, max(float(seen.max()), n_rows or 0.0))
     draw = "draw" + (f" (lines: mean of {window} draws)" if window > 1 else "")
-    finished(left, shares="y", xlabel=draw, ylabel=read)
-    finished(right, shares="xy", xlabel=f"share of the {RunInfo(statistics).unit}", ylabel=read)
+    read = f"{info.rows} read per {info.decision}"
+    finished(left, xlabel=draw, ylabel=read)
+    finished(right, shares="x", xlabel=f"share of the {info.unit}", ylabel=read)
     return np.array([left, right], dtype=object)
 
 
-def _scale(axes: "Axes", scale: str, limits: tuple[float, float]) -> None:
-    from matplotlib.ticker import LogLocator
+def _scale(axes: "Axes", seen: NDArray[np.float64], highest: float) -> None:
+    """A logarithmic axis up to all rows, with zero on it where decisions read none."""
+    from matplotlib.ticker import LogLocator, SymmetricalLogLocator
 
-    low, high = limits
-    if scale == "log":
-        margin = (high / low) ** 0.03
-        axes.set_yscale("log", subs=())
-        axes.set_ylim(low / margin, high * margin)
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    subs, low = (1.0, 2.0, 5.0), float(seen.min())
+    axes.set_ylim(low / 2.0 if low >= 1.0 else 0.0, 1.3 * max(highest, 1.0))
+    if low < 1.0:
+        axes.set_yscale("symlog", linthresh=1.0)
+        axes.yaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=1.0, subs=subs))
     else:
-        axes.set_ylim(low, high + 0.03 * (high - low))
+        axes.set_yscale("log", subs=())
+        axes.yaxis.set_major_locator(LogLocator(subs=subs))
+    axes.yaxis.set_major_formatter(_ticks)
+
+
+def _ticks(value: float, _position: Any = None) -> str:
+    return f"{value:,.0f}"
+
+
+def _number(rows: float) -> str:
+    return f"{rows:,.0f}" if rows >= 10.0 else f"{rows:.2g}"
 
 
 def _pair(ax: Any) -> tuple["Axes", "Axes"]:
@@ -142,14 +156,11 @@ def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64
         return total[middle] / np.where(count[middle] > 0.5, count[middle], np.nan)
 
 
-def _bins(seen: NDArray[np.float64]) -> tuple[NDArray[np.float64], str]:
-    """Edges of about thirty bins, on a log scale where shares differ by a factor of ten."""
+def _bins(seen: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Edges of bins of equal width on a logarithmic scale, and of single rows below ten."""
     low, high = float(seen.min()), float(seen.max())
-    if low > 0.0 and high > _WIDE * low:
-        return np.geomspace(low, high * (1 + 1e-9), 31), "log"
-    margin = 0.02 * high if high > low else 0.2 * high or 0.01
-    return np.linspace(max(0.0, low - margin), min(1.0, high + margin), 31), "linear"
-
-
-def _weights(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.full(values.size, 1.0 / values.size)
+    if low >= _SINGLE:
+        return np.geomspace(0.98 * low, 1.02 * high, 31)
+    single = np.arange(_SINGLE + 1.0)
+    above = np.geomspace(_SINGLE, max(1.02 * high, _SINGLE + 1.0), 31)[1:]
+    return np.concatenate([single, above])

@@ -45,6 +45,8 @@ class PosteriorRatio:
     without : str
         Why there are no control variates, and a remedy, as a sentence; empty where there are some
         or none are requested.
+    no_control_variates : str
+        The reason alone, as a clause.
     """
 
     exact_difference: Callable[..., Any]
@@ -57,6 +59,7 @@ class PosteriorRatio:
     modes: tuple[GaussianApproximation, ...]
     surrogate: SurrogatePosterior | None
     without: str = ""
+    no_control_variates: str = ""
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""

@@ -188,6 +188,7 @@ def _posterior_ratio(
         without.modes,
         None,
         _in_a_sentence(without, all_rows=usual.is_exact),
+        without.reason,
     )
 
 

@@ -55,6 +55,7 @@ def constants_of(
         "audit": decider.audits.share,
         "steps_per_draw": settings.steps_per_draw,
         "control_variates": 0 if target.anchor is None else target.anchor.order,
+        "no_control_variates": target.no_control_variates,
         "normality": verdict_of(normality),
         **target.sampling.constants,
     }

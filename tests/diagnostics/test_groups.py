@@ -49,8 +49,8 @@ def test_every_form_says_the_same(kind, request, tmp_path):
     expected = statistics_of(run)
     usage, text = data_usage(run), report(run)
     without_draws = report(expected)
-    assert "How well mixed" in text
-    assert "How well mixed" not in without_draws
+    assert "The largest r_hat" in text
+    assert "The largest r_hat" not in without_draws
     for form, other in forms(run, tmp_path).items():
         xr.testing.assert_equal(statistics_of(other), expected)
         assert data_usage(other).equals(usage), form

@@ -4,16 +4,23 @@ import re
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from pymc_austerity import SettingError
-from pymc_austerity.diagnostics import report
+from pymc_austerity.diagnostics import audit, report, trial_run
+from pymc_austerity.diagnostics.end_of_run import what_is_wrong
 from tests.diagnostics.runs import audited, forms_of, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression
 
 QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "ProposalMixture"}}
 
 
+FINE = np.random.default_rng(1).normal(size=(2, 500))
+"""Draws of chains that agree."""
+
+
 def advice(run, **kwargs):
+    run = forms_of(run, a=FINE)["tree"] if isinstance(run, xr.Dataset) else run
     text = " ".join(report(run, **kwargs).split("What to change")[1].split())
     return [item.strip() for item in text.split("- ") if item.strip()]
 
@@ -45,18 +52,62 @@ def test_nothing_to_change():
 
 
 def test_more_draws_where_chains_agree_and_are_short(rng):
-    """An autoregression whose draws are worth about a seventh: 143 of 1,000."""
-    a = np.zeros((2, 500))
+    """An autoregression whose draws are worth about a seventh: 286 of 2,000."""
+    a = np.zeros((2, 1_000))
     noise = rng.normal(size=a.shape)
-    for t in range(1, 500):
+    for t in range(1, 1_000):
         a[:, t] = 0.75 * a[:, t - 1] + noise[:, t]
-    (said,) = advice(forms_of(synthetic(2, 500, **QUIET), a=a)["tree"])
+    (said,) = advice(forms_of(synthetic(2, 1_000, **QUIET), a=a)["tree"])
     found, factor = re.search(
-        r"'a' has (\d+) effective .* take ([\d.]+) times as many", said
+        r"(\d+) effective draws of .* take ([\d.]+) times as many", said
     ).groups()
-    assert 100 < int(found) < 200
-    assert float(factor) == pytest.approx(200 / int(found), abs=0.1)
+    assert 200 < int(found) < 400
+    assert float(factor) == pytest.approx(400 / int(found), abs=0.1)
 
+
+@pytest.mark.parametrize(
+    ("draws", "why"),
+    [
+        (FINE[:, :20], "chains have 20 draws"),
+        (FINE[:1], "there is one chain"),
+        (np.ones((2, 200)), "no variable varies"),
+    ],
+)
+def test_convergence_that_was_not_checked_is_told(draws, why):
+    n_chains, n_draws = draws.shape
+    run = forms_of(synthetic(n_chains, n_draws, **QUIET), a=draws)["tree"]
+    assert f"Convergence was not checked, because {why}." in report(run)
+    assert advice(run)[-1].startswith(f"Convergence was not checked, because {why}: that takes")
+    assert "only the statistics of the run were given" in " ".join(report(synthetic()).split())
+
+
+def test_a_healthy_chain_whose_mean_a_few_decisions_dominate_is_fine():
+    rows = np.where(np.arange(500) % 100, 2, [[100], [40_000]])
+    assert advice(synthetic(2, 500, **QUIET, n_rows_used=rows)) == ["Nothing stands out."]
+
+
+def test_runs_of_nuts():
+    """They record rows and no decisions; the report says the sampler, the rows and the chains."""
+    attrs = {"sampler": "NUTS", "test": "none", "n_rows": 1_000, "setup_seconds": 1.5}
+    run = synthetic(2, 500, n_rows_used=7_000, attrs=attrs)[["n_rows_used", "scaling"]]
+    for name in ("epsilon", "batch_size", "steps_per_draw"):
+        del run.attrs[name]
+    text = " ".join(report(forms_of(run, a=FINE)["tree"]).split())
+    assert text.startswith("1,000 draws in 2 chains by NUTS on 1,000 rows")
+    assert "the chains agree" in text
+    assert "A draw read 7,000 rows on average, all of them 7.0 times" in text
+    assert "there is nothing to audit" in text
+    assert "took 1.5 s" in text
+    assert not any(word in text for word in ("nan", "Acceptance", "accepted", "looks", "epsilon"))
+    assert advice(run) == ["Nothing stands out."]
+    assert what_is_wrong(forms_of(run, a=FINE)["tree"]) == ""
+    apart = np.cumsum(FINE, axis=1)
+    (said,) = advice(forms_of(run, a=apart)["tree"])
+    assert "write the model with less dependence" in said
+    assert "NUTS" not in said
+    assert audit(run)["n_audited"].sum() == 0
+    with pytest.raises(SettingError, match="NUTS records no 'standardized_mean', because"):
+        trial_run(run)
 
 @pytest.mark.parametrize(
     ("run", "first"),
@@ -195,9 +246,9 @@ def test_runs_with_nothing_to_change(run, says):
          ["smaller max_error"], ["epsilon"]),
         (kind_of(n_audited=1, n_wrong=1, assumption="bounded differences"),
          ["bound"], ["epsilon bounds one"]),
-        (kind_of(n_audited=1, normality="failed"), ["step.normality", "influence"], []),
+        (kind_of(n_audited=1, normality="failed"), ["not normal before the run", "influence"], []),
         (kind_of(n_audited=1, normality="failed", sampling="StratifiedWindows"),
-         ["step.normality", "larger batch_size"], ["influence"]),
+         ["not normal before the run", "larger batch_size"], ["influence"]),
         (kind_of(**(EXACT | {"used_all_rows": [[True], [False]]}), n_audited=1),
          ["choose a smaller batch_size"], ["control"]),
     ],
@@ -222,7 +273,7 @@ def test_a_failed_check_is_told():
     assert "NOT normal enough" not in report(kind_of(normality="passed"))
     broken = kind_of(n_audited=1, n_wrong=1, normality="failed")
     (only,) = advice(broken)
-    assert "were not normal (step.normality), so choose a larger batch_size, sample by" in only
+    assert "were not normal before the run, so choose a larger batch_size, sample by" in only
     assert "smaller epsilon" not in only
 
 

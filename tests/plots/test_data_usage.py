@@ -10,60 +10,72 @@ from tests.plots.reading import legend_of, widths
 
 
 def test_a_line_for_each_chain():
-    shares = np.linspace(0.2, 0.9, 100).reshape(2, 50)
-    left, _ = plot_data_usage(synthetic(data_fraction=shares), window=1)
-    for line, expected in zip(left.lines, shares, strict=True):
+    rows = np.linspace(20, 900, 100).reshape(2, 50)
+    left, _ = plot_data_usage(synthetic(n_rows_used=rows), window=1)
+    for line, expected in zip(left.lines, rows, strict=False):
         np.testing.assert_array_equal(line.get_xdata(), np.arange(50))
         np.testing.assert_allclose(line.get_ydata(), expected)
-    assert legend_of(left) == ["chain 0", "chain 1"]
+    assert legend_of(left) == ["chain 0", "chain 1", "all 1,000 rows"]
 
 
 def test_lines_are_moving_means(rng):
-    shares = rng.uniform(0.5, 1.0, size=(2, 50))
-    left, _ = plot_data_usage(synthetic(data_fraction=shares), window=5)
-    np.testing.assert_allclose(left.lines[0].get_ydata()[10], shares[0, 8:13].mean())
-    np.testing.assert_allclose(left.lines[1].get_ydata()[-1], shares[1, -3:].mean())
+    rows = rng.uniform(500, 1_000, size=(2, 50))
+    left, _ = plot_data_usage(synthetic(n_rows_used=rows), window=5)
+    np.testing.assert_allclose(left.lines[0].get_ydata()[10], rows[0, 8:13].mean())
+    np.testing.assert_allclose(left.lines[1].get_ydata()[-1], rows[1, -3:].mean())
     assert left.get_xlabel() == "draw (lines: mean of 5 draws)"
 
 
 def test_the_distribution_is_of_all_decisions():
-    shares = np.where(np.arange(50) < 10, 0.3, 0.6)
-    _, right = plot_data_usage(synthetic(data_fraction=shares))
+    rows = np.where(np.arange(50) < 10, 300, 600)
+    _, right = plot_data_usage(synthetic(n_rows_used=rows))
     assert widths(right).sum() == pytest.approx(1)
     assert np.sort(widths(right))[-2:].tolist() == pytest.approx([0.2, 0.8])
-    assert right.lines[0].get_ydata()[0] == pytest.approx(0.54)
-    assert legend_of(right) == ["mean 54%"]
+    assert [line.get_ydata()[0] for line in right.lines[:2]] == pytest.approx([600, 540])
+    assert legend_of(right) == ["median 600", "mean 540"]
 
 
-def test_small_shares_are_seen():
-    shares = np.geomspace(1e-4, 1, 50)
-    for ax in plot_data_usage(synthetic(data_fraction=shares)):
-        assert ax.get_yscale() == "log"
+def test_a_cheap_run_fills_the_picture(rng):
+    """Two rows of a million: what is read takes a quarter of the axis, and zero is on it."""
+    run = synthetic(2, 500, n_rows_used=rng.poisson(2.0, size=(2, 500)), attrs={"n_rows": 10**6})
+    for ax in plot_data_usage(run):
+        assert ax.get_yscale() == "symlog"
+        (bottom, ten, top) = ax.transAxes.inverted().transform(
+            ax.transData.transform([(0, 0), (0, 10), (0, 10**6)])
+        )[:, 1]
+        assert bottom == pytest.approx(0.0, abs=1e-9)
+        assert ten > 0.25
+        assert top < 1.0
     assert widths(ax).sum() == pytest.approx(1)
+    assert legend_of(ax) == ["median 2", "mean 2.1"]
 
 
-def test_no_more_than_all_rows_are_shown():
-    for ax in plot_data_usage(synthetic(data_fraction=1.0)):
+@pytest.mark.parametrize("n_rows", [1_000, 7_300])
+def test_ticks_are_rows(n_rows):
+    run = synthetic(n_rows_used=n_rows, data_fraction=1.0, attrs={"n_rows": n_rows})
+    for ax in plot_data_usage(run):
+        assert ax.get_yscale() == "log"
         ax.figure.canvas.draw()
         shown = [t for t in ax.get_yticks() if ax.get_ylim()[0] <= t <= ax.get_ylim()[1]]
-        assert max(shown) == pytest.approx(1.0)
+        assert shown
+        assert ax.yaxis.get_major_formatter()(shown[0]) == f"{shown[0]:,.0f}"
     assert widths(ax).sum() == pytest.approx(1)
 
 
 def test_decisions_without_rows_are_left_out():
     looks = np.arange(50) % 2
-    left, right = plot_data_usage(synthetic(n_looks=looks, data_fraction=0.4 * looks), window=2)
-    np.testing.assert_allclose(left.lines[0].get_ydata()[1:], 0.4)
+    left, right = plot_data_usage(synthetic(n_looks=looks, n_rows_used=40 * looks), window=2)
+    np.testing.assert_allclose(left.lines[0].get_ydata()[1:], 40)
     assert widths(right).sum() == pytest.approx(1)
     with pytest.raises(SettingError, match="nothing to draw"):
         plot_data_usage(synthetic(n_looks=0))
 
 
 def test_step_methods():
-    run = synthetic(n_step_methods=2, data_fraction=[0.2, 0.4])
-    assert plot_data_usage(run)[0].lines[0].get_ydata()[5] == pytest.approx(0.3)
+    run = synthetic(n_step_methods=2, n_rows_used=[200, 400])
+    assert plot_data_usage(run)[0].lines[0].get_ydata()[5] == pytest.approx(300)
     one = plot_data_usage(run, step_method=1)[0]
-    assert one.lines[0].get_ydata()[5] == pytest.approx(0.4)
+    assert one.lines[0].get_ydata()[5] == pytest.approx(400)
 
 
 def test_window_is_checked():
@@ -78,5 +90,5 @@ def test_window_is_checked():
 def test_a_real_run_from_disk(run, tmp_path):
     run.to_netcdf(tmp_path / "run.nc")
     _, right = plot_data_usage(tmp_path / "run.nc")
-    mean = float(run["sample_stats"]["data_fraction"].values.mean())
-    assert right.lines[0].get_ydata()[0] == pytest.approx(mean)
+    mean = float(run["sample_stats"]["n_rows_used"].values.mean())
+    assert right.lines[1].get_ydata()[0] == pytest.approx(mean)
