@@ -144,7 +144,7 @@ def _slow(info: RunInfo, convergence: Convergence) -> str:
         return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
     if convergence.more_draws:
         return convergence.more_draws
-    if info.is_nuts:
+    if info.of_pymc:
         return "write the model with less dependence between variables, or take many more draws"
     if info.is_gibbs:
         return "take more draws, or start from other places (initvals)"

@@ -10,7 +10,10 @@ import xarray as xr
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = ["statistics_of"]
+__all__ = ["OF_PYMC", "statistics_of"]
+
+OF_PYMC = {"AllRowsNUTS": "NUTS", "NUTS": "NUTS", "PyMCSteps": "step methods of PyMC"}
+"""Names of samplers that read all rows and decide nothing from some of them, in words."""
 
 _GROUP = "sample_stats"
 _DIMENSIONS = ("chain", "draw", "step_method")
@@ -78,6 +81,9 @@ def statistics_of(
     ((2, 2, 1), 0.05)
     """
     group = _group(idata)
+    sampler = OF_PYMC.get(str(group.attrs.get("sampler")))
+    if sampler:
+        group = _without_decisions(group)
     if "n_rows_used" not in group or not {"chain", "draw"} <= set(group["n_rows_used"].dims):
         raise SettingError(
             "The run holds no statistics of AusterityMH: pass what pm.sample(step=AusterityMH()) "
@@ -85,10 +91,10 @@ def statistics_of(
         )
     statistics = _aligned(group)
     missing = [name for name in names if name not in statistics.variables]
-    if missing and _is_nuts(group):
+    if missing and sampler:
         raise SettingError(
-            f"NUTS records no {', '.join(map(repr, missing))}, because it evaluates all rows and "
-            "decides nothing from some of them: use report for such a run."
+            f"The run has no {', '.join(map(repr, missing))}, because it is one of {sampler}, "
+            "evaluated on all rows: use report, data_usage or plot_data_usage."
         )
     if missing:
         raise SettingError(
@@ -136,9 +142,6 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
         attrs=group.attrs,
     )
     constants = {"steps_per_draw": 1, "proposal_rows": 0} | dict(group.attrs)
-    if _is_nuts(group):
-        statistics = _without_decisions(statistics)
-        constants = {"epsilon": 0.0} | constants
     found = {
         name: (_DIMENSIONS[-1], _for_each(constants[name], n_step_methods))
         for name in _CONSTANTS
@@ -147,23 +150,26 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
     return statistics.assign_coords(found)
 
 
-def _is_nuts(group: xr.Dataset) -> bool:
-    return group.attrs.get("sampler") == "NUTS"
-
-
-def _without_decisions(statistics: xr.Dataset) -> xr.Dataset:
-    """The statistics of a run of NUTS, with those of decisions that read all rows."""
-    rows = statistics["n_rows_used"]
+def _without_decisions(group: xr.Dataset) -> xr.Dataset:
+    """Statistics of a sampler of PyMC, with those of decisions that read all rows."""
+    if not {"chain", "draw"} <= set(group.sizes):
+        return group
+    n_rows = group.attrs.get("n_rows", np.nan)
     usual = {
-        "data_fraction": rows / statistics.attrs.get("n_rows", np.nan),
-        "n_looks": xr.ones_like(rows),
-        "used_all_rows": xr.ones_like(rows, dtype=bool),
-        "accepted": xr.full_like(rows, np.nan, dtype=float),
-        "decision_error": xr.zeros_like(rows, dtype=float),
-        "n_audited": xr.zeros_like(rows),
-        "n_wrong": xr.zeros_like(rows),
+        "n_rows_used": n_rows,
+        "n_looks": 1,
+        "used_all_rows": True,
+        "accepted": np.nan,
+        "decision_error": 0.0,
+        "n_audited": 0,
+        "n_wrong": 0,
     }
-    return statistics.assign({k: v for k, v in usual.items() if k not in statistics})
+    shape = [group.sizes[name] for name in ("chain", "draw")]
+    new = {k: (("chain", "draw"), np.full(shape, v)) for k, v in usual.items() if k not in group}
+    group = group.assign(new).assign_attrs({"epsilon": 0.0} | group.attrs)
+    if "data_fraction" in group:
+        return group
+    return group.assign(data_fraction=group["n_rows_used"] / n_rows)
 
 
 def _ours(group: xr.Dataset) -> list[str]:

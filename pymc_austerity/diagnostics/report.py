@@ -126,7 +126,7 @@ def _heading(facts: Facts) -> str:
         f"{facts.usage.loc['all', 'n_decisions']:,.0f} {facts.info.counted}s in {n_chains} "
         + ("chain" if n_chains == 1 else "chains")
         + (f" by {n_methods} step methods" if n_methods > 1 else "")
-        + (" by NUTS" if facts.info.is_nuts else "")
+        + (f" by {facts.info.of_pymc}" if facts.info.of_pymc else "")
         + _size_of_data(facts)
     )
 
@@ -160,8 +160,10 @@ def _mixed(facts: Facts) -> list[str]:
 
 def _exactness(facts: Facts, prob: float) -> list[str]:
     info = facts.info
-    if info.is_nuts:
-        return ["NUTS evaluates all rows: no decision can be wrong.", info.nothing_to_audit]
+    if info.of_pymc:
+        reason = facts.statistics.attrs.get("reason")
+        why = f", because {reason}" if reason else ""
+        return [f"All rows were evaluated{why}.", "Audit: there is nothing to audit."]
     if info.is_poisson:
         exact = (
             "Every decision is exact: rows were drawn at rates that bound what they can change, "
@@ -262,13 +264,13 @@ def _verdict(row: pd.Series) -> str:
 
 def _rows_and_looks(facts: Facts) -> list[str]:
     row, info = facts.usage.loc["all"], facts.info
-    if info.acceptance_rules == {"none"}:
-        return []
-    if info.is_nuts:
+    if info.of_pymc:
         return [
             f"A draw read {row['rows_mean']:,.0f} rows on average, all of them "
-            f"{row['data_fraction']:,.1f} times (once for each gradient)."
+            f"{row['data_fraction']:,.1f} times."
         ]
+    if info.acceptance_rules == {"none"}:
+        return []
     looks = f"It took {row['looks_mean']:.1f} looks on average."
     return [
         f"{info.a_counted.capitalize()} read {row['data_fraction']:.2%} of "
@@ -286,7 +288,7 @@ def _gradients(facts: Facts) -> str:
 
 def _accepted(facts: Facts) -> str:
     acceptance = facts.usage.loc["all", "acceptance"]
-    if facts.info.is_nuts:
+    if facts.info.of_pymc:
         return ""
     if acceptance != acceptance:
         return "Acceptance is not known: step methods of other kinds record it as well."

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from pymc_austerity.diagnostics.groups import OF_PYMC
+
 __all__ = ["RunInfo"]
 
 
@@ -54,9 +56,9 @@ class RunInfo:
         return self.sampler == "AusterityGibbs"
 
     @property
-    def is_nuts(self) -> bool:
-        """Whether NUTS drew from the gradients of all rows."""
-        return self.sampler == "NUTS"
+    def of_pymc(self) -> str:
+        """The sampler in words if it is one of PyMC, which reads all rows; empty otherwise."""
+        return OF_PYMC.get(self.sampler, "")
 
     @property
     def has_sweeps(self) -> bool:
@@ -71,7 +73,7 @@ class RunInfo:
     @property
     def decision(self) -> str:
         """Word for what is decided and counted."""
-        return "update" if self.is_gibbs else "draw" if self.is_nuts else "decision"
+        return "update" if self.is_gibbs else "draw" if self.of_pymc else "decision"
 
     @property
     def a_decision(self) -> str:

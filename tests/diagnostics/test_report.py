@@ -9,6 +9,7 @@ import xarray as xr
 from pymc_austerity import SettingError
 from pymc_austerity.diagnostics import audit, report, trial_run
 from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.plots import plot_data_usage
 from tests.diagnostics.runs import audited, forms_of, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression
 
@@ -88,7 +89,8 @@ def test_a_healthy_chain_whose_mean_a_few_decisions_dominate_is_fine():
 
 def test_runs_of_nuts():
     """They record rows and no decisions; the report says the sampler, the rows and the chains."""
-    attrs = {"sampler": "NUTS", "test": "none", "n_rows": 1_000, "setup_seconds": 1.5}
+    attrs = {"sampler": "AllRowsNUTS", "acceptance_rule": "none", "setup_seconds": 1.5}
+    attrs |= {"reason": "there are few"}
     run = synthetic(2, 500, n_rows_used=7_000, attrs=attrs)[["n_rows_used", "scaling"]]
     for name in ("epsilon", "batch_size", "steps_per_draw"):
         del run.attrs[name]
@@ -96,6 +98,7 @@ def test_runs_of_nuts():
     assert text.startswith("1,000 draws in 2 chains by NUTS on 1,000 rows")
     assert "the chains agree" in text
     assert "A draw read 7,000 rows on average, all of them 7.0 times" in text
+    assert "All rows were evaluated, because there are few." in text
     assert "there is nothing to audit" in text
     assert "took 1.5 s" in text
     assert not any(word in text for word in ("nan", "Acceptance", "accepted", "looks", "epsilon"))
@@ -106,8 +109,13 @@ def test_runs_of_nuts():
     assert "write the model with less dependence" in said
     assert "NUTS" not in said
     assert audit(run)["n_audited"].sum() == 0
-    with pytest.raises(SettingError, match="NUTS records no 'standardized_mean', because"):
+    with pytest.raises(SettingError, match="no 'standardized_mean', because it is one of NUTS"):
         trial_run(run)
+    assert plot_data_usage(run)[0].lines[0].get_ydata()[0] == 7_000
+    run.attrs["sampler"] = "PyMCSteps"
+    text = " ".join(report(forms_of(run[["scaling"]], a=FINE)["tree"]).split())
+    assert text.startswith("1,000 draws in 2 chains by step methods of PyMC on 1,000 rows")
+    assert "all of them 1.0 times" in text
 
 @pytest.mark.parametrize(
     ("run", "first"),
