@@ -2,6 +2,7 @@
 
 import functools
 import importlib
+import inspect
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -34,6 +35,9 @@ RECORDING = frozenset({("pymc.backends.ndarray", "record"), ("pymc.backends.zarr
 
 # ------------------------------------------------------------------ what pm.sample is given
 
+_OF_NUTS = ("init", "n_init", "jitter_max_retries")
+"""Arguments of ``pm.sample`` that only NUTS uses."""
+
 
 def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Model], Any]) -> None:
     """Look at what ``pm.sample`` was given, before anything begins, and complete it.
@@ -57,11 +61,14 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
         given = sys._getframe(1).f_locals
         step = complete(step, model)
         nuts_sampler = given.get("nuts_sampler")
+        usual = inspect.signature(mcmc.sample).parameters
+        of_nuts = {k: v for k in _OF_NUTS if (v := given.get(k)) not in (None, usual[k].default)}
+        of_nuts |= (given.get("kwargs") or {}).get("nuts") or {}
         check(
             model,
             _flat(step),
             None if nuts_sampler == "pymc" else nuts_sampler,
-            dict((given.get("kwargs") or {}).get("nuts") or {}),
+            of_nuts,
             given.get("var_names"),
         )
         return assign(model, step, methods=methods)

@@ -42,8 +42,9 @@ class PoissonSampling:
         Bounds of the rows.
     inflation : float
         Initial factor of the bounds, at least 1.
-    expected_rows : float
-        Rows that a decision between independent draws of the posterior is expected to read.
+    expected_rows, typical_rows : float
+        Rows that a decision between independent draws of the posterior is expected to read: mean
+        and median over pairs of draws.
     """
 
     function: RowFunction
@@ -54,6 +55,7 @@ class PoissonSampling:
     groups: Groups
     inflation: float = 1.0
     expected_rows: float = float("nan")
+    typical_rows: float = float("nan")
 
     @cached_property
     def constants(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.settings import FIREFLY
 from pymc_austerity.design import Boundary, NormalityCheck, worst_error
 from pymc_austerity.design.expected import expected_characteristic
-from pymc_austerity.design.wording import in_round_numbers, percentage, share_range
+from pymc_austerity.design.wording import percentage, share_range, typically
 
 __all__ = [
     "details_of",
@@ -42,7 +42,8 @@ def promise_of(decider: AnyDecider, normality: NormalityCheck | None = None) -> 
         what = "Metropolis-Hastings on some of the rows"
         if test is FIREFLY:
             what = "Firefly Monte Carlo"
-        return f"exact {what}; no decision can be wrong"
+        unneeded = ", and there is nothing to audit" if decider.settings.is_audit_given else ""
+        return f"exact {what}; no decision can be wrong{unneeded}"
     if test.acceptance == "none":
         return test.summary
     sampling = decider.target.sampling
@@ -106,9 +107,7 @@ def rows_of(decider: AnyDecider) -> str:
         n_rows, expected = decider.sampling.groups.n_rows, decider.sampling.expected_rows
         if decider.test.description is FIREFLY:
             return f"the bright ones of {n_rows:,} rows per decision"
-        if expected < 1.0:
-            return f"on average less than one of {n_rows:,} rows per decision"
-        return f"about {in_round_numbers(expected)} of {n_rows:,} rows per decision"
+        return typically(decider.sampling.typical_rows, expected, n_rows, "decision")
     strata = decider.target.sampling.strata
     if decider.test.description.acceptance == "none":
         return "no rows for decisions"
@@ -119,7 +118,7 @@ def rows_of(decider: AnyDecider) -> str:
     share = _characteristic(decider, decider.target.sampling.usual_spread[1])[1]
     if math.isnan(share) or decider.plan is not None or _has_schedule(decider):
         return f"at least {strata.n_first:,} of {strata.n_rows:,} rows per decision"
-    return f"about {in_round_numbers(share * strata.n_rows)} of {strata.n_rows:,} rows per decision"
+    return typically(strata.n_first, share * strata.n_rows, strata.n_rows, "decision")
 
 
 def expected_errors(decider: Decider) -> float:

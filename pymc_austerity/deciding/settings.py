@@ -91,7 +91,8 @@ class Settings:
         checked_choice("control_variates", self.control_variates, ("auto", 1, 2, 3, None))
         if self.decides_exactly:
             self._refuse_beside_exact_decisions()
-        if self.audit != "auto" and self.audit > 0.0 and not self.description.has_verdicts:
+        can_be_wrong = self.description.has_verdicts or self.decides_exactly
+        if self.is_audit_given and not can_be_wrong:
             raise SettingError(
                 f"audit={self.audit} is not possible with test={self.test!r}, whose decisions are "
                 "not right or wrong: leave audit out."
@@ -101,7 +102,6 @@ class Settings:
     def _refuse_beside_exact_decisions(self) -> None:
         """Reject settings that exact decisions do not use or cannot do without."""
         useless = {
-            "audit": (self.audit not in ("auto", 0.0), "cannot be wrong"),
             "batch_size": (self.batch_size is not None, "take as many rows as they need"),
             "sampling": (self.sampling != "auto", "draw rows by their bounds"),
         }
@@ -133,6 +133,11 @@ class Settings:
     @property
     def _epsilon(self) -> float | Schedule:
         return USUAL_EPSILON if self.epsilon is None else self.epsilon
+
+    @property
+    def is_audit_given(self) -> bool:
+        """Whether the user asked to check decisions on all rows."""
+        return self.audit not in ("auto", 0.0)
 
     @property
     def is_strictness_given(self) -> bool:
@@ -206,9 +211,9 @@ class Settings:
 
     @property
     def may_decide_exactly(self) -> bool:
-        """Whether exact decisions may replace a sequential test where they are cheaper."""
+        """Whether exact decisions, which satisfy every `max_error`, may replace a test."""
         by_default = self.batch_size is None and self.sampling == "auto" and self.order == 2
-        return by_default and not self.is_strictness_given and self.audit in ("auto", 0.0)
+        return by_default and self.epsilon is None and self.test == "auto"
 
     @property
     def schedule(self) -> Schedule | None:

@@ -1,6 +1,6 @@
 """Numbers in words."""
 
-__all__ = ["in_round_numbers", "percentage", "share_range"]
+__all__ = ["in_round_numbers", "percentage", "share_range", "typically"]
 
 _LEAST = 1e-5
 
@@ -52,3 +52,23 @@ def in_round_numbers(count: float) -> str:
     ['3', '390', '17,000']
     """
     return f"{float(f'{count:.{2 if count >= 10.0 else 1}g}'):,.0f}"
+
+
+def typically(median: float, mean: float, n_rows: int, unit: str) -> str:
+    """Rows that are read, of `n_rows`, in the median and on average.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design.wording import typically
+    >>> typically(2.2, 409.0, 1_000_000, "decision")
+    'typically 2 of 1,000,000 rows per decision, 410 on average'
+    >>> typically(0.2, 1.4, 5_000, "sweep")
+    'typically none of 5,000 rows per sweep, 1 on average'
+    >>> typically(0.2, 0.4, 5_000, "sweep")
+    'less than one of 5,000 rows per sweep'
+    """
+    if max(median, mean) < 1.0:
+        return f"less than one of {n_rows:,} rows per {unit}"
+    few, many = (in_round_numbers(rows) if rows >= 1.0 else "none" for rows in (median, mean))
+    beside = f", {many} on average" if many != few else ""
+    return f"typically {few} of {n_rows:,} rows per {unit}{beside}"

@@ -136,7 +136,11 @@ def _unmoved_chain(facts: Facts) -> str | None:
 
 def _most_rows_read(facts: Facts) -> str | None:
     row, info = facts.usage.loc["all"], facts.info
-    if info.of_pymc or not row["data_fraction"] > _MOST_ROWS or set(info.constants("epsilon")) == {0.0}:
+    if (
+        info.of_pymc
+        or not row["data_fraction"] > _MOST_ROWS
+        or set(info.constants("epsilon")) == {0.0}
+    ):
         return None
     gain = (
         f"{info.decision.capitalize()}s read {row['data_fraction']:.0%} of the {info.rows} on "

@@ -140,14 +140,17 @@ def _interval(chain: pd.Series) -> tuple[float, float]:
 
 def _slow(info: RunInfo, convergence: Convergence) -> str:
     """What to do about slow mixing."""
-    if info.statistics.attrs.get("tuning_steps") == 0 and not info.is_gibbs:
-        return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
-    if convergence.more_draws:
-        return convergence.more_draws
+    has_learnt = info.statistics.attrs.get("tuning_steps") != 0
+    return (convergence.more_draws if has_learnt else "") or _poor_mixing(info)
+
+
+def _poor_mixing(info: RunInfo) -> str:
     if info.of_pymc:
         return "write the model with less dependence between variables, or take many more draws"
     if info.is_gibbs:
         return "take more draws, or start from other places (initvals)"
+    if info.statistics.attrs.get("tuning_steps") == 0:
+        return "with tune=0 the proposals learn nothing: tune for 1,000 steps"
     if set(info.constants("proposal")) == {"RandomWalkProposal"}:
         why = info.constant("no_control_variates")
         reason = f" (without control variates, because {why})" if why else ""

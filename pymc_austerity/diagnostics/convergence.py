@@ -23,7 +23,7 @@ _MOST_EXCESS, _CHANCE = 0.01, 12.0
 """r_hat may be 1.01, as in PyMC, or larger by what chance explains in a short run: that of n
 independent draws exceeds 1 + 12 / n in one entry of a thousand."""
 _MIN_ESS = 400.0
-"""Effective draws of all chains: a mean that is uncertain by a twentieth of a standard deviation."""
+"""Effective draws of all chains: the error of a mean is then a twentieth of a posterior sd."""
 _APART = 1.05
 """r_hat that is not due to few draws."""
 _FEW_TIMES = 5.0

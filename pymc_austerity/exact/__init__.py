@@ -8,7 +8,7 @@ from pymc_austerity.exact.directions import (
     directions_of,
     nearest_directions,
 )
-from pymc_austerity.exact.expected import expected_rows
+from pymc_austerity.exact.expected import expected_rows, rows_of_pairs
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.grid import Grid, GridTotals, RowsOfCells
 from pymc_austerity.exact.groups import Groups, group_rows
@@ -58,6 +58,7 @@ __all__ = [
     "measured_rounding",
     "nearest_directions",
     "rates_of",
+    "rows_of_pairs",
     "select_rows",
     "thinned",
 ]

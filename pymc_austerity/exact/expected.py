@@ -8,16 +8,23 @@ from numpy.typing import NDArray
 from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import rates_of
 
-__all__ = ["expected_rows"]
+__all__ = ["expected_rows", "rows_of_pairs"]
 
 
 def expected_rows(
+    groups: Groups, pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]
+) -> float:
+    """Mean number of rows that decisions between pairs of points read; see `rows_of_pairs`."""
+    return float(rows_of_pairs(groups, pairs).mean())
+
+
+def rows_of_pairs(
     groups: Groups,
     pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]],
     *,
     inflation: float = 1.0,
-) -> float:
-    """Mean number of rows that decisions between pairs of points read.
+) -> NDArray[np.float64]:
+    """Expected number of rows that a decision between two points reads, for each pair of points.
 
     Parameters
     ----------
@@ -31,4 +38,4 @@ def expected_rows(
     for u, v in pairs:
         n_read, _, totals = rates_of(u, v, inflation, groups)
         counts.append(n_read + totals[-1])
-    return float(np.mean(counts))
+    return np.array(counts, dtype=np.float64)

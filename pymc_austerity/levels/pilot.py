@@ -10,10 +10,10 @@ _SWEEPS, _ENTRIES_MOVED, _ROWS_READ = 100, 1_000_000, 5_000_000
 """Limits of the run, which the last sweep may exceed; the run takes about a second at most."""
 
 
-def expected_rows(sweep: Sweep) -> float:
-    """Mean number of rows that a sweep reads.
+def expected_rows(sweep: Sweep) -> tuple[float, float]:
+    """Median and mean number of rows that a sweep reads.
 
-    The mean is over the second half of at most 100 sweeps that begin at a draw of the normal
+    They are over the second half of at most 100 sweeps that begin at a draw of the normal
     approximation. They tune like a chain, but for a shorter time.
 
     Parameters
@@ -27,4 +27,5 @@ def expected_rows(sweep: Sweep) -> float:
     while len(n_rows) <= most and sum(n_rows) < _ROWS_READ:
         point, state, uses = sweep.step(point, state, rng, tuning=True)
         n_rows.append(sum(use.n_rows for use in uses.values()))
-    return float(np.mean(n_rows[(len(n_rows) + 1) // 2 :]))
+    later = n_rows[(len(n_rows) + 1) // 2 :]
+    return float(np.median(later)), float(np.mean(later))

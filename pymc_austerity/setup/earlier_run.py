@@ -15,12 +15,13 @@ from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import DecisionState
 from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.model_inputs import raveled, refuse_draws_of_bambi
 from pymc_austerity.setup.surroundings import Surroundings
 
-__all__ = ["EarlierRun", "Learnt", "earlier_run", "learn"]
+__all__ = ["EarlierRun", "Learnt", "earlier_run", "learn", "learn_sweeps"]
 
 _MOST_DRAWS = 500
 _FEWEST_DRAWS = 10
@@ -61,16 +62,20 @@ class Learnt:
     Attributes
     ----------
     proposal_state : Any
-        A tuned proposal.
-    decision_state : DecisionState or ExactState
-        The test after tuning.
+        A tuned proposal, or the tuned moves of a sweep.
+    decision_state : DecisionState, ExactState or None
+        The test after tuning; None for sweeps.
     starts : array, shape (n, d)
         Where chains may start.
     """
 
     proposal_state: Any
-    decision_state: DecisionState | ExactState
+    decision_state: DecisionState | ExactState | None
     starts: NDArray
+
+    def start(self, rng: np.random.Generator) -> NDArray:
+        """One of the starts."""
+        return self.starts[rng.integers(len(self.starts))]
 
 
 def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> EarlierRun | None:
@@ -187,3 +192,21 @@ def learn(
         current = proposed if decision.accept else current
     decider.stop_tuning()
     return Learnt(proposal.freeze(state), decider.state, run.own_last)
+
+
+def learn_sweeps(run: EarlierRun, sweep: Sweep, rng: np.random.Generator) -> Learnt:
+    """Tune the moves of a model with groups by sweeps that start where an earlier run ended.
+
+    Parameters
+    ----------
+    run : EarlierRun
+        The earlier run.
+    sweep : Sweep
+        The moves.
+    rng : numpy.random.Generator
+        Source of randomness.
+    """
+    current, state = run.own_last[rng.integers(len(run.own_last))], sweep.init()
+    for _ in range(_STEPS):
+        current, state, _ = sweep.step(current, state, rng, tuning=True)
+    return Learnt(sweep.freeze(state), None, run.own_last)

@@ -19,6 +19,7 @@ from pymc_austerity.exact import (
     expected_rows,
     group_rows,
     nearest_directions,
+    rows_of_pairs,
 )
 from pymc_austerity.model import RowStructure, design_function
 from pymc_austerity.model.bounds import (
@@ -261,8 +262,9 @@ def inflated(
             current = proposed if made.accept else current
     except RowBoundError as error:
         raise NotExactError(str(error)) from None
-    expected = expected_rows(sampling.groups, pairs, inflation=known.value)
-    return replace(sampling, inflation=known.value, expected_rows=expected)
+    rows = rows_of_pairs(sampling.groups, pairs, inflation=known.value)
+    usual = {"expected_rows": float(rows.mean()), "typical_rows": float(np.median(rows))}
+    return replace(sampling, inflation=known.value, **usual)
 
 
 def normal_pairs(size: int, rng: np.random.Generator) -> list[Pair]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import get_mode, get_random_generator, predefined_modes
 from pymc_austerity.arguments import choice_among
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 
 __all__ = [
     "checked_compile_kwargs",
@@ -43,7 +43,35 @@ def checked_model(value: Any) -> pm.Model:
             f"model={value!r} is not a model: give a pm.Model, or leave it out inside of "
             "`with pm.Model():`."
         )
+    _refuse_duplicates(model)
+    _refuse_columns(model)
     return model
+
+
+def _refuse_duplicates(model: pm.Model) -> None:
+    """Refuse a model that holds an observed variable twice, of which PyMC has no density."""
+    names = [variable.name for variable in model.observed_RVs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise SettingError(
+            f"the model lists {', '.join(map(repr, twice))} twice since "
+            "pm.sample_posterior_predictive was called: build the model again, and name the "
+            f"variables there, as in var_names={twice!r}."
+        )
+
+
+def _refuse_columns(model: pm.Model) -> None:
+    """Refuse a response with an axis of length one that its distribution broadcasts."""
+    for variable in model.observed_RVs:
+        found = model.rvs_to_values[variable]
+        if found.type.ndim != 2 or found.type.shape[1] != 1:
+            continue
+        wanted = tuple(map(int, variable.shape.eval()))
+        if wanted[1] != 1:
+            raise DataError(
+                f"the values of {variable.name!r} are a column, which its distribution broadcasts "
+                f"to shape {wanted}: give a vector, such as table['y'] or values[:, 0]."
+            )
 
 
 def checked_data(value: Any) -> tuple[str, ...]:

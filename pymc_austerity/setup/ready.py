@@ -59,7 +59,7 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
     """
     target, moving_support = built.target, built.about.moving_support
     if isinstance(target.sampling, PoissonSampling) and not settings.decides_exactly:
-        settings = replace(settings, test="exact")
+        settings = replace(settings, test="exact", max_error=None)
     elif target.anchor is None:
         settings = settings.without_control_variates(by_single_rows=bool(moving_support))
     decider = decider_of(settings, target)

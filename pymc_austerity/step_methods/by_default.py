@@ -187,17 +187,17 @@ def grouped_if_possible(
     prepared = asked.pop("_prepared", None)
     if asked.get("test") == "exact":
         del asked["test"]
-    tests = {"epsilon", "audit"} & set(asked)
+    asked.pop("max_error", None)  # no decision of groups is wrong without an epsilon
     if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
         return None
-    if not all(isinstance(asked[name], Real) for name in tests):
+    if not all(isinstance(asked.get(name, 0.0), Real) for name in ("epsilon", "audit")):
         return None
 
     def keep(prepared: PreparedModel) -> None:
         settings["_prepared"] = prepared
 
     model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
-    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if tests else 0
+    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if "epsilon" in asked else 0
     where = (model, vars, kwargs, chosen(asked), keep, prepared)
     try:
         built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)

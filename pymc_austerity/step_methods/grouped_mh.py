@@ -18,9 +18,11 @@ from pymc_austerity.arguments import (
     refuse_positional,
     refuse_unknown,
 )
+from pymc_austerity.deciding.settings import refuse_contradictions
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SequentialSettings, SweepState
+from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
 from pymc_austerity.setup.levels import (
     BuiltGroups,
     GroupedTarget,
@@ -108,7 +110,10 @@ class GroupedMH(SubsamplingStep):
         exact. Where rows have bounds, decisions are exact for every `epsilon`.
     audit : float
         Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
-        `pymc_austerity.diagnostics.audit`.
+        `pymc_austerity.diagnostics.audit`. If decisions are exact, there is nothing to check.
+    tuned : InferenceData or DataTree, optional
+        An earlier run of the model, as for `AusterityMH`: moves are tuned by sweeps from one of its
+        last draws, and chains start at these.
 
     Raises
     ------
@@ -156,6 +161,7 @@ class GroupedMH(SubsamplingStep):
     _state_class = GroupedState
     target: GroupedTarget
     sweep_state: SweepState
+    learnt: Learnt | None
 
     @clean_interrupt
     @without_traces()
@@ -163,6 +169,7 @@ class GroupedMH(SubsamplingStep):
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
         refuse_unknown(cls, kwargs)
+        refuse_contradictions(kwargs)
         if is_without_model(kwargs):
             return DeferredStep(cls, vars, kwargs)
         model = checked_model(kwargs.get("model"))
@@ -180,6 +187,7 @@ class GroupedMH(SubsamplingStep):
         steps_per_draw: int = 1,
         epsilon: float = 0.0,
         audit: float = 0.0,
+        tuned: Any = None,
         model: pm.Model | None = None,
         rng: Any = None,
         initial_point: dict[str, NDArray] | None = None,
@@ -190,10 +198,11 @@ class GroupedMH(SubsamplingStep):
         tests = SequentialSettings(checked_tail("epsilon", epsilon), audit)
         checked_choice("tune", tune, (True, False))
         self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
-        self.adapts = tune
+        self.adapts, self._is_audit_given = tune, audit > 0.0
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)
         variables = checked_variables(vars, model)
+        earlier = earlier_run(tuned, variables, variables, model)
         self._is_candidate = _built is not None
         if _built is None:
             where = {"likelihood": likelihood, "axis": axis, "rng": rng}
@@ -207,6 +216,11 @@ class GroupedMH(SubsamplingStep):
         self.target, problem = _built.target.with_tests(tests), _built.problem
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(_built.posed, blocked=True, rng=rng)
+        self.learnt = None
+        if earlier is not None:
+            run = earlier.seen_in(self.target.coordinates)
+            with rows_named(self.target.numbers):
+                self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
         self._cost = cost_in_words(self.target, self.n_rows)
         self._finish(
             _built.started,
@@ -227,7 +241,7 @@ class GroupedMH(SubsamplingStep):
         if self.phase.is_start:
             self.phase = self.phase.begun()
             if np.array_equal(apoint.data, to.start):
-                current = self.target.sweep.begin(self.rng)
+                current = self._start()
             else:  # the user chose it
                 exact_part = self.target.sweep.posterior.exact_part
                 self._refuse_impossible_start(exact_part(current, to.inner(to.start)))
@@ -236,6 +250,11 @@ class GroupedMH(SubsamplingStep):
             current, statistics = self._sweep(current)
             sweeps.append(statistics)
         return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(sweeps)]
+
+    def _start(self) -> NDArray:
+        if self.learnt is None:
+            return self.target.sweep.begin(self.rng)
+        return self.learnt.start(self.rng)
 
     def _sweep(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning = self.tune and self.adapts
@@ -251,7 +270,8 @@ class GroupedMH(SubsamplingStep):
     def reset_tuning(self) -> None:
         """Forget what was learned."""
         self.tune = True
-        self.sweep_state = self.target.sweep.init()
+        learnt = self.learnt
+        self.sweep_state = self.target.sweep.init() if learnt is None else learnt.proposal_state
 
     def stop_tuning(self) -> None:
         """Freeze the random walks."""
@@ -273,7 +293,7 @@ class GroupedMH(SubsamplingStep):
             **_TESTS[self.target.sequential.epsilon > 0.0],
             "proposal": "Sweep",
             "proposal_rows": 0,
-            "audit": self.target.sequential.audit,
+            "audit": self.target.sequential.audit if self.target.sequential.epsilon else 0.0,
             "steps_per_draw": self.steps_per_draw,
             "control_variates": 2,
             "normality": "not checked",
@@ -282,4 +302,4 @@ class GroupedMH(SubsamplingStep):
 
     @property
     def _words(self) -> Words:
-        return Words(in_words(self.target), self._cost)
+        return Words(in_words(self.target, is_audit_given=self._is_audit_given), self._cost)

@@ -153,8 +153,7 @@ class MetropolisStep(SubsamplingStep):
         if self.learnt is None:
             is_left = partial(self._is_left, rng=self._separate_rng())
             return self.surroundings.start_of_chain(self.rng, self.proposal, is_left)
-        starts = self.learnt.starts
-        return starts[self.rng.integers(len(starts))].astype(self.surroundings.start.dtype)
+        return self.learnt.start(self.rng).astype(self.surroundings.start.dtype)
 
     def _is_left(self, start: NDArray, rng: np.random.Generator) -> bool:
         """Whether one of a few proposals from a start is accepted."""
@@ -209,6 +208,7 @@ class MetropolisStep(SubsamplingStep):
             self.proposal_state = self.proposal.init(around.layout, around.approximation)
         else:
             self.proposal_state = self.learnt.proposal_state
+            assert self.learnt.decision_state is not None
             self.decision_state = replace(self.learnt.decision_state)
         self.untouched_state = None
         if self.untouched is not None and around.approximation is not None:

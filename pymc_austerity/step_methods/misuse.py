@@ -1,5 +1,6 @@
 """Arguments of ``pm.sample`` that cannot be used together with a step method."""
 
+import itertools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -51,6 +52,7 @@ def refuse_misuse(
     if not ours:
         return
     name = type(ours[0]).__name__
+    _refuse_moved_twice(steps)
     if nuts_sampler is not None:
         raise SettingError(
             f"nuts_sampler={nuts_sampler!r} samples all variables by itself and takes no step "
@@ -78,3 +80,15 @@ def refuse_misuse(
             AusterityWarning,
             stacklevel=4,
         )
+
+
+def _refuse_moved_twice(steps: list[Any]) -> None:
+    """Reject a variable of several step methods, where each one alone would do."""
+    for one, other in itertools.combinations(steps, 2):
+        twice = [variable.name for variable in one.vars if variable in other.vars]
+        if twice:
+            names = f"{type(one).__name__} and {type(other).__name__}"
+            raise SettingError(
+                f"{', '.join(map(repr, twice))} is moved by both {names}: name the variables of "
+                "each with vars=, or leave one of them out."
+            )

@@ -3,22 +3,23 @@
 import numpy as np
 
 from pymc_austerity.deciding.stored_rows import rows_named
-from pymc_austerity.design.wording import in_round_numbers
+from pymc_austerity.design.wording import typically
 from pymc_austerity.levels import FEWEST_ROWS, expected_rows
 from pymc_austerity.setup.levels import GroupedTarget
 
 __all__ = ["cost_in_words", "in_words"]
 
 
-def in_words(target: GroupedTarget) -> str:
-    """What is sampled, and whether decisions can be wrong."""
+def in_words(target: GroupedTarget, *, is_audit_given: bool) -> str:
+    """What is sampled, whether decisions can be wrong, and whether that can be audited."""
     factors = target.sweep.posterior.factors
     levels = " and ".join(f"{len(f.entries):,} levels of {f.names}" for f in factors)
     epsilon = target.sequential.epsilon
     if not epsilon:
+        unneeded = ", and there is nothing to audit" if is_audit_given else ""
         return (
             "exact Metropolis-Hastings in which every level has a decision of its own "
-            f"({levels}); no decision can be wrong."
+            f"({levels}); no decision can be wrong{unneeded}."
         )
     n_tested = sum(int((np.diff(f.rows.starts) >= FEWEST_ROWS).sum()) for f in factors)
     return (
@@ -40,9 +41,7 @@ def cost_in_words(target: GroupedTarget, n_rows: int) -> str:
     if target.reads_all and not target.sequential.epsilon:
         return f"all {n_rows:,} rows per sweep, because {target.reads_all}"
     with rows_named(target.numbers):
-        expected = expected_rows(target.sweep)
-    if expected < 1.0:
-        return f"on average less than one of {n_rows:,} rows per sweep"
+        median, expected = expected_rows(target.sweep)
     if expected > n_rows:
         return f"all {n_rows:,} rows, about {expected / n_rows:.1f} times per sweep"
-    return f"about {in_round_numbers(expected)} of {n_rows:,} rows per sweep"
+    return typically(median, expected, n_rows, "sweep")

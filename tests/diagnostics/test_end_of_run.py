@@ -101,7 +101,7 @@ def test_audits_of_one_chain_and_of_short_runs():
 @pytest.mark.parametrize(("shift", "is_said"), [(0.0, False), (0.35, True)])
 def test_limits_are_those_of_vehtari_et_al(shift, is_said, rng):
     """Two chains of 1,000 independent draws a third of a standard deviation apart: r_hat 1.02."""
-    said = of(synthetic(2, 1_000), a=rng.normal(size=(2, 1_000)) + [[0.0], [shift]])
+    said = of(synthetic(2, 1_000), a=rng.normal([[0.0], [shift]], size=(2, 1_000)))
     assert ("The 2 chains may not agree ('a': r_hat 1.0" in said) == is_said
     assert ("times as many draws" in said) == is_said
 

@@ -117,6 +117,7 @@ def test_runs_of_nuts():
     assert text.startswith("1,000 draws in 2 chains by step methods of PyMC on 1,000 rows")
     assert "all of them 1.0 times" in text
 
+
 @pytest.mark.parametrize(
     ("run", "first"),
     [

@@ -46,8 +46,6 @@ def test_fewer_rows_than_a_first_look(model):
     "settings",
     [
         {"epsilon": 0.05},
-        {"max_error": 0.01},
-        {"audit": 0.1},
         {"batch_size": 1_000},
         {"sampling": "windows"},
         {"control_variates": 1},
@@ -57,6 +55,22 @@ def test_who_asks_for_a_sequential_test_gets_it(model, settings):
     step = built(model, **settings)
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "no decision can be wrong" not in step.summary
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"max_error": 0.01}, "no decision can be wrong."),
+        ({"audit": 0.1}, "no decision can be wrong, and there is nothing to audit."),
+        ({"test": "exact", "audit": 0.1}, "and there is nothing to audit."),
+    ],
+)
+def test_exact_decisions_satisfy_any_promise_and_any_audit(model, settings, words):
+    step = built(model, **settings)
+    assert isinstance(step.target.sampling, PoissonSampling)
+    assert step.summary.splitlines()[0].endswith(words)
+    assert step.constants["audit"] == 0.0
+    assert np.isnan(step.constants["max_error"])
 
 
 def test_a_sequential_test_where_it_reads_fewer_rows():

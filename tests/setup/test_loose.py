@@ -51,5 +51,5 @@ def test_epsilon_is_obeyed_and_what_it_leads_to_is_said(regression):
 
 
 def test_with_control_variates_single_looks_decide():
-    assert built(normal_mean(), audit=0.1).constants["epsilon"] == 0.05
+    assert built(normal_mean(), sampling="strata").constants["epsilon"] == 0.05
     built(normal_mean(), epsilon=0.05)

@@ -94,7 +94,11 @@ def in_python(step):
     return copy
 
 
-@pytest.fixture(scope="module", params=[{"audit": 0.2}, {"test": "exact"}], ids=["test", "exact"])
+@pytest.fixture(
+    scope="module",
+    params=[{"audit": 0.2, "epsilon": 0.05}, {"test": "exact"}],
+    ids=["test", "exact"],
+)
 def started(request):
     """A step method for a logistic regression, after tuning, and where its chain is."""
     return sampling(logistic(), request.param)

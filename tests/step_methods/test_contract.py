@@ -201,9 +201,9 @@ def test_interrupted_runs_keep_their_draws():
 
 def test_progress_columns():
     columns, first = AusterityMH._progressbar_config(n_chains=3)
-    assert [column.get_table_column().header for column in columns] == ["Acceptance", "Data read"]
+    assert [column.get_table_column().header for column in columns] == ["Acceptance", "Rows read"]
     assert all(len(values) == 3 for values in first.values())
     (update,) = AusterityMH._make_progressbar_update_functions()
-    update({"accepted": 1.0, "data_fraction": 0.2})
-    shown = update({"accepted": 0.0, "data_fraction": 0.4})
-    assert shown == pytest.approx({"acceptance": 0.5, "data": 0.3})
+    update({"accepted": 1.0, "n_rows_used": 2})
+    shown = update({"accepted": 0.0, "n_rows_used": 4})
+    assert shown == pytest.approx({"acceptance": 0.5, "rows": 3.0})

@@ -1,6 +1,7 @@
 """What does not go together with a step method is said in one sentence, before anything begins."""
 
 import numpy as np
+import pandas as pd
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
@@ -33,6 +34,45 @@ def test_a_step_method_of_another_model(built):
     refused(
         SettingError, "another model", "construct a new AusterityMH", step=step, model=normal_mean()
     )
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_variable_of_two_step_methods(built, first):
+    model, step = built
+    with model:
+        both = [step, pm.Metropolis()] if first else [pm.Metropolis(), step]
+    words = ["'mu' is moved by both", "AusterityMH", "Metropolis", "leave one of them out"]
+    refused(SettingError, *words, step=both, model=model)
+
+
+@pytest.mark.parametrize("setting", [{"init": "adapt_full"}, {"n_init": 10}])
+def test_settings_of_the_start_of_nuts(built, setting):
+    model, step = built
+    words = ["has no effect", "leave it out", *setting]
+    refused(SettingError, *words, step=step, model=model, **setting)
+    sample(step, model, draws=2, tune=2, chains=1, init="auto")
+
+
+def test_a_model_whose_posterior_predictive_was_drawn():
+    """PyMC then lists the response twice, and has no density of it."""
+    model = normal_mean()
+    with model:
+        idata = pm.sample(
+            draws=2, tune=2, chains=1, step=pm.Metropolis(), progressbar=False, quiet=True,
+            compute_convergence_checks=False,
+        )  # fmt: skip
+        pm.sample_posterior_predictive(idata, progressbar=False)
+    with pytest.raises(SettingError, match=r"'y' twice since .* build the model again, and name"):
+        sample(AusterityMH(), model, draws=2)
+
+
+@pytest.mark.parametrize("write", [pd.DataFrame, np.asarray])
+def test_a_response_that_is_a_column(write):
+    with pm.Model() as model:
+        values = write(np.zeros((30, 1)))
+        pm.Normal("y", pm.Normal("slope") * np.arange(30.0), 1.0, observed=values)
+    with pytest.raises(DataError, match=r"'y' are a column, .* to shape \(30, 30\): give a vector"):
+        sample(AusterityMH(), model, draws=2)
 
 
 @pytest.mark.parametrize("in_a_list", [False, True])

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from pymc_austerity import AusterityMH, SettingError, SettingTypeError
+from pymc_austerity import AusterityMH, GroupedMH, SettingError, SettingTypeError
 from pymc_austerity.setup.earlier_run import earlier_run
 from tests.running import sample
 from tests.step_methods.models import normal_mean, normal_regression
@@ -60,6 +60,44 @@ def test_every_chain_begins_with_the_same(first, second):
     step.reset_tuning()
     assert step.proposal_state is begun
     assert step.decider.state.n_draws == step.learnt.decision_state.n_draws
+
+
+@pytest.fixture(scope="module")
+def groups():
+    """A model with groups, and a tuned run."""
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(60), 6)
+    with pm.Model() as model:
+        tau = pm.HalfNormal("tau")
+        effect = tau * pm.Normal("z", shape=60)
+        y = rng.poisson(np.exp(rng.normal(0.5, 0.4, size=60))[group])
+        pm.Poisson("y", pm.math.exp(pm.Normal("mu") + effect[group]), observed=y)
+        step = AusterityMH()
+    return model, sample(step, model, draws=200, tune=300)
+
+
+def test_groups_go_on_too(groups):
+    """From the last draws, in the coordinates of the sweep, with what 1,000 sweeps have learned."""
+    model, earlier = groups
+    with model:
+        step = AusterityMH(tuned=earlier)
+    assert isinstance(step, GroupedMH)
+    outer = np.array([step.target.coordinates.outer(start) for start in step.learnt.starts])
+    last = earlier.posterior.isel(draw=-1)
+    np.testing.assert_allclose(np.exp(outer[:, 0]), last["tau"])
+    np.testing.assert_allclose(outer[:, 1:61], last["z"], atol=1e-12)
+    np.testing.assert_allclose(outer[:, 61], last["mu"], atol=1e-12)
+    begun = step.sweep_state
+    assert begun is step.learnt.proposal_state
+    assert repr(begun) != repr(step.target.sweep.init())
+    later = sample(step, model, draws=300, tune=0)
+    step.reset_tuning()
+    assert step.sweep_state is begun
+    accepted, before = (float(run.sample_stats["accepted"].mean()) for run in (later, earlier))
+    assert accepted > before - 0.1
+    for name in ("mu", "tau"):
+        draws, old = later.posterior[name], earlier.posterior[name]
+        assert abs(draws.mean() - old.mean()) < 0.5 * old.std()
 
 
 def test_a_random_walk_knows_its_covariance(first):
