@@ -19,15 +19,14 @@ _DIMS = ("chain", "draw")
 MIN_DRAWS = 100
 """Number of draws per chain below which nothing is reported, as in PyMC."""
 
-_MOST_EXCESS, _CHANCE = 0.01, 12.0
-"""r_hat may be 1.01, as in PyMC, or larger by what chance explains in a short run: that of n
-independent draws exceeds 1 + 12 / n in one entry of a thousand."""
+_MOST_EXCESS = 0.01
+"""r_hat may be 1.01, as in PyMC."""
 _MIN_ESS = 400.0
 """Effective draws of all chains: the error of a mean is then a twentieth of a posterior sd."""
 _APART = 1.05
-"""r_hat that is not due to few draws."""
+"""r_hat that is not due to few draws: chance explains less in 400 independent draws."""
 _FEW_TIMES = 5.0
-_ENOUGH_FOR_ESS = 1_000
+_ENOUGH = 1_000
 """Draws of all chains above which few effective draws are due to the sampler."""
 _MIXES = 25.0
 """Effective draws of each single chain that explores its own region."""
@@ -72,13 +71,18 @@ class Convergence:
 
     @property
     def chains_disagree(self) -> bool:
-        """Whether r_hat exceeds 1.01, and what chance explains."""
-        return self.r_hat > 1.0 + max(_MOST_EXCESS, _CHANCE / self.n_draws)
+        """Whether r_hat exceeds 1.01, or 1.05 in a run of fewer than 1,000 draws."""
+        return self.is_apart or (not self.is_short and self.r_hat > 1.0 + _MOST_EXCESS)
 
     @property
     def is_apart(self) -> bool:
         """Whether more draws of the same kind would be no remedy."""
         return self.r_hat > _APART
+
+    @property
+    def is_short(self) -> bool:
+        """Whether few effective draws are due to few draws."""
+        return self.n_draws < _ENOUGH
 
     @property
     def has_few_draws(self) -> bool:
@@ -88,7 +92,7 @@ class Convergence:
     @property
     def is_too_short(self) -> bool:
         """Whether there are few effective draws among many draws."""
-        return self.has_few_draws and self.n_draws >= _ENOUGH_FOR_ESS
+        return self.has_few_draws and not self.is_short
 
     @property
     def has_several_places(self) -> bool:
@@ -134,7 +138,7 @@ def convergence_of(idata: Any) -> Convergence | None:
     ('b[2]', 1.2, True)
     """
     posterior = _posterior(idata)
-    if _too_little(posterior):
+    if posterior is None or _too_little(posterior):
         return None
     n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
     candidates = _candidates(posterior)

@@ -21,9 +21,9 @@ _CERTAIN = 0.999
 def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     """Say in one sentence why a run should not be trusted, and what to do.
 
-    Reasons are audited decisions that contradict the promise, an r_hat above 1.01 and above what
-    chance explains, fewer than 400 effective draws among at least 1,000, chains whose rows read or
-    acceptance rates differ by more than a factor of 3, a single chain of fewer than 10 effective
+    Reasons are audited decisions that contradict the promise, an r_hat above 1.01 (1.05 in
+    runs of fewer than 1,000 draws), fewer than 400 effective draws among at least 1,000, chains
+    whose rows read or acceptance rates differ by more than a factor of 3, a single chain of fewer than 10 effective
     draws, and no accepted proposal at all.
 
     Parameters

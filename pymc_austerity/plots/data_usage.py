@@ -90,7 +90,7 @@ def plot_data_usage(
     n_rows = info.constant("n_rows")
     for axes in (left, right):
         if n_rows is not None and not info.is_gibbs:
-            label = f"all {n_rows:,} rows" if axes is left else None
+            label = f"all {n_rows:,} rows" if axes is left else ""
             axes.axhline(n_rows, color="0.6", linewidth=1.0, linestyle=":", label=label)
         _scale(axes, seen, max(float(seen.max()), n_rows or 0.0))
     draw = "draw" + (f" (lines: mean of {window} draws)" if window > 1 else "")

@@ -263,8 +263,8 @@ def inflated(
     except RowBoundError as error:
         raise NotExactError(str(error)) from None
     rows = rows_of_pairs(sampling.groups, pairs, inflation=known.value)
-    usual = {"expected_rows": float(rows.mean()), "typical_rows": float(np.median(rows))}
-    return replace(sampling, inflation=known.value, **usual)
+    mean, median = float(rows.mean()), float(np.median(rows))
+    return replace(sampling, inflation=known.value, expected_rows=mean, typical_rows=median)
 
 
 def normal_pairs(size: int, rng: np.random.Generator) -> list[Pair]:

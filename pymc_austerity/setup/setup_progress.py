@@ -1,6 +1,8 @@
 """The current stage of set-up, shown on terminals and in notebooks, and the time it may take."""
 
+import logging
 import math
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +13,11 @@ from typing import TypeAlias
 from rich.console import Console
 
 __all__ = ["Say", "SetupTooLongError", "end_if_late", "rows_done", "setup_progress", "within"]
+
+_log = logging.getLogger("pymc.austerity")
+
+_LONG = 1.0
+"""Seconds of silence."""
 
 Say: TypeAlias = Callable[[str], object]
 """Show the user which stage begins."""
@@ -53,7 +60,9 @@ def end_if_late() -> None:
 
 @contextmanager
 def setup_progress(name: str) -> Iterator[Say]:
-    """Show a spinner with the current stage on terminals and in notebooks, nothing elsewhere.
+    """Show a spinner with the current stage on terminals and in notebooks.
+
+    Elsewhere, the log says that set-up is under way if it takes more than a second.
 
     Examples
     --------
@@ -64,7 +73,9 @@ def setup_progress(name: str) -> Iterator[Say]:
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
     if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
-        yield lambda text: end_if_late()
+        stage = _Stage(str)
+        with _logged_if_long(name, stage):
+            yield stage.begin
         return
     with console.status(f"{name}: starting") as status:
         stage = _Stage(lambda text: status.update(f"{name}: {text}"))
@@ -75,21 +86,35 @@ def setup_progress(name: str) -> Iterator[Say]:
             _shown.remove(stage)
 
 
+@contextmanager
+def _logged_if_long(name: str, stage: "_Stage") -> Iterator[None]:
+    timer = threading.Timer(
+        _LONG, lambda: _log.info(f"{name} is setting up, which takes a while: {stage.text} ...")
+    )
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+
+
 class _Stage:
     """The stage that is shown."""
 
-    def __init__(self, show: Callable[[str], None]) -> None:
-        self._show, self._text = show, "starting"
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self._show, self.text = show, "starting"
 
     def begin(self, text: str) -> None:
         """Show another stage."""
         end_if_late()
-        self._text = text
+        self.text = text
         self._show(text)
 
     def add(self, words: str) -> None:
         """Show more about the stage."""
-        self._show(f"{self._text}{words}")
+        self._show(f"{self.text}{words}")
 
 
 _shown: list[_Stage] = []

@@ -34,6 +34,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_model,
     checked_variables,
 )
+from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
 from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
 from pymc_austerity.step_methods.interrupts import clean_interrupt
@@ -216,12 +217,14 @@ class GroupedMH(SubsamplingStep):
         self.target, problem = _built.target.with_tests(tests), _built.problem
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(_built.posed, blocked=True, rng=rng)
-        self.learnt = None
-        if earlier is not None:
-            run = earlier.seen_in(self.target.coordinates)
-            with rows_named(self.target.numbers):
-                self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-        self._cost = cost_in_words(self.target, self.n_rows)
+        with setup_progress(type(self).__name__) as say:
+            say("trying sweeps")
+            self.learnt = None
+            if earlier is not None:
+                run = earlier.seen_in(self.target.coordinates)
+                with rows_named(self.target.numbers):
+                    self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
+            self._cost = cost_in_words(self.target, self.n_rows)
         self._finish(
             _built.started,
             _built.posed,

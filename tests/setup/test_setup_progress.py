@@ -1,5 +1,7 @@
 """Where the progress of set-up is shown."""
 
+import logging
+import time
 from importlib.machinery import ModuleSpec
 
 import pytest
@@ -25,3 +27,20 @@ def test_in_a_notebook_only_with_widgets(monkeypatch, widgets, shown):
     with module.setup_progress("AusterityMH") as say:
         say("finding the posterior mode")
     assert Notebook.statuses == shown
+
+
+def test_a_log_without_a_terminal_says_what_takes_long(monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "pymc.austerity")
+    monkeypatch.setattr(module, "_LONG", 0.01)
+    with module.setup_progress("AusterityMH") as say:
+        say("finding the posterior mode")
+        for _ in range(500):
+            if caplog.messages:
+                break
+            time.sleep(0.01)
+    said = "AusterityMH is setting up, which takes a while: finding the posterior mode ..."
+    assert caplog.messages == [said]
+    monkeypatch.setattr(module, "_LONG", 60.0)
+    with module.setup_progress("AusterityMH"):
+        pass
+    assert caplog.messages == [said]
