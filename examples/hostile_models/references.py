@@ -59,29 +59,42 @@ def quantities_of(idata: Any) -> dict[str, NDArray]:
 
 def summaries(draws: Mapping[str, NDArray]) -> dict[str, tuple[Moments, float, float]]:
     """Moments with Monte Carlo errors, r_hat and effective draws of each quantity."""
-    standardized, squares = {}, {}
-    for name, values in draws.items():
-        deviations = (values - values.mean()) / _scale(values)
-        standardized[name], squares[name] = deviations, deviations**2
-    data = az.convert_to_dataset(standardized)
-    ess, ess_mean, r_hat = az.ess(data), az.ess(data, method="mean"), az.rhat(data)
-    ess_squares = az.ess(az.convert_to_dataset(squares), method="mean")
-    found = {}
-    for name, values in draws.items():
-        scale, sd = _scale(values), float(standardized[name].std(ddof=1))
-        error = _over_root(sd, ess_mean[name])
-        # the error of a variance is that of a mean of squares, and d sd = d variance / (2 sd)
-        of_squares = _over_root(float(squares[name].std()), ess_squares[name])
-        sd_error = of_squares / (2.0 * sd) if sd > 0.0 else math.inf
-        moments = Moments(float(values.mean()), sd * scale, error * scale, sd_error * scale)
-        found[name] = (moments, float(r_hat[name].values), float(ess[name].values))
-    return found
+    if not draws:
+        return {}
+    values = np.stack(list(draws.values()), axis=-1)
+    scales = np.array([_scale(each) for each in draws.values()])
+    standardized = (values - values.mean(axis=(0, 1))) / scales
+    data, squares = _dataset(standardized), _dataset(standardized**2)
+    ess, ess_mean, r_hat, ess_squares = (
+        np.asarray(each["x"].values, dtype=float)
+        for each in (
+            az.ess(data),
+            az.ess(data, method="mean"),
+            az.rhat(data),
+            az.ess(squares, method="mean"),
+        )
+    )
+    sds = standardized.std(axis=(0, 1), ddof=1)
+    errors = _over_roots(sds, ess_mean)
+    # the error of a variance is that of a mean of squares, and d sd = d variance / (2 sd)
+    of_squares = _over_roots((standardized**2).std(axis=(0, 1)), ess_squares)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        sd_errors = np.where(sds > 0.0, of_squares / (2.0 * sds), math.inf)
+    means = values.mean(axis=(0, 1))
+    numbers = zip(means, sds * scales, errors * scales, sd_errors * scales, strict=True)
+    moments = [Moments(*map(float, each)) for each in numbers]
+    found = zip(moments, map(float, r_hat), map(float, ess), strict=True)
+    return dict(zip(draws, found, strict=True))
 
 
-def _over_root(sd: float, ess: Any) -> float:
-    """Standard error of a mean; infinite where the number of effective draws is unknown."""
-    n = float(ess.values)
-    return sd / math.sqrt(n) if n > 0.0 else math.inf
+def _dataset(values: NDArray) -> Any:
+    return az.convert_to_dataset({"x": values})
+
+
+def _over_roots(sds: NDArray, ess: NDArray) -> NDArray[np.float64]:
+    """Standard errors of means; infinite where the number of effective draws is unknown."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(ess > 0.0, sds / np.sqrt(ess), math.inf)
 
 
 def _scale(values: NDArray) -> float:

@@ -23,8 +23,8 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
 
     Reasons are audited decisions that contradict the promise, an r_hat above 1.01 (1.05 in
     runs of fewer than 1,000 draws), fewer than 400 effective draws among at least 1,000, chains
-    whose rows read or acceptance rates differ by more than a factor of 3, a single chain of fewer than 10 effective
-    draws, and no accepted proposal at all.
+    whose rows read or acceptance rates differ by more than a factor of 3, a single chain of fewer
+    than 10 effective draws, and no accepted proposal at all.
 
     Parameters
     ----------
