@@ -52,6 +52,7 @@ from pytensor.graph.rewriting.basic import node_rewriter, out2in
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.graph.rewriting.utils import rewrite_graph
 from pytensor.graph.traversal import ancestors, toposort
+from pytensor.graph.utils import MethodNotDefined
 from pytensor.raise_op import CheckAndRaise
 from pytensor.scalar.basic import AND as LogicalAnd
 from pytensor.scalar.basic import (
@@ -82,12 +83,13 @@ from pytensor.tensor.basic import (
     MakeVector,
     ScalarFromTensor,
     TensorFromScalar,
+    expand_dims,
     get_underlying_scalar_constant_value,
 )
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.exceptions import NotScalarConstantError
-from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp
+from pytensor.tensor.extra_ops import CumOp, Repeat, SearchsortedOp, squeeze
 from pytensor.tensor.math import Argmax, Dot
 from pytensor.tensor.random.basic import BernoulliRV, CategoricalRV
 from pytensor.tensor.random.op import RandomVariable
@@ -116,7 +118,7 @@ from pymc_austerity._pymc.sampling import (
     iterate_chain,
 )
 
-underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError)
+underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError, MethodNotDefined)
 """What PyTensor raises where it has no derivative."""
 
 
@@ -177,7 +179,7 @@ OrderComparison = (LT, LE, GT, GE)
 pushforward = getattr(pytensor.gradient, "pushforward" if PYMC_GENERATION >= 6 else "Rop")
 
 
-UNSUITABLE = ("local_adv_sub1_adv_inc_sub1", "local_zero_div")
+UNSUITABLE = ("local_adv_sub1_adv_inc_sub1", "local_zero_div", "local_elemwise_alloc")
 """Rewrites that log an error, or never end, in graphs that do not know their shapes."""
 
 
@@ -226,6 +228,29 @@ def indices_of(node: Any) -> list[Any]:
     n_operands = 2 if hasattr(node.op, "set_instead_of_inc") else 1
     indices = indices_from_subtensor(node.inputs[n_operands:], getattr(node.op, "idx_list", None))
     return [_as_slice(index) if is_slice(index) else index for index in indices]
+
+
+def batched_index(node: Any) -> Variable | None:
+    """A Blockwise read by arrays of indices, as one read by arrays with more axes.
+
+    PyTensor makes it where it vectorizes ``x[i]`` over ``i``. None for anything else, and where
+    ``x`` has batch axes too.
+    """
+    if not (isinstance(node.op, Blockwise) and isinstance(node.op.core_op, ADVANCED_SUBTENSOR_OPS)):
+        return None
+    operand, n_batch = node.inputs[0], node.op.batch_ndim(node)
+    idx_list = getattr(node.op.core_op, "idx_list", None)
+    indices = indices_from_subtensor(node.inputs[1:], idx_list)
+    if any(is_slice(i) or is_none(i) or i.type.dtype == "bool" for i in indices):
+        return None
+    if not all(operand.type.broadcastable[:n_batch]):
+        return None
+    ndim = max(index.type.ndim for index in indices)
+    aligned = [
+        expand_dims(index, tuple(range(n_batch, n_batch + ndim - index.type.ndim)))
+        for index in indices
+    ]
+    return squeeze(operand, tuple(range(n_batch)))[tuple(aligned)]
 
 
 def is_slice(index: Any) -> bool:

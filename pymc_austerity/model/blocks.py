@@ -205,7 +205,7 @@ def _by_level(
     """Entries of each level, shape (n_levels, n_per_level); None where these are of no use."""
     entries = np.flatnonzero(own)
     counts = np.bincount(level[entries], minlength=n_levels)
-    if counts.size < 2 or counts.min() != counts.max():
+    if counts.size < 2 or not entries.size or counts.min() != counts.max():
         return None
     return entries[np.argsort(level[entries], kind="stable")].reshape(counts.size, -1)
 

@@ -27,7 +27,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.special import expand_trigamma
 
-__all__ = ["NUMPY_MODE", "interpreted"]
+__all__ = ["AS_WRITTEN", "NUMPY_MODE", "interpreted"]
 
 _LAST = 100
 """Position of a rewrite after all of PyTensor's own."""
@@ -91,10 +91,9 @@ def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
     return None
 
 
-def _numpy_mode() -> Any:
-    """PyTensor's simplifications and stable forms, without rewrites for speed."""
+def _numpy_mode(*include: str) -> Any:
     query = RewriteDatabaseQuery(
-        include=["merge", "ShapeOpt", "canonicalize", "stabilize", "py_only"],
+        include=include,
         exclude=["fusion", "inplace", "local_pow_to_nested_squaring", "BlasOpt", "c_blas"],
     )
     # not as a decorator: pickling looks the function up by its name
@@ -103,8 +102,14 @@ def _numpy_mode() -> Any:
     return Mode(linker="py", optimizer=query).register((rewriter, _LAST))
 
 
-NUMPY_MODE = _numpy_mode()
-"""Mode of PyTensor in which every operation is one call of NumPy or SciPy, where it can be."""
+NUMPY_MODE = _numpy_mode("merge", "ShapeOpt", "canonicalize", "stabilize", "py_only")
+"""Mode of PyTensor in which every operation is one call of NumPy or SciPy, where it can be.
+
+With PyTensor's simplifications and stable forms, without rewrites for speed.
+"""
+AS_WRITTEN = _numpy_mode("nothing")
+"""The same without simplifications: intermediate results are freed as soon as they have been used,
+where constant folding would keep them all."""
 
 
 def _is_slow(node: Any) -> bool:

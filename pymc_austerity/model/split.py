@@ -7,7 +7,13 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable, clone_replace
+from pymc_austerity._pymc import (
+    RandomGeneratorType,
+    SharedVariable,
+    Variable,
+    ancestors,
+    clone_replace,
+)
 from pymc_austerity.errors import NotRowwiseError, SettingError
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
@@ -106,6 +112,7 @@ def split_log_density(
     given = Examples.named(model, examples) if examples else NO_EXAMPLES
     known = Known(whole.value_vars, model.initial_point() if point is None else point, given)
     terms = terms_of(whole, known)
+    _refuse_random(terms)
     chosen = choose(terms, likelihood if likelihood or not given else reading(terms, known), axis)
     plain = spelled_out([term.plain for term in chosen], known)
     known.learn_values(plain)
@@ -116,7 +123,7 @@ def split_log_density(
     rest = [term for term in terms if term not in chosen]
     refuse_examples_in(rest, known)
     full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
-    parts = spelled_out([term.graph for term in rest], known)
+    parts = spelled_out(_with_constant_lengths([term.graph for term in rest], whole), known)
     exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
     leaves, recipes = tuple(cut.leaves), None
     if given:
@@ -203,6 +210,25 @@ def _cut(term: Term, plain: Variable, cut: Cut, axis: int) -> Variable:
             f"because {refusal.reason}: {refusal.remedy or remedy}."
         ) from None
     return _sum_over_others(rows, axis)
+
+
+def _refuse_random(terms: Sequence[Term]) -> None:
+    for term in terms:
+        if any(isinstance(v.type, RandomGeneratorType) for v in ancestors([term.graph])):
+            raise NotRowwiseError(
+                f"the log-density of {term.name!r} is random, as that of pm.Simulator, so that it "
+                "cannot be compared between points: use pm.sample_smc for this model."
+            )
+
+
+def _with_constant_lengths(graphs: list[Variable], model: pm.Model) -> list[Variable]:
+    """Replace lengths of dimensions, which PyMC keeps in shared variables, by their values."""
+    lengths = {
+        length: pt.constant(length.get_value())
+        for length in model.dim_lengths.values()
+        if isinstance(length, SharedVariable)
+    }
+    return clone_replace(graphs, lengths, rebuild_strict=False) if lengths else graphs
 
 
 def _sum_over_others(log_density: Variable, axis: int) -> Variable:

@@ -117,3 +117,12 @@ def test_explain_shows_the_groups(rng):
         text = AusterityMH(compile_kwargs={"mode": "FAST_COMPILE"}).explain()
     assert "Read by no row: mu." in text
     assert "Groups: 4 levels of a, 50 rows each, independent given the other variables." in text
+
+
+def test_a_vector_that_rows_read_through_two_indices_is_no_factor(rng):
+    one, other = rng.integers(0, N_GROUPS, (2, N_ROWS))
+    with pm.Model() as model:
+        s = pm.Normal("s", shape=N_GROUPS)
+        pm.Normal("y", s[one] - s[other], 1.0, observed=rng.normal(size=N_ROWS))
+    blocks = blocks_of(Structured(model, rng))
+    assert blocks.factors == () and blocks.common.size == N_GROUPS

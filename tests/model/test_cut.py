@@ -5,6 +5,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
+from pymc_austerity._pymc import Add, Mul, vectorize_graph
 from pymc_austerity.model.cut import CannotCut, Cut, Known, refuse_work_on_all_rows
 
 N = 12
@@ -19,6 +20,8 @@ b = pt.vector("b", shape=(3,))
 t = pt.vector("t", shape=(4,))
 B = pt.outer(b, pt.arange(1, 4))
 VALUES = {"b": np.array([0.5, -1.0, 2.0]), "t": np.array([1.0, -2.0, 0.5, 3.0])}
+i, j = pt.lvector("i"), pt.arange(b[:1].shape[0])
+TABLE = np.stack([GROUP % 3, GROUP[::-1] % 3])
 mu = pt.constant(X) @ b
 XB = pt.constant(X) * b
 
@@ -43,6 +46,10 @@ IDENTITIES = {
     "alloc of rows": (pt.alloc(mu, 2, N), 1),
     "reshape": ((pt.constant(Z) * b[:, None]).reshape((N, 6)), 0),
     "reshape back": (XB.reshape((N, 3, 1)), 0),
+    "reshape of two axes into two": (pt.exp(pt.constant(Z) @ t[:2]).reshape((N * 3,))[::3], 0),
+    "split rows": (pt.exp(t)[np.arange(2 * N) % 4].reshape((N, 2)), 0),
+    "split rows of last axis": (pt.exp(t)[np.arange(2 * N) % 4].reshape((2, N)), 1),
+    "split rows among others": (B[np.arange(4 * N) % 3].reshape((2, N, 2, 3)), 1),
     "repeat": (pt.repeat(t, np.array([3, 1, 5, 3])), 0),
     "repeat of columns": (pt.repeat(XB, 2, axis=1), 0),
     # joining
@@ -52,6 +59,9 @@ IDENTITIES = {
     # algebra
     "dot": (pt.constant(X) @ B, 0),
     "row times matrix": (pt.dot(b, pt.constant(X.T)), 0),
+    "dot of three axes": (pt.dot(pt.constant(Z.transpose(0, 2, 1)), b), 0),
+    "dot of three computed axes": (pt.dot(pt.constant(Z) * b[:, None], t[:2]), 0),
+    "tensordot": (pt.tensordot(pt.constant(Z), B, axes=[[1], [0]]), 0),
     "batched dot": (pt.matmul(pt.constant(Z.transpose(0, 2, 1)), b[:, None]), 0),
     "solve": (pt.linalg.solve(pt.constant(A) + pt.diag(b**2), pt.constant(X.T)), 1),
     # indexing
@@ -61,6 +71,9 @@ IDENTITIES = {
     "group": (t[GROUP], 0),
     "group of computed": (pt.exp(t)[GROUP], 0),
     "own entry": (XB[np.arange(N), GROUP % 3], 0),
+    "vectorized index": (vectorize_graph(t[i], {i: pt.constant(TABLE)}), 1),
+    "vectorized index of a matrix": (vectorize_graph(B[i], {i: pt.constant(TABLE)}), 1),
+    "vectorized index of two axes": (vectorize_graph(B[i, j], {i: pt.constant(TABLE)}), 1),
     "columns by index": (XB[:, np.array([2, 0])], 0),
     "mask": (pt.concatenate([t, mu])[np.arange(N + 4) >= 4], 0),
     "negative index": (pt.exp(t)[GROUP - 4], 0),
@@ -78,11 +91,18 @@ IDENTITIES = {
     "set columns by index": (pt.set_subtensor(XB[:, np.array([0, 2])], mu[:, None]), 0),
 }
 
+
+def loop_over(body):
+    loop = pytensor.scan(body, [pt.constant(GROUP)], non_sequences=[b[0]], return_updates=False)
+    return loop
+
+
 REFUSALS = {
     "softmax": (pt.special.softmax(mu), "softmax"),
     "cumsum": (pt.cumsum(mu), "cumulative"),
     "sort": (pt.sort(mu), "sort"),
     "merged rows": (XB.reshape((N * 3,)), "reshape"),
+    "long rows": (pt.exp(t)[np.arange(40 * N) % 4].reshape((N, 40)), "40 entries"),
     "cholesky": (pt.linalg.cholesky(pt.diag(pt.exp(mu))), "Cholesky"),
     "product among rows": (pt.outer(mu, mu) @ pt.constant(X), "all 12 rows"),
     "mean": (mu - mu.mean(), "all 12 rows"),
@@ -90,6 +110,8 @@ REFUSALS = {
     "moving mask": (pt.concatenate([mu, t])[pt.concatenate([mu, t]) > b[0]][:N], "mask"),
     "added twice": (pt.inc_subtensor(mu[np.array([1, 1])], b[:2]), "more than once"),
     "recurrence": (pytensor.scan(lambda x, h: x + h, [mu], [b[0]], return_updates=False), "loop"),
+    "lengths by row": (loop_over(lambda k, a: pt.exp(a * pt.arange(k)).sum()), "length differs"),
+    "slices by row": (loop_over(lambda k, a: (a * pt.constant(X)[:k, 0]).sum()), "length differs"),
 }
 
 
@@ -162,3 +184,11 @@ def test_wide_data_with_few_rows_are_not_taken_for_all_rows():
     cut.take(pt.constant(design) @ (scales * wide), 0)
     refuse_work_on_all_rows(cut)
     assert cut.local == set()
+
+
+def test_values_are_computed_by_numpy(monkeypatch):
+    for operation in (Add, Mul):
+        monkeypatch.delattr(operation, "impl")  # what PyTensor calls for every entry
+    x = pt.constant(X)
+    graph = pt.mul(x, x, x) + pt.add(x, x, x)
+    np.testing.assert_allclose(Known([], {}).value(graph), X**3 + 3 * X)

@@ -62,7 +62,19 @@ class TestChoice:
         assert value == pytest.approx(-1.5 * np.log(2 * np.pi))
 
 
+def _drawn(rng, mean, sd, size):
+    return rng.normal(mean, sd, size)
+
+
 class TestBadInput:
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyMC's own use of PyTensor
+    def test_a_random_log_density(self):
+        with pm.Model() as model:
+            mean = pm.Normal("mean")
+            pm.Simulator("y", _drawn, mean, 1.0, observed=[0.3, 1.0])
+        with pytest.raises(NotRowwiseError, match=r"'y' is random.*sample_smc"):
+            split_log_density(model)
+
     @pytest.mark.parametrize(
         ("settings", "error", "words"),
         [

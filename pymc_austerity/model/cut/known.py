@@ -27,14 +27,13 @@ from pymc_austerity._pymc import (
     is_relabelling,
 )
 from pymc_austerity.model.cut.examples import NO_EXAMPLES, Examples
+from pymc_austerity.model.interpret import AS_WRITTEN
 from pymc_austerity.model.nearby import jittered
 
 __all__ = ["Known", "is_cast", "is_view", "static_data", "without_views"]
 
-# Values are computed without rewrites: intermediate results are then freed as soon as they have
-# been used, where constant folding would keep them all. Shapes do need rewrites: without them the
-# shape of a product is found by computing the product.
-_VALUES = Mode(linker="py", optimizer=None)
+# Unlike values, shapes need rewrites: without them the shape of a product is found by computing the
+# product.
 _SHAPES = Mode(linker="py", optimizer="fast_compile")
 
 
@@ -233,7 +232,7 @@ class Known:
             else:
                 wanted[variable] = None
         if wanted:
-            values = self._evaluate(self.with_known_shapes(list(wanted)), _VALUES)
+            values = self._evaluate(self.with_known_shapes(list(wanted)), AS_WRITTEN)
             self._values.update(zip(wanted, values, strict=True))
 
     def value(self, variable: Variable) -> Any:
@@ -246,7 +245,7 @@ class Known:
         """Tell whether everything above the diagonal is zero, there and at two points nearby."""
         rng = np.random.default_rng(0)
         function = pytensor.function(
-            list(self.parameters), matrix, mode=_VALUES, on_unused_input="ignore"
+            list(self.parameters), matrix, mode=AS_WRITTEN, on_unused_input="ignore"
         )
         start = [np.asarray(self._point[v.name]) for v in self.parameters]
         for scale in (0.0, 0.3, 1.0):
@@ -264,7 +263,7 @@ class Known:
             node, storage = variable.owner, [[None]]
             node.op.perform(node, [self.value(i) for i in node.inputs], storage)
             return storage[0][0]
-        (value,) = self._evaluate(self.with_known_shapes([variable]), _VALUES)
+        (value,) = self._evaluate(self.with_known_shapes([variable]), AS_WRITTEN)
         return value
 
     def _evaluate(self, outputs: list[Variable], mode: Any) -> list[Any]:

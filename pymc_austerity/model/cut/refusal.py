@@ -48,8 +48,9 @@ class CannotCut(Exception):
 
 def in_words(op: Any) -> str:
     """Name an operation: "a softmax" rather than its class where there is a word for it."""
-    if isinstance(op, Blockwise):
-        return f"the linear algebra operation {type(op.core_op).__name__}"
+    op = op.core_op if isinstance(op, Blockwise) else op
+    if "linalg" in type(op).__module__:
+        return f"the linear algebra operation {type(op).__name__}"
     for classes, words in _WORDS:
         if isinstance(op, classes):
             return words

@@ -45,6 +45,12 @@ def random_walk(y):
     pm.Normal("y", path[-1] + order[0], 1.0, observed=y)
 
 
+def of_length_one(y):
+    pm.modelcontext(None).add_coord("unit", ["one"])
+    scale = pm.HalfNormal("scale", dims="unit")
+    pm.Normal("y", 0.0, scale, observed=y[:, None])
+
+
 def built(write):
     with pm.Model() as model:
         write(np.linspace(-1.0, 1.0, 30))
@@ -55,7 +61,7 @@ def kernel_for(model, split):
     return density_kernel_of(split.exact, model.value_vars, {}, model.initial_point())
 
 
-@pytest.mark.parametrize("write", [transformed, hierarchical, random_walk])
+@pytest.mark.parametrize("write", [transformed, hierarchical, random_walk, of_length_one])
 def test_differences_are_those_of_the_graph(write, rng):
     model, split = built(write)
     kernel = kernel_for(model, split)
@@ -105,3 +111,11 @@ def test_wrong_numbers_are_noticed(rng):
     verify_exact_difference(kernel, *arguments, rng=rng)
     with pytest.raises(NotRowwiseError, match="differ from the function"):
         verify_exact_difference(lambda a, b: kernel(a, b) + 1e-3, *arguments, rng=rng)
+
+
+def test_rewriting_what_has_an_unknown_length_ends():
+    with pm.Model() as model:
+        of_length_one(np.zeros(5))
+    log_density = model.logp(vars=model.free_RVs)
+    why = density_kernel_of(log_density, model.value_vars, {}, model.initial_point())
+    assert isinstance(why, str) and "unit" in why

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pymc_austerity._pymc import Blockwise, Dot, Variable
+from pymc_austerity._pymc import Blockwise, Dot, Variable, batched_index
 from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut, in_words
 from pymc_austerity.model.cut.registry import rows_of
@@ -23,6 +23,8 @@ def dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 @rows_of.register(Blockwise)
 def blockwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``f(x)[i] == f(x[i])`` over batch axes; over core axes only for products and solves."""
+    if (plain := batched_index(wanted.node)) is not None:
+        return cut.take(plain, wanted.axis, wanted.selection)
     signature = op.outputs_sig[wanted.index]
     n_batch_axes = wanted.ndim - len(signature)
     if wanted.axis < n_batch_axes:

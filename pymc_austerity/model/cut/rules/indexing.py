@@ -78,7 +78,7 @@ def _through_index(
     followed = None
     for k in arrays:
         axis = indices[k].type.ndim - axis_from_end
-        if axis < 0 or indices[k].type.shape[axis] == 1:
+        if axis < 0 or cut.known.shape(indices[k])[axis] == 1:
             continue
         if followed is None and _is_worth_following(cut, operand, k, indices[k], axis):
             followed = (k, axis)

@@ -2,7 +2,20 @@
 
 from typing import Any
 
-from pymc_austerity._pymc import Scan, Variable, inner_outputs, vectorize_graph
+from pymc_austerity._pymc import (
+    Alloc,
+    AllocEmpty,
+    ARange,
+    Repeat,
+    Reshape,
+    Scan,
+    Subtensor,
+    Variable,
+    indices_of,
+    inner_outputs,
+    vectorize_graph,
+)
+from pymc_austerity.model.cut.known import Known
 from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
 from pymc_austerity.model.cut.registry import rows_of
@@ -26,4 +39,28 @@ def scan(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
         entry: sequence[:n_steps]
         for entry, sequence in zip(entries.values(), sequences, strict=True)
     }
+    _refuse_lengths_by_row(body, list(rows))
     return cut.take(vectorize_graph(body, rows), 0, wanted.selection)
+
+
+def _refuse_lengths_by_row(body: Variable, entries: list[Variable]) -> None:
+    """Refuse a body with arrays whose lengths depend on values of the row."""
+    known = Known(entries, {})
+    for variable in known.dependent([body]):
+        if variable.owner is not None and any(map(known.depends, _lengths(variable.owner))):
+            raise CannotCut("a loop (scan) makes an array whose length differs from row to row")
+
+
+def _lengths(node: Any) -> list[Variable]:
+    """Inputs of an operation that determine the shape of its output."""
+    if isinstance(node.op, ARange | AllocEmpty):
+        return list(node.inputs)
+    if isinstance(node.op, Alloc | Reshape | Repeat):
+        return list(node.inputs[1:])
+    if isinstance(node.op, Scan):
+        return list(node.inputs[:1])
+    if isinstance(node.op, Subtensor):
+        slices = [index for index in indices_of(node) if isinstance(index, slice)]
+        bounds = [bound for s in slices for bound in (s.start, s.stop, s.step)]
+        return [bound for bound in bounds if isinstance(bound, Variable)]
+    return []

@@ -19,6 +19,9 @@ from pymc_austerity.model.cut.protocols import CutContext, Wanted
 from pymc_austerity.model.cut.refusal import CannotCut
 from pymc_austerity.model.cut.registry import rows_of
 
+_MOST_PARTS = 32
+"""Entries of a row that a reshape puts side by side; each is computed by itself."""
+
 
 @rows_of.register(DimShuffle)
 def dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
@@ -54,7 +57,7 @@ def alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 @rows_of.register(JoinDims)
 @rows_of.register(SplitDims)
 def reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
-    """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``: the rows stay an axis of their own."""
+    """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``, if the rows are an axis of their own."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
     for axis, length in enumerate(before):
@@ -64,7 +67,67 @@ def reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
             lengths: list[Any] = list(after)
             lengths[wanted.axis] = cut.batch_length
             return cut.take(operand, axis, wanted.selection).reshape(lengths)
-    raise CannotCut(f"a reshape from {before} to {after} merges or splits the axis of the rows")
+    for axis, length in enumerate(before):
+        if (own := _group(after, wanted.axis, before, axis)) is not None and length > 1:
+            return _split(cut, wanted, axis, own)
+        if (own := _group(before, axis, after, wanted.axis)) is not None:
+            return _merged(cut, wanted, own)
+    raise CannotCut(f"a reshape from {before} to {after} mixes the axis of the rows with others")
+
+
+def _group(
+    many: tuple[int, ...], one_of_them: int, merged: tuple[int, ...], axis: int
+) -> range | None:
+    """The axes of `many`, with `one_of_them`, that are a single axis of `merged`, or None."""
+    n_before = np.prod(merged[:axis], dtype=int)
+    for first in range(one_of_them + 1):
+        for stop in range(one_of_them + 1, len(many) + 1):
+            if (
+                np.prod(many[:first], dtype=int) == n_before
+                and np.prod(many[first:stop], dtype=int) == merged[axis]
+            ):
+                return range(first, stop)
+    return None
+
+
+def _split(cut: CutContext, wanted: Wanted, axis: int, group: range) -> Variable:
+    """``x.reshape(n, k)[i, j] == x[i * k + j]``: every ``j`` is a selection of rows."""
+    (operand, *_), after = wanted.node.inputs, cut.known.shape(wanted.output)
+    rows = cut.selections.rows(wanted.selection)
+    lengths = [after[a] for a in group]
+    others = [n for a, n in zip(group, lengths, strict=True) if a != wanted.axis]
+    if np.prod(others, dtype=int) > _MOST_PARTS:
+        raise CannotCut(f"a reshape splits an axis into rows of {np.prod(others):,} entries")
+    parts = []
+    for place in np.ndindex(*others):
+        at = [*place[: wanted.axis - group.start], rows, *place[wanted.axis - group.start :]]
+        flat = np.ravel_multi_index(np.broadcast_arrays(*at), lengths)
+        inner = cut.selections.new(flat, (wanted.output, wanted.selection, place))
+        parts.append(cut.take(operand, axis, inner))
+    joined = pt.stack(parts, axis=axis + 1)
+    shape = [*after[: group.start], cut.batch_length, *others, *after[group.stop :]]
+    return pt.moveaxis(joined.reshape(shape), group.start, wanted.axis)
+
+
+def _merged(cut: CutContext, wanted: Wanted, group: range) -> Variable:
+    """``x.reshape(n * k)[i * k + j] == x[i, j]`` where all rows read the same ``j``."""
+    operand = wanted.node.inputs[0]
+    before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
+    rows = cut.selections.rows(wanted.selection)
+    places = np.unravel_index(rows, [before[a] for a in group])
+    varying = [a for a, place in zip(group, places, strict=True) if np.ptp(place)] or [group.start]
+    if len(varying) > 1:
+        raise CannotCut(f"a reshape from {before} to {after} merges the rows with other axes")
+    inner = cut.selections.new(
+        places[varying[0] - group.start], (wanted.output, "merged", wanted.selection)
+    )
+    at = [
+        slice(None) if a not in group or a == varying[0] else int(places[a - group.start][0])
+        for a in range(len(before))
+    ]
+    lengths: list[Any] = list(after)
+    lengths[wanted.axis] = cut.batch_length
+    return cut.take(operand, varying[0], inner)[tuple(at)].reshape(lengths)
 
 
 @rows_of.register(Repeat)
