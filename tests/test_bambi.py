@@ -1,5 +1,8 @@
 """Models that Bambi writes, with its own families, names and non-centered effects."""
 
+from types import SimpleNamespace
+
+import arviz as az
 import numpy as np
 import pandas as pd
 import pymc as pm
@@ -120,6 +123,25 @@ def test_fit_and_sample_give_the_same_draws(table):
     assert "p" not in fitted
 
 
+@pytest.mark.parametrize("formula", ["coin ~ x", "number ~ x + (x|g)"])
+def test_fit_goes_on_from_fit(formula, table, tmp_path):
+    """From the intercept for centered predictors, and offsets of groups, which Bambi drops."""
+    model = built(formula, table, family="bernoulli" if "coin" in formula else "gaussian")
+    settings = {name: value for name, value in FEW.items() if name != "quiet"}
+    fitted = model.fit(step=AusterityMH(), **settings)
+    fitted.to_netcdf(tmp_path / "fit.nc")
+    with model.backend.model:
+        step = AusterityMH(tuned=az.from_netcdf(tmp_path / "fit.nc"))
+    to = step.target.coordinates if isinstance(step, GroupedMH) else step.coordinates
+    starts = np.array([to.outer(each) for each in step.learnt.starts])
+    sizes = {name: np.size(value) for name, value in model.backend.model.initial_point().items()}
+    place = sum(list(sizes.values())[: list(sizes).index("Intercept")])
+    last = fitted.posterior.isel(draw=-1)
+    centered = last["Intercept"] + table["x"].mean() * last["x"]
+    np.testing.assert_allclose(starts[:, place], centered, rtol=1e-6)
+    model.fit(step=AusterityMH(tuned=fitted), **(settings | {"tune": 0}))
+
+
 def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
     """Their intercept is another one, so log-likelihoods would be wrong without a word."""
     model = built("coin ~ x", table, family="bernoulli")
@@ -128,9 +150,10 @@ def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
     with model.backend.model:
         with pytest.raises(SettingError, match="idata is a result of Bambi's fit"):
             pointwise.compute_log_likelihood(fitted)
+        other = SimpleNamespace(posterior=fitted.posterior)  # as other samplers leave it
         for name in ("tuned", "anchor"):
             with pytest.raises(SettingError, match=f"{name} is a result of Bambi's fit"):
-                AusterityMH(**{name: fitted})
+                AusterityMH(**{name: other})
         own = pm.sample(step=AusterityMH(), var_names=["Intercept", "x"], **FEW)
         pointwise.compute_log_likelihood(own, rows=[3])
     eta = own.posterior["Intercept"] + own.posterior["x"] * (table["x"][3] - table["x"].mean())

@@ -109,6 +109,7 @@ from pytensor.tensor.type import TensorType
 from pytensor.tensor.type_other import MakeSlice, NoneTypeT, SliceType
 
 from pymc_austerity._pymc.sampling import (
+    OWN_DRAWS,
     RECORDING,
     SAMPLING_LOOP,
     WORKER_LOOP,

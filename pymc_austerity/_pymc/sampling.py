@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import inspect
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterator
@@ -11,10 +10,12 @@ from contextvars import ContextVar
 from typing import Any
 
 import pymc as pm
+import xarray as xr
 
 from pymc_austerity.errors import AusterityWarning
 
 __all__ = [
+    "OWN_DRAWS",
     "RECORDING",
     "SAMPLING_LOOP",
     "WORKER_LOOP",
@@ -30,13 +31,16 @@ SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
 WORKER_LOOP = frozenset({("pymc.sampling.parallel", "_start_loop")})
 """The same in a process of a parallel run."""
 
+OWN_DRAWS = "draws_of_pymc"
+"""Group of a result of Bambi with draws of the variables of its PyMC model, the last ones among
+them."""
+
+_MOST_KEPT = 500
+
 RECORDING = frozenset({("pymc.backends.ndarray", "record"), ("pymc.backends.zarr", "record")})
 """Where a draw is stored, with PyMC 6 by compiled code; those of workers, too."""
 
 # ------------------------------------------------------------------ what pm.sample is given
-
-_OF_NUTS = ("init", "n_init", "jitter_max_retries")
-"""Arguments of ``pm.sample`` that only NUTS uses."""
 
 
 def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Model], Any]) -> None:
@@ -61,8 +65,7 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
         given = sys._getframe(1).f_locals
         step = complete(step, model)
         nuts_sampler = given.get("nuts_sampler")
-        usual = inspect.signature(mcmc.sample).parameters
-        of_nuts = {k: v for k in _OF_NUTS if (v := given.get(k)) not in (None, usual[k].default)}
+        of_nuts = {"init": init} if (init := given.get("init", "auto")) != "auto" else {}
         of_nuts |= (given.get("kwargs") or {}).get("nuts") or {}
         check(
             model,
@@ -182,9 +185,34 @@ def annotate_conversion(
             if sentence := _in_words(what_is_wrong, idata, look_at_draws=checks):
                 # from here to pm.sample, and to who called that
                 warnings.warn(sentence, AusterityWarning, stacklevel=4)
+        if constants and "posterior" in idata and _is_called_by_bambi():
+            _keep_draws(idata, pm.modelcontext(kwargs.get("model")))
         return idata
 
     pm.to_inference_data = to_inference_data
+
+
+def _is_called_by_bambi() -> bool:
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("bambi."):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
+
+
+def _keep_draws(idata: Any, model: pm.Model) -> None:
+    """Add some draws of the free variables of the PyMC model, which Bambi changes and drops."""
+    posterior = idata["posterior"]
+    names = [variable.name for variable in model.free_RVs if variable.name in posterior]
+    n_chains, n_draws = posterior.sizes["chain"], posterior.sizes["draw"]
+    step = max(n_chains * n_draws // _MOST_KEPT, 1)
+    last = slice((n_draws - 1) % step, None, step)
+    draws = xr.Dataset({name: posterior[name].isel(draw=last) for name in names})
+    if isinstance(idata, xr.DataTree):
+        idata[OWN_DRAWS] = xr.DataTree(draws)
+    else:
+        idata.add_groups({OWN_DRAWS: draws}, warn_on_custom_groups=False)
 
 
 def _in_words(what_is_wrong: Callable[..., str], idata: Any, *, look_at_draws: bool) -> str:

@@ -18,7 +18,7 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.coordinates import Coordinates
-from pymc_austerity.setup.model_inputs import raveled, refuse_draws_of_bambi
+from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 from pymc_austerity.setup.surroundings import Surroundings
 
 __all__ = ["EarlierRun", "Learnt", "earlier_run", "learn", "learn_sweeps"]
@@ -104,11 +104,11 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
             f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
             "returned."
         )
-    refuse_draws_of_bambi("tuned", tuned.posterior)
+    posterior = draws_of_model("tuned", tuned)
     needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
     # bounds of a variable may be other variables, which other step methods move
-    names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in tuned.posterior]
-    draws = {name: _draws_of(name, tuned.posterior) for name in names}
+    names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in posterior]
+    draws = {name: _draws_of(name, posterior) for name in names}
     shapes = model.eval_rv_shapes()
     for name, values in draws.items():
         if values.shape[2:] != tuple(map(int, shapes[name])):

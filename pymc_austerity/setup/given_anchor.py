@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import make_initial_point_fn
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.setup.model_inputs import raveled, refuse_draws_of_bambi
+from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 
 __all__ = ["anchor_point"]
 
@@ -36,8 +36,7 @@ def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray |
     if anchor is None:
         return None
     if hasattr(anchor, "posterior"):
-        draws = anchor.posterior
-        refuse_draws_of_bambi("anchor", draws)
+        draws = draws_of_model("anchor", anchor)
         anchor = {
             rv.name: draws[rv.name].mean(("chain", "draw")).values
             for rv in model.free_RVs

@@ -12,7 +12,7 @@ import pymc as pm
 import pytensor
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import get_mode, get_random_generator, predefined_modes
+from pymc_austerity._pymc import OWN_DRAWS, get_mode, get_random_generator, predefined_modes
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 
@@ -24,6 +24,7 @@ __all__ = [
     "checked_point",
     "checked_setup_folder",
     "checked_variables",
+    "draws_of_model",
     "raveled",
     "refuse_draws_of_bambi",
 ]
@@ -249,6 +250,27 @@ def raveled(point: Mapping[str, NDArray], variables: Sequence) -> NDArray:
             "out of vars."
         )
     return np.concatenate([np.ravel(point[variable.name]) for variable in variables])
+
+
+def draws_of_model(what: str, run: Any) -> Any:
+    """Draws of the variables of a model, in a run of ``pm.sample`` or of Bambi's ``fit``.
+
+    Parameters
+    ----------
+    what : str
+        The argument that holds the run.
+    run : InferenceData or DataTree
+        The run. If it is Bambi's, some draws as PyMC made them are in a group of their own.
+
+    Raises
+    ------
+    SettingError
+        Bambi made the run with another sampler, so that there is no such group.
+    """
+    if hasattr(run, OWN_DRAWS):
+        return getattr(run, OWN_DRAWS)
+    refuse_draws_of_bambi(what, run.posterior)
+    return run.posterior
 
 
 def refuse_draws_of_bambi(what: str, posterior: Any) -> None:
