@@ -12,7 +12,13 @@ import pymc as pm
 import pytensor
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import OWN_DRAWS, get_mode, get_random_generator, predefined_modes
+from pymc_austerity._pymc import (
+    OWN_DRAWS,
+    RandomVariable,
+    get_mode,
+    get_random_generator,
+    predefined_modes,
+)
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 
@@ -62,16 +68,18 @@ def _refuse_duplicates(model: pm.Model) -> None:
 
 
 def _refuse_columns(model: pm.Model) -> None:
-    """Refuse a response with an axis of length one that its distribution broadcasts."""
+    """Refuse a response that is a column where its distribution has a vector of parameters."""
     for variable in model.observed_RVs:
-        found = model.rvs_to_values[variable]
-        if found.type.ndim != 2 or found.type.shape[1] != 1:
+        found, op = model.rvs_to_values[variable].type, variable.owner.op
+        if found.shape[1:] != (1,) or not isinstance(op, RandomVariable) or op.ndim_supp:
             continue
-        wanted = tuple(map(int, variable.shape.eval()))
-        if wanted[1] != 1:
+        parameters = op.dist_params(variable.owner)
+        lengths = [int(each.shape[-1].eval()) for each in parameters if each.type.ndim]
+        if max(lengths, default=1) > 1:
             raise DataError(
-                f"the values of {variable.name!r} are a column, which its distribution broadcasts "
-                f"to shape {wanted}: give a vector, such as table['y'] or values[:, 0]."
+                f"the values of {variable.name!r} are a column, and its distribution has "
+                f"{max(lengths):,} of each parameter: give a vector, such as table['y'] or "
+                "values[:, 0]."
             )
 
 

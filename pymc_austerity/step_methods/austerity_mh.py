@@ -121,15 +121,17 @@ class AusterityMH(MetropolisStep):
     audit : {"auto"} or float
         Share of the decisions, in [0, 1], that are also checked on all rows, for
         the statistics only. "auto" is a share that costs about 5 % of the run: see
-        `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results.
+        `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results of a test. If
+        decisions are exact, they stay so, and there is nothing to check.
     tune : bool
         Whether to adapt the proposal in the tuning phase.
     tuned : InferenceData or DataTree, optional
         An earlier run of the model. Proposal and test are tuned at construction, on its draws, and
         chains start at its last draws: ``pm.sample(tune=0)`` continues that run.
     steps_per_draw : int
-        Transitions between recorded draws. If a transition is cheap, most of the time is
-        PyMC's own work on a draw; more transitions give better draws in the same time.
+        Transitions between recorded draws. This pays where draws are much alike, as those of a
+        random walk, and storing them takes time or memory. Where most proposals are accepted, draws
+        are nearly independent already, and more transitions only take more time.
     model : pymc.Model, optional
         By default, the model on the context stack. Outside a model, ``AusterityMH()`` only holds
         settings, for any number of models: ``pm.sample`` constructs the step method.

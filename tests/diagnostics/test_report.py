@@ -16,7 +16,7 @@ from tests.step_methods.models import normal_mean, normal_regression
 QUIET = {"n_audited": 1, "attrs": {"control_variates": 2, "proposal": "ProposalMixture"}}
 
 
-FINE = np.random.default_rng(1).normal(size=(2, 500))
+FINE = np.random.default_rng(1).normal(size=(2, 1_000))
 """Draws of chains that agree."""
 
 
