@@ -29,7 +29,7 @@ from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
 from pymc.stats.convergence import log_warning_stats
 from pymc.step_methods.arraystep import ArrayStepShared
-from pymc.step_methods.compound import Competence, StepMethodState
+from pymc.step_methods.compound import Competence, CompoundStep, StepMethodState
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.step_methods.state import dataclass_state
 from pymc.util import (

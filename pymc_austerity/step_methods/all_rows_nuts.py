@@ -10,6 +10,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
+    CompoundStep,
     QuadPotentialDiagAdapt,
     RaveledVars,
     assign_step_methods,
@@ -189,7 +190,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
 
 
-class PyMCSteps(_OnAllRows, pm.CompoundStep):
+class PyMCSteps(_OnAllRows, CompoundStep):
     """The step methods that PyMC selects, for models in which no variable has a gradient.
 
     Parameters
