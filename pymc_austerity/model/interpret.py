@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
     Mul,
     RewriteDatabaseQuery,
     Scan,
+    Second,
     Softplus,
     node_rewriter,
     out2in,
@@ -33,7 +34,9 @@ _LAST = 100
 """Position of a rewrite after all of PyTensor's own."""
 
 
-def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callable | None:
+def interpreted(
+    model: pm.Model, inputs: Sequence, outputs: list[Any], *, few_batches: bool = False
+) -> Callable | None:
     """Function of the graph that NumPy evaluates, or None where that would be slow.
 
     Numba takes seconds to compile functions that set-up calls some dozen times. NumPy is a few
@@ -46,6 +49,8 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
     model : pymc.Model
         Its ``check_bounds`` is honored.
     inputs, outputs : variables
+    few_batches : bool
+        Whether what PyTensor calls Python for in batches has few of them.
 
     Examples
     --------
@@ -58,7 +63,7 @@ def interpreted(model: pm.Model, inputs: Sequence, outputs: list[Any]) -> Callab
         function = pm.compile(
             inputs, expand_trigamma(outputs), mode=NUMPY_MODE, on_unused_input="ignore"
         )
-    if any(_is_slow(node) for node in function.maker.fgraph.apply_nodes):
+    if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
         return None
     function.trust_input = True
     return _Quiet(AnyThread(function))
@@ -76,10 +81,13 @@ class _Quiet:
 
 
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
-    """Sums and products of two, casts as sums, and stable functions that NumPy does not have."""
+    """Sums and products of two, casts as sums, and functions that NumPy does not have."""
     kind, (first, *others) = node.op.scalar_op, node.inputs
     if isinstance(kind, Add | Mul) and len(others) > 1:
         return [reduce(Elemwise(kind), others, first)]
+    if isinstance(kind, Second):  # in the shape of both
+        kept = pt.switch(np.ones((1,) * first.ndim, dtype=bool), others[0], first)
+        return [kept] if kept.dtype == node.outputs[0].dtype else None
     if isinstance(kind, Cast):
         kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=kind.o_type.dtype))
         return [kept] if kept.dtype == kind.o_type.dtype else None
@@ -112,9 +120,9 @@ AS_WRITTEN = _numpy_mode("nothing")
 where constant folding would keep them all."""
 
 
-def _is_slow(node: Any) -> bool:
+def _is_slow(node: Any, few_batches: bool) -> bool:
     if isinstance(node.op, Scan | Blockwise):
-        return True
+        return isinstance(node.op, Scan) or not few_batches
     if not isinstance(node.op, Elemwise) or all(node.outputs[0].type.broadcastable):
         return False
     known = node.op.nfunc_spec

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from pytensor.tensor import matrix
 
 from pymc_austerity._pymc import (
+    Blockwise,
     clone_replace,
     grad,
     join_nonshared_inputs,
     pushforward,
     stabilized,
+    toposort,
     vectorize_graph,
 )
 from pymc_austerity.model.any_thread import OneAtATime
@@ -168,7 +170,8 @@ def _compiled_hessian(
     except NotImplementedError:  # not every operation knows how to
         function = None
     else:
-        function = interpreted(model, [directions, *inputs], [at_once])
+        few = not any(isinstance(node.op, Blockwise) for node in toposort([value]))
+        function = interpreted(model, [directions, *inputs], [at_once], few_batches=few)
     if function is not None:
         return lambda *arguments: function(np.eye(size, dtype=direction.dtype), *arguments)[0]
     one = compiled(model, [direction, *inputs], value, compile_kwargs)

@@ -5,6 +5,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import log_expit, polygamma
 
+from pymc_austerity._pymc import vectorize_graph
 from pymc_austerity.model.interpret import interpreted
 
 X = np.concatenate([[-1e300, -800.0, 0.0, 800.0, 1e300], np.linspace(-40.0, 40.0, 101)])
@@ -70,3 +71,20 @@ def test_overflow_is_no_warning():
     function = interpreted(pm.Model(), [x], [(1.0 / x).sum()])
     (total,) = function(np.array([0.0, -0.0]))
     assert np.isnan(total)
+
+
+def test_a_value_in_the_shape_of_another(rng):
+    x = pt.matrix("x", shape=(None, 3), dtype="float64")
+    values = rng.normal(size=(4, 3))
+    filled = pt.second(x, x[:, :1])
+    np.testing.assert_array_equal(run(filled, x, values), np.tile(values[:, :1], 3))
+
+
+def test_batches_are_slow_unless_they_are_few(rng):
+    x = pt.matrix("x", dtype="float64")
+    v = pt.vector("v", dtype="float64")
+    graph = vectorize_graph(pt.concatenate(pt.split(v, [1, 2], n_splits=2)[::-1]), {v: x})
+    assert interpreted(pm.Model(), [x], [graph]) is None
+    function = interpreted(pm.Model(), [x], [graph], few_batches=True)
+    values = rng.normal(size=(4, 3))
+    np.testing.assert_array_equal(function(values)[0], np.roll(values, 2, axis=1))
