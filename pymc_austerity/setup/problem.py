@@ -1,5 +1,6 @@
 """The problem of one step method: a prepared model, and the variables that are moved."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,6 +37,8 @@ from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel
 
 __all__ = ["Problem", "layout_of", "pose"]
+
+_log = logging.getLogger("pymc.austerity")
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +130,9 @@ class Problem:
         try:
             return find_blocks(self.structure, *where, self._exact_gradient)
         except underivable:
+            return None
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
+            _log.exception("Parameters are moved together: the search for groups ended in an error")
             return None
 
     def _exact_gradient(self, point: NDArray) -> NDArray[np.float64]:

@@ -4,7 +4,9 @@ import numpy as np
 import pymc as pm
 
 from pymc_austerity.orthonormal import UniformStiefel
-from pymc_austerity.setup.problem import layout_of
+from pymc_austerity.setup import problem as module
+from pymc_austerity.setup.prepared import prepare
+from pymc_austerity.setup.problem import layout_of, pose
 
 
 def test_every_kind_of_variable_has_its_layout():
@@ -21,3 +23,16 @@ def test_every_kind_of_variable_has_its_layout():
     kinds = {block.name: set(layout.n_categories[block.entries]) for block in layout.blocks}
     assert kinds == {"real": {0}, "count": {1}, "coin": {2}, "kind": {4}, "turn": {0}}
     assert [block.name for block in layout.blocks if block.orthonormal] == ["turn"]
+
+
+def test_an_error_in_the_search_for_groups_means_none(monkeypatch, caplog):
+    with pm.Model() as model:
+        level = pm.Normal("level", shape=3)
+        pm.Normal("y", level[np.arange(30) % 3], 1.0, observed=np.zeros(30))
+
+    def fails(*_):
+        raise IndexError("of levels")
+
+    monkeypatch.setattr(module, "find_blocks", fails)
+    assert pose(prepare(model), model.value_vars, {}).blocks is None
+    assert "search for groups" in caplog.text and "of levels" in caplog.text
