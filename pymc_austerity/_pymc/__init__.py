@@ -288,25 +288,24 @@ def constant_entry(v: Any) -> Any:
         return None
 
 
-def rebuilt(output: Variable, rule: Callable[[Any, list], list | None]) -> Variable:
-    """Build a graph anew from its inputs, with other outputs for some nodes.
+def rebuilt(graphs: Sequence[Variable], rule: Callable[[Any, list], list | None]) -> list[Variable]:
+    """Build graphs anew from their inputs, with other outputs for some nodes.
 
     Parameters
     ----------
-    output : variable
-        The graph.
+    graphs : sequence of variables
     rule : callable
         ``rule(node, new_inputs)``: outputs that take the place of the node's, or None.
     """
     new: dict[Variable, Variable] = {}
-    for node in toposort([output]):
+    for node in toposort(list(graphs)):
         inputs = [new.get(i, i) for i in node.inputs]
         outputs = rule(node, inputs)
         if outputs is None and any(i in new for i in node.inputs):
             outputs = node.clone_with_new_inputs(inputs, strict=False).outputs
         if outputs is not None:
             new.update(zip(node.outputs, outputs, strict=True))
-    return new.get(output, output)
+    return [new.get(graph, graph) for graph in graphs]
 
 
 def vectorized_node(node: Any, inputs: Sequence[Variable]) -> list[Variable]:

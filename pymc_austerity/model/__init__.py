@@ -1,5 +1,6 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
+from pymc_austerity.model.agree import differences_agree, exact_difference_agrees
 from pymc_austerity.model.any_thread import AnyThread, OneAtATime
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.centering import Centered, candidates_for_centering, centered
@@ -57,10 +58,6 @@ from pymc_austerity.model.taylor import (
     compile_row_derivatives,
 )
 from pymc_austerity.model.verify import RowFunction, Verified, verify, verify_centered
-from pymc_austerity.model.verify_differences import (
-    verify_differences,
-    verify_exact_difference,
-)
 from pymc_austerity.model.verify_examples import verify_examples
 from pymc_austerity.model.zero_sum import FreeLevels, free_levels
 
@@ -112,6 +109,8 @@ __all__ = [
     "density_gradient_of",
     "density_kernel_of",
     "design_function",
+    "differences_agree",
+    "exact_difference_agrees",
     "explain",
     "find_blocks",
     "find_predictors",
@@ -130,7 +129,5 @@ __all__ = [
     "variables_that_move_the_support",
     "verify",
     "verify_centered",
-    "verify_differences",
-    "verify_exact_difference",
     "verify_examples",
 ]

@@ -21,6 +21,7 @@ def explain(
     blocks: Blocks | None = None,
     centered: Sequence[str] = (),
     free: Sequence[str] = (),
+    doubts: Sequence[str] = (),
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -40,6 +41,8 @@ def explain(
         Names of the variables that are moved as products with their scales.
     free : sequence of str
         Names of the variables whose entries sum to zero and are moved as if they need not.
+    doubts : sequence of str
+        What was written for the model, gives other numbers, and is not used.
 
     Returns
     -------
@@ -73,6 +76,10 @@ def explain(
             lines.append(f"Read by no row: {blocks.untouched_names}.")
     if compiled_as:
         lines.append(f"Rows are evaluated by compiling {compiled_as}.")
+    lines += [
+        f"PyTensor evaluates the model in place of {what}, which gives other numbers."
+        for what in dict.fromkeys(doubts)
+    ]
     rvs = {v: row_likelihood.model.values_to_rvs[v].name for v in row_likelihood.value_vars}
     local = [name for v, name in rvs.items() if v in row_likelihood.local_variables]
     if local:

@@ -11,6 +11,8 @@ from pymc_austerity._pymc import (
     clone_replace,
     remove_minibatched_nodes,
 )
+from pymc_austerity.model.inline import inlined
+from pymc_austerity.model.widened import widened
 
 __all__ = ["counterpart", "in_terms_of", "log_density_on_full_data", "on_full_data"]
 
@@ -48,5 +50,5 @@ def in_terms_of(model: pm.Model, whole: pm.Model, graphs: Sequence[Variable]) ->
 def log_density_on_full_data(model: pm.Model) -> Variable:
     """Log-density of a model, scalar, in nats, on its full data."""
     whole = on_full_data(model)
-    (log_density,) = in_terms_of(model, whole, [whole.logp()])
+    (log_density,) = in_terms_of(model, whole, widened(inlined([whole.logp()])))
     return log_density

@@ -110,10 +110,12 @@ def _numpy_mode(*include: str) -> Any:
     return Mode(linker="py", optimizer=query).register((rewriter, _LAST))
 
 
-NUMPY_MODE = _numpy_mode("merge", "ShapeOpt", "canonicalize", "stabilize", "py_only")
+NUMPY_MODE = _numpy_mode("merge", "ShapeOpt", "canonicalize", "stabilize", "specialize", "py_only")
 """Mode of PyTensor in which every operation is one call of NumPy or SciPy, where it can be.
 
-With PyTensor's simplifications and stable forms, without rewrites for speed.
+With PyTensor's simplifications and stable forms, without fused or destructive operations. Stable
+forms need ``specialize``: ``canonicalize`` hides ``log1p(-sigmoid(x))``, which is 1e-5 off at
+x = 31 and infinite at 37, from ``stabilize``.
 """
 AS_WRITTEN = _numpy_mode("nothing")
 """The same without simplifications: intermediate results are freed as soon as they have been used,

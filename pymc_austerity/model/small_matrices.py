@@ -54,7 +54,7 @@ def spelled_out(outputs: Sequence[Variable], known: Known) -> list[Variable]:
             new = _solution(op, inputs[0], inputs[1], size)
         return [node.outputs[0].type.filter_variable(new, allow_convert=True)]
 
-    return [rebuilt(output, rule) for output in outputs]
+    return rebuilt(outputs, rule)
 
 
 def inverse_of_lower(matrix: Variable, size: int) -> Variable:

@@ -13,6 +13,7 @@ from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
 from pymc_austerity.model.cut import Known, static_data
 from pymc_austerity.model.inline import inlined
+from pymc_austerity.model.widened import refuse_overflow, widened
 
 __all__ = ["Term", "checked_axis", "choose", "terms_of"]
 
@@ -82,7 +83,14 @@ def terms_of(model: pm.Model, known: Known) -> list[Term]:
     )
     log_densities = model.logp(vars=variables, jacobian=True, sum=False) if variables else []
     graphs = [pt.as_tensor(graph, allow_xtensor_conversion=True) for graph in log_densities]
-    plain = inlined(static_data(inlined(graphs)))
+    given = inlined(graphs)
+    refuse_overflow(
+        {v.name: graph for v, graph in zip(variables, given, strict=True)},
+        model.value_vars,
+        [known.start(v).astype(v.dtype) for v in model.value_vars],
+    )
+    graphs = widened(given)
+    plain = inlined(static_data(graphs))
     known.learn_shapes(plain)
     return [
         Term(

@@ -82,6 +82,5 @@ def verify_examples(
                     raise NotRowwiseError(
                         f"the log-likelihood of {', '.join(map(repr, split.subsampled))} gives "
                         "other numbers on rows of the sources than the model does with these "
-                        "rows in the place of its example: use NUTS for this model, and please "
-                        "report it."
+                        "rows in the place of its example: use NUTS for this model."
                     )

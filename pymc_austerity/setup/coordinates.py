@@ -126,9 +126,12 @@ def _with_free_levels(problem: Problem) -> tuple[Problem, Coordinates]:
             break
         model = problem.model
         layout = layout_of(found.variables, model, found.point)
+        prepared = _prepared(problem, found.likelihood, found.levels, layout)
+        if prepared is None:
+            break
         problem = replace(
             problem,
-            prepared=_prepared(problem, found.likelihood, found.levels, layout),
+            prepared=prepared,
             variables=found.variables,
             start=found.levels(problem.start),
             layout=layout,
@@ -178,6 +181,8 @@ def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
     if found is None:
         return problem, Coordinates(problem.start)
     prepared = _prepared(problem, found.likelihood, found.products, problem.layout)
+    if prepared is None:
+        return problem, Coordinates(problem.start)
     own = replace(problem, prepared=prepared, start=found.products(problem.start))
     return own, Coordinates(problem.start, found.names, found.products, found.factors)
 
@@ -224,8 +229,8 @@ def _prepared(
     likelihood: RowLikelihood,
     change: Callable[[NDArray], NDArray[np.float64]],
     layout: Layout,
-) -> PreparedModel:
-    """The prepared model in terms of other variables, verified again."""
+) -> PreparedModel | None:
+    """The prepared model in terms of other variables; None if it gives other numbers."""
     before, rng = problem.prepared, np.random.default_rng(0)
     starts = (problem.start, problem.start + _NEARBY * rng.standard_normal(problem.start.size))
     points = [(_values(problem.layout, at), _values(layout, change(at))) for at in starts]
@@ -233,6 +238,9 @@ def _prepared(
     new_names = [variable.name for variable in likelihood.value_vars]
     pairs = [([old[n] for n in old_names], [new[n] for n in new_names]) for old, new in points]
     verified = verify_centered(likelihood, before.verified, pairs, rng=before.rng)
+    if verified is None:
+        problem.doubts.append("levels multiplied by their scales")
+        return None
     return PreparedModel(likelihood, points[0][1], verified, before.rng)
 
 

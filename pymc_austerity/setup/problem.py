@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -59,6 +59,8 @@ class Problem:
         Kinds of its entries.
     compile_kwargs : dict
         Arguments of ``pymc.compile``.
+    doubts : list of str
+        What was written for the model, gives other numbers, and is not used.
     """
 
     prepared: PreparedModel
@@ -67,6 +69,7 @@ class Problem:
     start: NDArray
     layout: Layout
     compile_kwargs: dict[str, Any]
+    doubts: list[str] = field(default_factory=list)
 
     @property
     def likelihood(self) -> RowLikelihood:
@@ -99,6 +102,11 @@ class Problem:
     def structure(self) -> RowStructure | str:
         """The linear predictors of which rows are functions, or why there are none."""
         return find_predictors(*self.parts)
+
+    def read_as_a_whole(self, reason: str) -> None:
+        """Do without linear predictors from now on, for a reason given as a clause."""
+        self.__dict__.pop("blocks", None)
+        self.__dict__["structure"] = reason
 
     @cached_property
     def scalar_function(self) -> ScalarFunction:

@@ -73,6 +73,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         """
         self.reset_tuning()
         self._end_setup(started)
+        about_rows["doubts"] = problem.doubts
         self._explanation = explain(problem.likelihood, problem.variables, **about_rows)
         if not self._is_candidate:
             _log.info(self.summary)

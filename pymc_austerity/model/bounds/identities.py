@@ -41,7 +41,7 @@ def simplified(graphs: Sequence[Variable]) -> list[Variable]:
     >>> shifted.owner.inputs[0] is x
     True
     """
-    return [rebuilt(graph, _rule) for graph in graphs]
+    return rebuilt(graphs, _rule)
 
 
 def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:

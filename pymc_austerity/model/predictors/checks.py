@@ -44,7 +44,7 @@ def checked_by_row(rows: Variable, facts: Facts) -> Variable:
                 value = pt.switch(met, value, -float("inf")).astype(value.dtype)
         return [value]
 
-    return rebuilt(rows, by_row)
+    return rebuilt([rows], by_row)[0]
 
 
 def _parts(condition: Variable) -> list[Variable]:

@@ -219,7 +219,7 @@ def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
     etas = [pt.vector(eta.name, dtype="float64") for eta in structure.etas]
     moved = dict(zip(structure.etas, etas, strict=True))
     (function,) = clone_replace([structure.function], moved, rebuild_strict=False)
-    return stabilized(rebuilt(function, _without_rounding)), etas
+    return stabilized(*rebuilt([function], _without_rounding)), etas
 
 
 def _slopes_and_curvatures(

@@ -46,7 +46,7 @@ def pushed(rows: Variable, walk: Walk) -> Variable:
             return None
         return [_like(new, node.outputs[0])]
 
-    return rebuilt(rows, pick)
+    return rebuilt([rows], pick)[0]
 
 
 def _like(new: Variable, old: Variable) -> Variable:

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model import (
+    differences_agree,
     find_predictors,
     kernel_of,
     predictor_derivatives,
     split_log_density,
     verify,
-    verify_differences,
 )
 from tests.zoo.all_shapes import SHAPES
 
@@ -26,8 +25,8 @@ class Verified:
         self.variables = list(self.model.value_vars)
         self.structure = find_predictors(self.split, self.variables, {}, self.point)
 
-    def check(self, differences):
-        verify_differences(
+    def agrees(self, differences):
+        return differences_agree(
             differences, self.split, self.rows, self.variables, self.point, rng=self.rng
         )
 
@@ -35,8 +34,8 @@ class Verified:
 @pytest.mark.parametrize("name", ["logistic", "slopes_by_group", "student_t"])
 def test_what_is_right_passes(name, rng):
     verified = Verified(name, rng)
-    verified.check(predictor_derivatives(verified.structure, verified.model).differences)
-    verified.check(kernel_of(verified.structure, 2).differences)
+    assert verified.agrees(predictor_derivatives(verified.structure, verified.model).differences)
+    assert verified.agrees(kernel_of(verified.structure, 2).differences)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +46,7 @@ def test_what_is_right_passes(name, rng):
         lambda differences: np.where(np.arange(differences.size) == 7, np.nan, differences),
     ],
 )
-def test_what_is_wrong_is_an_error_that_names_the_likelihood(wrong, rng):
+def test_what_is_wrong_is_noticed(wrong, rng):
     verified = Verified("logistic", rng)
     kernel = kernel_of(verified.structure, 0)
-    with pytest.raises(NotRowwiseError, match=r"of 'y' differs.*please report"):
-        verified.check(lambda *arguments: wrong(kernel(*arguments)))
+    assert not verified.agrees(lambda *arguments: wrong(kernel(*arguments)))

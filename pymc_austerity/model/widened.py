@@ -1,0 +1,127 @@
+"""A log-density as its formula says: arithmetic in as many bits as there are."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+from pytensor import function
+
+from pymc_austerity._pymc import (
+    Cast,
+    Constant,
+    Elemwise,
+    ScalarFromTensor,
+    Variable,
+    ancestors,
+    constant_entry,
+    rebuilt,
+)
+from pymc_austerity.errors import DataError
+
+__all__ = ["refuse_overflow", "widened"]
+
+_NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
+
+
+def widened(graphs: Sequence[Variable]) -> list[Variable]:
+    """Compute whole numbers in 64 bits, and real ones in the precision of the model.
+
+    PyTensor holds 10 in eight bits and 1.5 in single precision. ``3 * 10**2`` is then 44, the
+    negative of an unsigned number is positive, and ``1 / 12.0`` has seven digits.
+
+    Parameters
+    ----------
+    graphs : sequence of variables
+        Without composite operations.
+
+    Examples
+    --------
+    >>> nu, sigma = pt.constant(3), pt.constant(10)
+    >>> (graph,) = widened([nu * sigma**2])
+    >>> int((nu * sigma**2).eval()), int(graph.eval())
+    (44, 300)
+    """
+    return rebuilt(graphs, _wide)
+
+
+def refuse_overflow(
+    terms: Mapping[str, Variable], value_vars: Sequence[Variable], start: Sequence[NDArray]
+) -> None:
+    """Refuse terms that are not finite in the model because of the bits of whole numbers.
+
+    Parameters
+    ----------
+    terms : dict of str to variable
+        Log-densities as the model has them, by the names of their variables.
+    value_vars, start : sequences of variables and of arrays
+        The point at which they are evaluated.
+
+    Raises
+    ------
+    DataError
+        PyMC's log-density is not finite, and that of the formula may be.
+    """
+    for name, term in terms.items():
+        narrow = [v for v in ancestors([term]) if _is_narrow(v)]
+        values = function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")() if narrow else []
+        pairs = zip(values[: len(narrow)], values[len(narrow) :], strict=True)
+        wrong = [(found, exact) for found, exact in pairs if found != exact]
+        if not wrong:
+            continue
+        evaluate = function(value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore")
+        if not np.isfinite(evaluate(*start)):
+            found, exact = wrong[0]
+            raise DataError(
+                f"the log-density of {name!r} is not finite in PyMC because {exact} does not fit "
+                f"into the type of its whole numbers, {found.dtype}, and becomes {found}: write "
+                "them with a decimal point, as in 100.0."
+            )
+
+
+def _is_narrow(variable: Variable) -> bool:
+    """Whether it is one whole number of few bits that is computed from constants."""
+    if variable.owner is None or getattr(variable, "dtype", "") not in _NARROW:
+        return False
+    is_one = isinstance(variable.owner.op, Elemwise) and all(variable.type.broadcastable)
+    return is_one and all(v.owner or isinstance(v, Constant) for v in ancestors([variable]))
+
+
+def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    operands = inputs
+    if isinstance(node.op, ScalarFromTensor):  # an index
+        operands = _as_before(node, inputs)
+    elif isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, Cast):
+        result = np.dtype(node.outputs[0].dtype)
+        operands = [_converted(i, result) for i in inputs]
+    if all(new is old for new, old in zip(operands, node.inputs, strict=True)):
+        return None
+    try:
+        return list(node.clone_with_new_inputs(operands, strict=False).outputs)
+    except TypeError:  # an operation of fixed types
+        operands = _as_before(node, inputs)
+        return list(node.clone_with_new_inputs(operands, strict=False).outputs)
+
+
+def _as_before(node: Any, inputs: list[Variable]) -> list[Variable]:
+    types = (getattr(i, "dtype", "") for i in node.inputs)
+    return [_cast(i, dtype) for i, dtype in zip(inputs, types, strict=True)]
+
+
+def _converted(operand: Variable, result: np.dtype) -> Variable:
+    """An operand of an operation whose result has this type in the model."""
+    is_whole, is_single = np.dtype(operand.dtype).kind in "iu", result == np.float32
+    precision = pytensor.config.floatX
+    if result.kind in "iu" or (is_single and precision == "float64"):
+        return _cast(operand, "int64" if is_whole else precision)
+    return _cast(operand, precision) if is_single and is_whole else operand
+
+
+def _cast(variable: Variable, dtype: str) -> Variable:
+    if dtype in ("", variable.dtype) or variable.dtype == "bool":
+        return variable
+    if all(variable.type.broadcastable) and (entry := constant_entry(variable)) is not None:
+        return pt.constant(np.full((1,) * variable.type.ndim, entry, dtype=dtype))
+    return pt.cast(variable, dtype)

@@ -1,0 +1,64 @@
+"""Regressions on columns as they come: the checks at set-up pass for every family and link."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import pytest
+
+from pymc_austerity.model import (
+    Kernel,
+    differences_agree,
+    find_predictors,
+    kernel_of,
+    split_log_density,
+    verify,
+)
+
+N_ROWS = 80
+COUNTS = np.arange(N_ROWS) % 5
+SHARES = (np.arange(N_ROWS) + 1.0) / (N_ROWS + 2.0)
+
+
+def three_categories(eta):
+    return pt.stack([pt.zeros_like(eta), eta, -eta], axis=1)
+
+
+FAMILIES = {
+    "logit": lambda eta: pm.Bernoulli("y", logit_p=eta, observed=COUNTS % 2),
+    "sigmoid": lambda eta: pm.Bernoulli("y", p=pm.math.sigmoid(eta), observed=COUNTS % 2),
+    "written": lambda eta: pm.Bernoulli("y", p=1 / (1 + pt.exp(-eta)), observed=COUNTS % 2),
+    "probit": lambda eta: pm.Bernoulli("y", p=pm.math.invprobit(eta), observed=COUNTS % 2),
+    "cloglog": lambda eta: pm.Bernoulli("y", p=1 - pt.exp(-pt.exp(eta)), observed=COUNTS % 2),
+    "binomial": lambda eta: pm.Binomial("y", n=COUNTS + 2, logit_p=eta, observed=COUNTS),
+    "poisson": lambda eta: pm.Poisson("y", pt.exp(eta), observed=COUNTS),
+    "negative_binomial": lambda eta: pm.NegativeBinomial(
+        "y", mu=pt.exp(eta), alpha=pm.Exponential("alpha", 1.0), observed=COUNTS
+    ),
+    "zero_inflated": lambda eta: pm.ZeroInflatedNegativeBinomial(
+        "y", psi=0.6, mu=pt.exp(eta), alpha=2.0, observed=COUNTS
+    ),
+    "gamma": lambda eta: pm.Gamma("y", 2.0, 2.0 / pt.exp(eta), observed=COUNTS + 0.5),
+    "beta": lambda eta: pm.Beta("y", mu=pm.math.sigmoid(eta), nu=5.0, observed=SHARES),
+    "ordered": lambda eta: pm.OrderedLogistic("y", eta, [-1.0, 0.0, 1.0, 2.0], observed=COUNTS),
+    "categorical": lambda eta: pm.Categorical(
+        "y", logit_p=three_categories(eta), observed=COUNTS % 3
+    ),
+    "softmax": lambda eta: pm.Categorical(
+        "y", p=pm.math.softmax(three_categories(eta), axis=1), observed=COUNTS % 3
+    ),
+    "normal": lambda eta: pm.Normal("y", eta, pm.HalfNormal("sigma"), observed=SHARES),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_written_for_rows_is_found_right(family, scale, rng):
+    columns = scale * rng.normal(size=(N_ROWS, 3))
+    with pm.Model() as model:
+        FAMILIES[family](pm.Normal("a") + columns @ pm.Normal("b", shape=3))
+    point, variables = model.initial_point(), list(model.value_vars)
+    split = split_log_density(model, point=point)
+    rows = verify(split, point, rng=rng).rows
+    kernel = kernel_of(find_predictors(split, variables, {}, point), 0)
+    assert isinstance(kernel, Kernel), kernel
+    assert differences_agree(kernel.differences, split, rows, variables, point, rng=rng)

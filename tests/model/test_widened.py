@@ -1,0 +1,84 @@
+"""Whole numbers and constants in single precision, as models have them."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytensor.tensor as pt
+import pytest
+from scipy import stats
+
+from pymc_austerity.errors import DataError
+from pymc_austerity.model import (
+    DensityKernel,
+    density_kernel_of,
+    exact_difference_agrees,
+    split_log_density,
+    verify,
+)
+from pymc_austerity.model.widened import widened
+
+Y = np.linspace(-1.0, 1.0, 30)
+
+
+def model_with(prior):
+    with pm.Model() as model:
+        pm.Normal("y", prior() + pm.Normal("b"), 1.0, observed=Y)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("prior", "log_density"),
+    [
+        (lambda: pm.HalfStudentT("s", nu=3, sigma=10), stats.t(3, scale=10).logpdf),
+        (lambda: pm.Gamma("s", 12.0, 12.0), stats.gamma(12, scale=1 / 12).logpdf),
+        (lambda: pm.Gamma("s", 6, 6), stats.gamma(6, scale=1 / 6).logpdf),
+        (lambda: pm.Gamma("s", 20, 7), stats.gamma(20, scale=1 / 7).logpdf),
+    ],
+)
+def test_priors_with_numbers_as_people_write_them(prior, log_density, rng):
+    model = model_with(prior)
+    point, variables = model.initial_point(), model.value_vars
+    split = split_log_density(model, point=point)
+    verified = verify(split, point, rng=rng)
+    kernel = density_kernel_of(split.exact, variables, {}, point)
+    assert isinstance(kernel, DensityKernel)
+    assert exact_difference_agrees(kernel, split, verified, variables, point, rng=rng)
+    new, old = np.array([0.7, 0.0]), np.array([-0.4, 0.0])  # in the order of the model
+    expected = log_density(np.exp(new)) + new - log_density(np.exp(old)) - old
+    assert kernel(new, old) == pytest.approx(expected[0], rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "prior",
+    [
+        lambda: pm.Uniform("s", -100, 100),
+        lambda: pm.HalfStudentT("s", 4, 12),
+        lambda: pm.TruncatedNormal("s", mu=100, sigma=30, lower=-100, upper=127),
+        lambda: pm.Beta("s", 100, 50),
+    ],
+)
+def test_whole_numbers_that_overflow_in_pymc_are_an_error_with_a_remedy(prior):
+    with pytest.raises(DataError, match=r"'s' is not finite in PyMC.*int8.*as in 100\.0"):
+        split_log_density(model_with(prior))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
+def test_differences_of_unsigned_data(dtype, rng):
+    before, after = (rng.integers(0, 9, size=30).astype(dtype) for _ in range(2))
+    with pm.Model() as model:
+        change = pm.Data("after", after) - pm.Data("before", before)
+        pm.Normal("y", pm.Normal("effect") * change, 1.0, observed=Y)
+    split = split_log_density(model)
+    found = verify(split, model.initial_point(), rng=rng).rows([np.array(0.3)], np.arange(30))
+    expected = stats.norm(0.3 * (after.astype(float) - before), 1.0).logpdf(Y)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_precision_is_that_of_the_model():
+    x = pt.scalar("x", dtype="float32")
+    graph = x * pt.constant(3) * pt.constant(100)
+    with pytensor.config.change_flags(floatX="float32"):
+        (single,) = widened([graph])
+    (double,) = widened([graph])
+    assert (single.dtype, double.dtype) == ("float32", "float64")
+    assert single.eval({x: np.float32(1.0)}) == double.eval({x: np.float32(1.0)}) == 300.0
