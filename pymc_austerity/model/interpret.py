@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
@@ -24,11 +25,12 @@ from pymc_austerity._pymc import (
     Softplus,
     node_rewriter,
     out2in,
+    rebuilt,
 )
 from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.special import expand_trigamma
 
-__all__ = ["AS_WRITTEN", "NUMPY_MODE", "interpreted"]
+__all__ = ["AS_WRITTEN", "NUMPY_MODE", "interpreted", "rounded_otherwise"]
 
 _LAST = 100
 """Position of a rewrite after all of PyTensor's own."""
@@ -67,6 +69,24 @@ def interpreted(
         return None
     function.trust_input = True
     return _Quiet(AnyThread(function))
+
+
+def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., Any]:
+    """A compiled function with random results of operations one unit in the last place smaller.
+
+    How much it differs shows what rounding does to the function.
+    """
+
+    def rule(node: Any, inputs: list) -> list | None:
+        is_real = isinstance(node.op, Elemwise) and node.outputs[0].dtype == "float64"
+        if not is_real or rng.random() < 0.5:
+            return None
+        return [node.clone_with_new_inputs(inputs).outputs[0] * (1.0 - np.finfo(float).eps)]
+
+    graph = function.maker.fgraph
+    outputs = rebuilt(graph.outputs, rule)
+    mode = Mode(linker="py", optimizer=None)
+    return _Quiet(pytensor.function(graph.inputs, outputs, mode=mode, on_unused_input="ignore"))
 
 
 @dataclass(frozen=True)

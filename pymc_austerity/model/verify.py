@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model.any_thread import AnyThread
 from pymc_austerity.model.full_data import log_density_on_full_data
-from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model.interpret import NUMPY_MODE, rounded_otherwise
 from pymc_austerity.model.nearby import jittered
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.start import refuse_infinite_start
@@ -48,11 +48,14 @@ class Verified(NamedTuple):
         ``f(*values)``: the exact part, nats.
     on_block : callable
         ``f(values, block)``: log-likelihoods of rows given by their leaves, nats.
+    rounding : callable
+        ``f(values, rows)``: by how much rounding changes log-likelihoods of rows, nats.
     """
 
     rows: RowFunction
     exact: Callable[..., NDArray]
     on_block: BlockFunction
+    rounding: RowFunction
 
 
 # A failed check of parameters gives -inf, and slices are moved towards the data.
@@ -62,6 +65,7 @@ _N_WINDOWS = 4
 _ADD_UP_TO = 100_000
 _JITTER = 0.3
 _RETRIES = 6
+_ROUNDED = 4
 
 
 def verify(
@@ -121,7 +125,7 @@ def verify(
         _compare(functions, finite_nearby(functions.rows, start, rows.rows, rng), rows, rng)
     if row_likelihood.n_in_model <= _ADD_UP_TO:
         _refuse_wrong_sum(functions, start)
-    return Verified(functions.rows, functions.exact, functions.on_block)
+    return functions.verified
 
 
 def verify_centered(
@@ -157,7 +161,7 @@ def verify_centered(
         tolerance = tolerance_of(expected)
         if not np.allclose(found, expected, rtol=tolerance, atol=tolerance):
             return None
-    return Verified(functions.rows, functions.exact, functions.on_block)
+    return functions.verified
 
 
 class _Functions:
@@ -168,7 +172,8 @@ class _Functions:
         placeholders = [leaf.placeholder for leaf in split.leaves]
         first, last = pt.lscalar("first"), pt.lscalar("last")
         self._window = _compiled(split, [first, last], split.full[first:last], WITHOUT_CHECKS)
-        self._rows = AnyThread(_compiled(split, placeholders, split.rows, NUMPY_MODE))
+        self._by_numpy = _compiled(split, placeholders, split.rows, NUMPY_MODE)
+        self._rows = AnyThread(self._by_numpy)
         self.exact = _compiled(split, [], split.exact, NUMPY_MODE)
 
     def window(self, point: list[NDArray], first: int, last: int) -> NDArray:
@@ -178,6 +183,18 @@ class _Functions:
     def rows(self, point: list[NDArray], chosen: NDArray[np.int64]) -> NDArray:
         """Log-likelihoods of any rows by the cut graph."""
         return self._rows(*point, *[leaf.array[chosen] for leaf in self.split.leaves])
+
+    def rounding(self, point: list[NDArray], chosen: NDArray[np.int64]) -> NDArray:
+        """By how much log-likelihoods change where results of operations are rounded otherwise."""
+        arguments = [*point, *[leaf.array[chosen] for leaf in self.split.leaves]]
+        rng, usual = np.random.default_rng(3), self._rows(*arguments)
+        others = [rounded_otherwise(self._by_numpy, rng)(*arguments)[0] for _ in range(_ROUNDED)]
+        return np.max([np.nan_to_num(abs(other - usual), posinf=0.0) for other in others], axis=0)
+
+    @property
+    def verified(self) -> Verified:
+        """The parts that were compared with the model."""
+        return Verified(self.rows, self.exact, self.on_block, self.rounding)
 
     def on_block(self, point: list[NDArray], block: Sequence[NDArray]) -> NDArray:
         """The same of rows given by their leaves."""

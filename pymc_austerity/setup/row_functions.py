@@ -285,5 +285,5 @@ def _kernel(problem: Problem, order: int) -> Kernel | str:
 
 def _agree(problem: Problem, differences: RowFunction) -> bool:
     likelihood, variables, _, point = problem.parts
-    rows, rng = problem.prepared.verified.rows, np.random.default_rng(0)
-    return differences_agree(differences, likelihood, rows, variables, point, rng=rng)
+    verified, rng = problem.prepared.verified, np.random.default_rng(0)
+    return differences_agree(differences, likelihood, verified, variables, point, rng=rng)

@@ -21,13 +21,13 @@ class Verified:
         self.model = SHAPES[name].build(53)
         self.point, self.rng = self.model.initial_point(), rng
         self.split = split_log_density(self.model, point=self.point)
-        self.rows = verify(self.split, self.point, rng=rng).rows
+        self.verified = verify(self.split, self.point, rng=rng)
         self.variables = list(self.model.value_vars)
         self.structure = find_predictors(self.split, self.variables, {}, self.point)
 
     def agrees(self, differences):
         return differences_agree(
-            differences, self.split, self.rows, self.variables, self.point, rng=self.rng
+            differences, self.split, self.verified, self.variables, self.point, rng=self.rng
         )
 
 

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_expit, polygamma
 
 from pymc_austerity._pymc import vectorize_graph
-from pymc_austerity.model.interpret import interpreted
+from pymc_austerity.model.interpret import NUMPY_MODE, interpreted, rounded_otherwise
 
 X = np.concatenate([[-1e300, -800.0, 0.0, 800.0, 1e300], np.linspace(-40.0, 40.0, 101)])
 
@@ -88,3 +88,15 @@ def test_batches_are_slow_unless_they_are_few(rng):
     function = interpreted(pm.Model(), [x], [graph], few_batches=True)
     values = rng.normal(size=(4, 3))
     np.testing.assert_array_equal(function(values)[0], np.roll(values, 2, axis=1))
+
+
+def test_rounding_shows_where_a_formula_has_few_digits():
+    x = pt.vector("x", dtype="float64")
+    values = np.array([1.0, 31.0])
+    spread = []
+    for graph in (pt.log(1.0 - pt.sigmoid(x)), pt.log(1.0 - 0.5 * (1.0 + pt.tanh(x / 2.0)))):
+        function = pytensor.function([x], graph, mode=NUMPY_MODE)
+        others = [rounded_otherwise(function, np.random.default_rng(k))(values) for k in range(9)]
+        spread.append(np.ptp(others, axis=0)[0])
+    assert (spread[0] < 1e-13).all()  # PyTensor knows a stable form
+    assert spread[1][0] < 1e-14 and spread[1][1] > 1e-4

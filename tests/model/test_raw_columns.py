@@ -58,7 +58,7 @@ def test_what_is_written_for_rows_is_found_right(family, scale, rng):
         FAMILIES[family](pm.Normal("a") + columns @ pm.Normal("b", shape=3))
     point, variables = model.initial_point(), list(model.value_vars)
     split = split_log_density(model, point=point)
-    rows = verify(split, point, rng=rng).rows
+    verified = verify(split, point, rng=rng)
     kernel = kernel_of(find_predictors(split, variables, {}, point), 0)
     assert isinstance(kernel, Kernel), kernel
-    assert differences_agree(kernel.differences, split, rows, variables, point, rng=rng)
+    assert differences_agree(kernel.differences, split, verified, variables, point, rng=rng)

@@ -1,0 +1,54 @@
+"""What was written for a model and gives other numbers is left to PyTensor, and a run says so."""
+
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH
+from pymc_austerity.model import Kernel
+from pymc_austerity.setup import exact_part, row_functions
+
+
+@pytest.fixture
+def model(rng):
+    x = rng.normal(size=(800, 2))
+    with pm.Model() as model:
+        eta = x @ pm.Normal("b", shape=2)
+        pm.Bernoulli("y", logit_p=eta, observed=rng.random(800) < 0.5)
+    return model
+
+
+def step_for(model):
+    with model:
+        return AusterityMH(compile_kwargs={"mode": "FAST_COMPILE"}, rng=1)
+
+
+def test_nothing_is_in_doubt_by_default(model):
+    assert "other numbers" not in step_for(model).explain()
+
+
+def test_a_loop_over_rows(model, monkeypatch):
+    real = row_functions.differences_agree
+
+    def agree(differences, *arguments, **keywords):
+        is_loop = isinstance(getattr(differences, "__self__", None), Kernel)
+        return not is_loop and real(differences, *arguments, **keywords)
+
+    monkeypatch.setattr(row_functions, "differences_agree", agree)
+    step = step_for(model)
+    assert "by PyTensor, because the loop written for it gives other numbers" in step.explain()
+    assert "predictors of the rows: none" not in step.explain()
+
+
+def test_functions_of_predictors(model, monkeypatch):
+    monkeypatch.setattr(row_functions, "differences_agree", lambda *_, **__: False)
+    step = step_for(model)
+    assert "none, because functions of them give other numbers" in step.explain()
+    assert step.target.anchor is not None
+
+
+def test_the_exact_part(model, monkeypatch):
+    monkeypatch.setattr(exact_part, "exact_difference_agrees", lambda *_, **__: False)
+    step = step_for(model)
+    assert "in place of the function written for the terms" in step.explain()
+    with model:
+        pm.sample(20, tune=20, chains=1, step=step, progressbar=False, random_seed=1)
