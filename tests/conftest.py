@@ -30,14 +30,11 @@ def chooses_nuts() -> Iterator[Callable[..., bool]]:
 
 
 @pytest.fixture(autouse=True)
-def choice_of_sampler(
-    request: pytest.FixtureRequest,
-    monkeypatch: pytest.MonkeyPatch,
-    chooses_nuts: Callable[..., bool],
-) -> None:
+def choice_of_sampler(request: pytest.FixtureRequest, chooses_nuts: Callable[..., bool]) -> None:
     """Tests with the mark `choice` are about the choice between these and PyMC's NUTS."""
     if request.node.get_closest_marker("choice"):
-        monkeypatch.setattr(austerity_mh, "leaves_the_choice", chooses_nuts)
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr(austerity_mh, "leaves_the_choice", chooses_nuts)
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from pymc.data import MinibatchOp
 from pymc.distributions.distribution import SymbolicRandomVariable, support_point
 from pymc.distributions.multivariate import ZeroSumNormalRV
 from pymc.distributions.shape_utils import change_dist_size, implicit_size_from_params
+from pymc.distributions.simulator import SimulatorRV
 from pymc.distributions.transforms import ZeroSumTransform
 from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue

@@ -22,7 +22,11 @@ from pymc_austerity.model.kernel import (
 )
 from pymc_austerity.model.level_rows import LevelsAsRows
 from pymc_austerity.model.moving_support import variables_that_move_the_support
-from pymc_austerity.model.observed import rows_observed
+from pymc_austerity.model.observed import (
+    refuse_not_finite,
+    refuse_simulators,
+    rows_observed,
+)
 from pymc_austerity.model.predictors import (
     Dense,
     DenseRows,
@@ -121,6 +125,8 @@ __all__ = [
     "partial_exact",
     "predictor_derivatives",
     "random_variable_of",
+    "refuse_not_finite",
+    "refuse_simulators",
     "row_derivatives_of",
     "row_length_deterministics",
     "rows_observed",

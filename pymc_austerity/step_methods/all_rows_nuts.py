@@ -18,7 +18,7 @@ from pymc_austerity._pymc import (
     instantiate_steppers,
     underivable,
 )
-from pymc_austerity.model import rows_observed
+from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.summary import Words
@@ -163,8 +163,11 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
 
     def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Take a step, the first one of a chain from a jittered start."""
-        if self.iter_count == 0 and np.array_equal(q0.data, self._start):
-            q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
+        if self.iter_count == 0:
+            if np.array_equal(q0.data, self._start):
+                q0 = RaveledVars(self._jittered(q0), q0.point_map_info)
+            if not self._is_possible(q0):
+                refuse_not_finite(self._model)
         following, statistics = super().astep(q0)
         for of_draw in statistics:
             of_draw["n_rows_used"] = int(of_draw["tree_size"] * self.n_rows)
@@ -176,11 +179,13 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         for _ in range(_RETRIES):
             moved = self._start + self.rng.uniform(-1.0, 1.0, size=self._start.size)
             moved = moved.astype(self._start.dtype)
-            candidate = RaveledVars(moved, q0.point_map_info)
-            momentum = np.zeros_like(moved)
-            if np.isfinite(self.integrator.compute_state(candidate, momentum).energy):
+            if self._is_possible(RaveledVars(moved, q0.point_map_info)):
                 return moved
         return self._start
+
+    def _is_possible(self, q0: RaveledVars) -> bool:
+        state = self.integrator.compute_state(q0, np.zeros_like(q0.data))
+        return bool(np.isfinite(state.energy))
 
     @property
     def _words(self) -> Words:

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
-from pymc_austerity.model import rows_observed
+from pymc_austerity.model import refuse_simulators, rows_observed
 from pymc_austerity.setup.expected_time import (
     SETUP_SECONDS,
     nuts_seconds,
@@ -100,6 +100,7 @@ def _check(settings: dict[str, Any], model: Any) -> None:
     checked_generator(settings.get("rng"))
     checked_compile_kwargs(settings.get("compile_kwargs"))
     checked_point(settings.get("initial_point"), model)
+    refuse_simulators(model)
 
 
 def _few_rows(model: Any) -> str:

@@ -6,7 +6,15 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, AusterityStep, AusterityWarning, GroupedMH, SettingError
+from pymc_austerity import (
+    AusterityMH,
+    AusterityStep,
+    AusterityWarning,
+    DataError,
+    GroupedMH,
+    NotRowwiseError,
+    SettingError,
+)
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.probe import Probe
@@ -112,7 +120,7 @@ class TestNUTSIsTaken:
 
 class TestFewRowsAreRead:
     def test_where_there_are_many(self):
-        step, idata = sample(normal_model(20_000))
+        step, idata = sample(normal_model(80_000))
         assert type(step) is AusterityMH
         assert idata.sample_stats["data_fraction"].mean() < 0.05
 
@@ -162,6 +170,25 @@ class TestAllRowsNUTS:
         step.reset_tuning()
         q0 = step.step({"mu": np.array(2.0)})[0]
         assert abs(q0["mu"] - 2.0) < 1.0
+
+    @pytest.mark.parametrize(
+        ("bounds", "words"),
+        [((-100, 100), "write them with a decimal point"), ((2.0, 1.0), "model.point_logps")],
+    )
+    def test_a_start_without_density_is_an_error_in_a_sentence(self, bounds, words):
+        with pm.Model() as model:
+            pm.Normal("y", pm.Uniform("mu", *bounds), 1.0, observed=np.ones(5))
+        with pytest.raises(DataError, match=words):
+            sample(model)
+
+    def test_a_simulator_is_refused(self):
+        def simulate(rng, mu, size=None):
+            return rng.normal(mu, 1.0, size=size)
+
+        with pm.Model():
+            pm.Simulator("y", simulate, pm.Normal("mu"), observed=np.ones(5))
+            with pytest.raises(NotRowwiseError, match="sample_smc"):
+                AusterityMH()
 
     def test_takes_no_settings_of_nuts(self):
         with normal_model(100):
