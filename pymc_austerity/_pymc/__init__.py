@@ -65,6 +65,8 @@ from pytensor.scalar.basic import (
     BinaryScalarOp,
     Cast,
     Identity,
+    Log,
+    Log1p,
     Mul,
     Neg,
     Second,

@@ -66,5 +66,5 @@ def rows_named(numbers: RowSource) -> Iterator[None]:
         raise RowBoundError(
             f"row {number[0]} of the data changed by {error.residual:.3g} nats between two "
             f"points, more than its bound of {error.bound:.3g}, so that decisions are not "
-            "exact: please report it, and use AusterityMH(epsilon=0.05) for a sequential test."
+            "exact: use AusterityMH(epsilon=0.05) for a sequential test."
         ) from None

@@ -80,5 +80,5 @@ def _refuse_change(changes: NDArray[np.float64]) -> None:
         raise NotRowwiseError(
             "a factor changes with a variable that it does not read according to the model's "
             "graph, so the factors that an update needs are unknown: leave the variable to "
-            "pm.BinaryGibbsMetropolis, and please report this."
+            "pm.BinaryGibbsMetropolis."
         )

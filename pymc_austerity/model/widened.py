@@ -13,7 +13,11 @@ from pymc_austerity._pymc import (
     Cast,
     Constant,
     Elemwise,
+    Log,
+    Log1p,
+    Neg,
     ScalarFromTensor,
+    Sub,
     Variable,
     ancestors,
     constant_entry,
@@ -30,7 +34,8 @@ def widened(graphs: Sequence[Variable]) -> list[Variable]:
     """Compute whole numbers in 64 bits, and real ones in the precision of the model.
 
     PyTensor holds 10 in eight bits and 1.5 in single precision. ``3 * 10**2`` is then 44, the
-    negative of an unsigned number is positive, and ``1 / 12.0`` has seven digits.
+    negative of an unsigned number is positive, and ``1 / 12.0`` has seven digits. It finds by
+    chance alone that ``log(1 - (1 - z))`` is ``log(z)``, which is not -inf where z is tiny.
 
     Parameters
     ----------
@@ -91,6 +96,8 @@ def _is_narrow(variable: Variable) -> bool:
 
 def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
     operands = inputs
+    if (complement := _complement(node, inputs)) is not None:
+        return [pt.log(complement).astype(node.outputs[0].dtype)]
     if isinstance(node.op, ScalarFromTensor):  # an index
         operands = _as_before(node, inputs)
     elif isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, Cast):
@@ -103,6 +110,27 @@ def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
     except TypeError:  # an operation of fixed types
         operands = _as_before(node, inputs)
         return list(node.clone_with_new_inputs(operands, strict=False).outputs)
+
+
+def _complement(node: Any, inputs: list[Variable]) -> Variable | None:
+    """The z of ``log(1 - (1 - z))`` and of ``log1p(-(1 - z))``."""
+    inner = None
+    if _is(node, Log):
+        inner = _taken_from_one(inputs[0])
+    elif _is(node, Log1p) and _is(inputs[0].owner, Neg):
+        (inner,) = inputs[0].owner.inputs
+    return None if inner is None else _taken_from_one(inner)
+
+
+def _taken_from_one(variable: Variable) -> Variable | None:
+    if not _is(variable.owner, Sub):
+        return None
+    one, rest = variable.owner.inputs
+    return rest if all(one.type.broadcastable) and constant_entry(one) == 1 else None
+
+
+def _is(node: Any, kind: type) -> bool:
+    return node is not None and isinstance(getattr(node.op, "scalar_op", None), kind)
 
 
 def _as_before(node: Any, inputs: list[Variable]) -> list[Variable]:

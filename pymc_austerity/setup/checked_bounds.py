@@ -62,8 +62,5 @@ def checked(
         excess = abs(residuals(new, old, drawn)) - own * (1.0 + RELATIVE)
         worst = max(worst, float(excess.max(initial=-np.inf, where=~np.isnan(excess))))
     if worst > max(_GROSS, rounding):
-        raise NotExactError(
-            f"a row changes by {worst:.2g} nats more than its bound, which is a defect: "
-            "please report it"
-        )
+        raise NotExactError(f"a row changes by {worst:.2g} nats more than its bound")
     return replace(sampling, groups=replace(groups, rounding=rounding))

@@ -82,3 +82,10 @@ def test_precision_is_that_of_the_model():
     (double,) = widened([graph])
     assert (single.dtype, double.dtype) == ("float32", "float64")
     assert single.eval({x: np.float32(1.0)}) == double.eval({x: np.float32(1.0)}) == 300.0
+
+
+def test_complements_have_stable_logs():
+    x = pt.vector("x", dtype="float64")
+    (graph,) = widened([pm.logp(pm.Bernoulli.dist(p=1 - pt.exp(-pt.exp(x))), 0)])
+    values = np.array([-5.0, 2.0, 5.0])
+    np.testing.assert_allclose(graph.eval({x: values}), -np.exp(values), rtol=1e-12)
