@@ -52,16 +52,16 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     point : dict
         The model's initial point, from which chains disperse.
     most_seconds : float
-        Time after which the chains end.
+        Processor time after which the chains end.
     """
     names = [variable.name for variable in step.vars]
-    started = time.perf_counter()
+    started = time.process_time()
     chains: list[list[NDArray]] = []
     with _between_chains(step):
         for number, rng in enumerate(np.random.default_rng(_SEED).spawn(_N_CHAINS)):
             ends = started + most_seconds * (number + 1) / _N_CHAINS
             chains.append(list(_chain(step, point, names, rng, ends)))
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     n_kept = min(map(len, chains)) // 2
     if n_kept < _FEWEST_STEPS // 2:
         return Probe("", np.inf, np.nan)
@@ -84,7 +84,7 @@ def _chain(
     for _ in range(_N_STEPS):
         current, _statistics = step.step(current)
         yield np.concatenate([np.ravel(current[name]) for name in names])
-        if time.perf_counter() > ends:
+        if time.process_time() > ends:
             return
 
 
