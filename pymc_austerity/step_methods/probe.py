@@ -1,5 +1,6 @@
 """Short chains at the end of set-up: do they move, and do they forget where they began?"""
 
+import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from pymc_austerity.step_methods.interrupts import restore_interrupts
 __all__ = ["Probe", "probe"]
 
 _N_CHAINS, _N_STEPS = 4, 400
+_FIRST_STEPS = 3
+"""Steps that compile what is left to compile, before time counts."""
 _FEWEST_STEPS = 40
 """With fewer steps in the time given, nothing is known but the time of a step."""
 _FEWEST_MOVES = 3
@@ -32,9 +35,9 @@ class Probe(NamedTuple):
     wrong : str
         Why the step method should not be used, as a clause; empty if there is no reason.
     seconds_per_effective_draw : float
-        Of the entry that mixes worst; infinite where too little was seen.
+        Of the entry that mixes worst; that of a step where too little was seen.
     share_effective : float
-        Effective draws of a draw.
+        Effective draws of a draw; NaN where too little was seen.
     """
 
     wrong: str
@@ -55,16 +58,18 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
         Processor time after which the chains end.
     """
     names = [variable.name for variable in step.vars]
-    started = time.process_time()
     chains: list[list[NDArray]] = []
+    first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     with _between_chains(step):
-        for number, rng in enumerate(np.random.default_rng(_SEED).spawn(_N_CHAINS)):
+        list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
+        started = time.process_time()
+        for number, rng in enumerate(others):
             ends = started + most_seconds * (number + 1) / _N_CHAINS
             chains.append(list(_chain(step, point, names, rng, ends)))
-    seconds = time.process_time() - started
+    per_step = (time.process_time() - started) / sum(map(len, chains))
     n_kept = min(map(len, chains)) // 2
     if n_kept < _FEWEST_STEPS // 2:
-        return Probe("", np.inf, np.nan)
+        return Probe("", per_step, np.nan)
     kept = np.stack([chain[-n_kept:] for chain in chains])
     n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
     if n_points < _FEWEST_MOVES:
@@ -72,7 +77,6 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     if largest_r_hat(kept) > _LARGEST_R_HAT:
         return Probe("short chains did not forget where they began", np.inf, 0.0)
     share = effective_draws(kept) / kept[..., 0].size
-    per_step = seconds / sum(map(len, chains))
     return Probe("", per_step / share, share)
 
 

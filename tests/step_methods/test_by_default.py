@@ -1,6 +1,7 @@
 """``AusterityMH()`` is never worse than ``pm.sample()``: what it chooses, and why."""
 
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pymc as pm
@@ -17,7 +18,7 @@ from pymc_austerity import (
 )
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.probe import Probe
+from pymc_austerity.step_methods.probe import Probe, probe
 
 pytestmark = pytest.mark.choice
 
@@ -116,6 +117,49 @@ class TestNUTSIsTaken:
         step, _ = sample(normal_model(300))
         assert "IndexError" in step.reason
         assert "IndexError: out of range" in caplog.text
+
+
+class TestProbe:
+    def test_time_that_is_too_short_shows_that_of_a_step(self):
+        with normal_model(300):
+            found = probe(AusterityMH(epsilon=0.05), {"mu": np.array(0.0)}, 0.0)
+        assert not found.wrong
+        assert 0.0 < found.seconds_per_effective_draw < 1.0
+        assert np.isnan(found.share_effective)
+
+    def test_chains_that_mix(self):
+        with normal_model(300):
+            step = AusterityMH(epsilon=0.05)
+        found = probe(step, {"mu": np.array(0.0)}, 100.0)
+        assert not found.wrong
+        assert 0.1 < found.share_effective <= 1.0
+        assert step.phase.is_tuning
+
+    @pytest.mark.parametrize(
+        ("move", "words"),
+        [(lambda x, rng: x, "did not move"), (lambda x, rng: x + 1e-9 * rng.normal(), "forget")],
+    )
+    def test_chains_that_stay_where_they_began(self, move, words):
+        found = probe(Stuck(move), {"mu": np.array(0.0)}, 100.0)
+        assert words in found.wrong
+
+
+class Stuck:
+    """Chains that begin apart."""
+
+    vars = (SimpleNamespace(name="mu"),)
+
+    def __init__(self, move):
+        self.move = move
+
+    def set_rng(self, rng):
+        self.rng, self.start = rng, rng.normal()
+
+    def reset_tuning(self):
+        pass
+
+    def step(self, point):
+        return {"mu": self.move(point["mu"] or self.start, self.rng)}, [{}]
 
 
 class TestFewRowsAreRead:

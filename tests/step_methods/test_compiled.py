@@ -144,7 +144,7 @@ def test_draws_are_those_of_python(model, settings):
     assert repr(left.decision_state) == repr(right.decision_state)
 
 
-@pytest.mark.parametrize("started", [{"audit": 0.2}], indirect=True)
+@pytest.mark.parametrize("started", [{"audit": 0.2, "epsilon": 0.05}], indirect=True)
 def test_first_looks_that_have_grown_are_those_of_python(started):
     step = twin(started[0])
     larger = step.decider.sampling.with_first_look(3 * step.decider.sampling.strata.n_first)
