@@ -90,6 +90,8 @@ def _path(step: Any) -> str:
     if isinstance(step, GroupedMH):
         return "grouped"
     constants = step.constants
+    if "reason" in constants:
+        return "NUTS"
     if constants["test"] == "exact":
         return "exact"
     return "sequential" if constants["control_variates"] else "no control variates"
