@@ -225,7 +225,7 @@ class TestAllRowsNUTS:
         with pytest.raises(DataError, match=words):
             sample(model)
 
-    @pytest.mark.filterwarnings("ignore:RandomVariable Ops:DeprecationWarning")  # PyMC's own
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of PyMC 6 with its own simulator
     def test_a_simulator_is_refused(self):
         def simulate(rng, mu, size=None):
             return rng.normal(mu, 1.0, size=size)
