@@ -1,9 +1,11 @@
 """What NUTS is expected to take, which decides whether set-up is worth its time."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import pymc as pm
+from numpy.typing import NDArray
 
 from pymc_austerity._pymc import ancestors
 from pymc_austerity.model import rows_observed
@@ -41,12 +43,14 @@ class Size(NamedTuple):
     dimension: int
 
 
-def size_of(model: pm.Model) -> Size:
+def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     """Size of a model, from its graph.
 
     Parameters
     ----------
     model : pymc.Model
+    point : dict
+        Its initial point.
 
     Examples
     --------
@@ -56,12 +60,13 @@ def size_of(model: pm.Model) -> Size:
     >>> with pm.Model() as model:
     ...     x = pm.Data("x", np.zeros((50, 3)))
     ...     _ = pm.Normal("y", x @ pm.Normal("b", shape=3), 1.0, observed=np.zeros(50))
-    >>> size_of(model).n_rows, size_of(model).dimension
+    >>> size = size_of(model, model.initial_point())
+    >>> size.n_rows, size.dimension
     (50, 3)
     """
     arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
     numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
-    dimension = sum(np.size(value) for value in model.initial_point().values())
+    dimension = sum(np.size(value) for value in point.values())
     return Size(sum(rows_observed(model).values()), numbers, dimension)
 
 

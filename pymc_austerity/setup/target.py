@@ -167,7 +167,7 @@ def _posterior_ratio(
         without = plan
         _refuse_without_control_variates(settings, without.reason)
     if problem.prepared.from_sources:
-        reason = without.reason or f"decisions would read all {problem.likelihood.n_rows:,} rows"
+        reason = without.reason
         raise SettingError(f"data= is not possible because {reason}: hold the rows in the model.")
     say("storing the rows")
     source = problem.prepared.shuffled_rows()

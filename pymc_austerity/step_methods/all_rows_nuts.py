@@ -47,7 +47,8 @@ def on_all_rows(
     reason : str
         Why few rows do not help, as a clause.
     settings : dict
-        ``rng``, ``compile_kwargs`` and ``started``: when set-up began, by the performance counter.
+        ``rng``, ``compile_kwargs``, ``point``: the model's initial point, and ``started``: when
+        set-up began, by the performance counter.
     """
     smooth = [variable for variable in variables if variable.dtype not in discrete_types]
     try:
@@ -56,7 +57,7 @@ def on_all_rows(
         smooth = [variable for variable in smooth if _has_gradient(variable, model)]
         step = AllRowsNUTS(smooth, model=model, reason=reason, **settings) if smooth else None
     if step is None:
-        step = PyMCSteps(variables, model, reason, settings["started"])
+        step = PyMCSteps(variables, model, reason, settings["point"], settings["started"])
     _log.info(step.summary)
     return step
 
@@ -89,10 +90,7 @@ class _OnAllRows(AusterityStep):
     def constants(self) -> dict[str, Any]:
         """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         return {
-            "sampler": type(self).__name__,
-            "n_rows": self.n_rows,
-            "subsampled": ", ".join(self.subsampled),
-            "setup_seconds": round(self.setup_seconds, 3),
+            **self._common_constants,
             "acceptance_rule": "none",
             "reason": self.reason,
         }
@@ -116,6 +114,8 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         The model.
     reason : str
         Why few rows do not help, as a clause.
+    point : dict
+        The model's initial point.
     started : float
         When set-up began, by the performance counter.
     rng : int or numpy.random.Generator, optional
@@ -140,12 +140,12 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         *,
         model: pm.Model,
         reason: str,
+        point: dict[str, NDArray],
         started: float,
         rng: Any = None,
         compile_kwargs: dict[str, Any] | None = None,
         blocked: bool = True,
     ) -> None:
-        point = model.initial_point()
         self._start = np.concatenate([np.ravel(point[v.name]) for v in vars]).astype(vars[0].dtype)
         n = self._start.size
         potential = QuadPotentialDiagAdapt(n, self._start, np.ones_like(self._start), 10)
@@ -206,15 +206,24 @@ class PyMCSteps(_OnAllRows, CompoundStep):
         The model.
     reason : str
         Why few rows do not help, as a clause.
+    point : dict
+        The model's initial point.
     started : float
         When set-up began, by the performance counter.
     """
 
-    def __init__(self, vars: Sequence, model: pm.Model, reason: str, started: float) -> None:
+    def __init__(
+        self,
+        vars: Sequence,
+        model: pm.Model,
+        reason: str,
+        point: dict[str, NDArray],
+        started: float,
+    ) -> None:
         with model:
             _, selected = assign_step_methods(model)
             own = {kind: [v for v in those if v in vars] for kind, those in selected.items()}
-            steps = instantiate_steppers(model, [], own, initial_point=model.initial_point())
+            steps = instantiate_steppers(model, [], own, initial_point=point)
         super().__init__(steps if isinstance(steps, list) else [steps])
         self._describe(model, reason)
         self._end_setup(started)

@@ -54,6 +54,16 @@ class AusterityStep:
         raise NotImplementedError
 
     @property
+    def _common_constants(self) -> dict[str, Any]:
+        """Those that all step methods have."""
+        return {
+            "sampler": type(self).__name__,
+            "n_rows": self.n_rows,
+            "subsampled": ", ".join(self.subsampled),
+            "setup_seconds": round(self.setup_seconds, 3),
+        }
+
+    @property
     def _words(self) -> Words:
         """Description of what was built."""
         raise NotImplementedError

@@ -80,13 +80,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
 
     @property
     def _common_constants(self) -> dict[str, Any]:
-        return {
-            "sampler": type(self).__name__,
-            "n_rows": self.n_rows,
-            "subsampled": ", ".join(self.subsampled),
-            "setup_seconds": round(self.setup_seconds, 3),
-            **self._rows_elsewhere,
-        }
+        return super()._common_constants | self._rows_elsewhere
 
     # ------------------------------------------------------------------ a chain
 

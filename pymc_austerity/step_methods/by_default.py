@@ -8,9 +8,10 @@ from numbers import Real
 from typing import Any
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
-from pymc_austerity.model import refuse_simulators, rows_observed
+from pymc_austerity.model import refuse_simulators
 from pymc_austerity.setup.expected_time import (
     SETUP_SECONDS,
+    Size,
     nuts_seconds,
     seconds_per_effective_draw,
     size_of,
@@ -83,44 +84,46 @@ def best_of_all(cls: type, variables: Sequence, settings: dict[str, Any]) -> Any
     """
     started = time.perf_counter()
     model = checked_model(settings.get("model"))
-    _check(settings, model)
-    reason = _few_rows(model)
+    point = _checked(settings, model)
+    size = size_of(model, point)
+    reason = _few_rows(size) if model.observed_RVs else "no variable is observed"
     if not reason:
-        step, reason = _on_few_rows(cls, variables, settings)
+        step, reason = _on_few_rows(cls, variables, settings, point, size)
         if not reason:
             _log.info(step.summary)
             return step
-    of_nuts: dict[str, Any] = {"started": started}
+    of_nuts: dict[str, Any] = {"started": started, "point": point}
     of_nuts |= {name: settings[name] for name in ("rng", "compile_kwargs") if name in settings}
     return on_all_rows(variables, model, reason, of_nuts)
 
 
-def _check(settings: dict[str, Any], model: Any) -> None:
-    """Reject values that cannot be used, before a model is blamed for what goes wrong."""
+def _checked(settings: dict[str, Any], model: Any) -> dict[str, Any]:
+    """The model's initial point; values that cannot be used are errors, not reasons for NUTS."""
     checked_generator(settings.get("rng"))
     checked_compile_kwargs(settings.get("compile_kwargs"))
-    checked_point(settings.get("initial_point"), model)
+    if settings.get("initial_point") is not None:
+        checked_point(settings["initial_point"], model)
     refuse_simulators(model)
+    return checked_point(None, model)
 
 
-def _few_rows(model: Any) -> str:
+def _few_rows(size: Size) -> str:
     """Why no set-up is worth its time, as a clause; empty if one may be."""
-    rows = rows_observed(model)
-    if not rows:
-        return "no variable is observed"
-    if nuts_seconds(size_of(model)) < SETUP_SECONDS:
-        return f"{sum(rows.values()):,} rows are too few to gain from reading fewer"
+    if nuts_seconds(size) < SETUP_SECONDS:
+        return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
 
 
-def _on_few_rows(cls: type, variables: Sequence, settings: dict[str, Any]) -> tuple[Any, str]:
+def _on_few_rows(
+    cls: type, variables: Sequence, settings: dict[str, Any], point: dict[str, Any], size: Size
+) -> tuple[Any, str]:
     """The best step method of this package, or why none is better than NUTS."""
-    settings, model = dict(settings), checked_model(settings.get("model"))
+    settings = dict(settings)
     step, reason = None, ""
     try:
-        with within(_time_for_setup(model)):
+        with within(_time_for_setup(size)):
             for step in _candidates(cls, variables, settings):
-                reason = _why_not(step, model)
+                reason = _why_not(step, point, size)
                 if not reason:
                     break
     except SetupTooLongError as error:
@@ -149,18 +152,18 @@ def _candidates(cls: type, variables: Sequence, settings: dict[str, Any]) -> Ite
         yield grouped
 
 
-def _time_for_setup(model: Any) -> float:
+def _time_for_setup(size: Size) -> float:
     """Seconds after which a set-up is given up: half of a run of NUTS, and what any takes."""
-    return SETUP_SECONDS + 0.5 * nuts_seconds(size_of(model))
+    return SETUP_SECONDS + 0.5 * nuts_seconds(size)
 
 
-def _why_not(step: Any, model: Any) -> str:
+def _why_not(step: Any, point: dict[str, Any], size: Size) -> str:
     """What short chains say against a step method; empty if nothing."""
     most_seconds = max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds)
-    found = probe(step, model.initial_point(), most_seconds)
+    found = probe(step, point, most_seconds)
     if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
         return found.wrong
-    if found.seconds_per_effective_draw < seconds_per_effective_draw(size_of(model)):
+    if found.seconds_per_effective_draw < seconds_per_effective_draw(size):
         return ""
     return "an effective draw is expected to take longer without it"
 
