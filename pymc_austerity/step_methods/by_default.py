@@ -32,7 +32,7 @@ from pymc_austerity.setup.prepared import PreparedModel, chosen
 from pymc_austerity.setup.setup_progress import SetupTooLongError, within
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
-from pymc_austerity.step_methods.probe import probe
+from pymc_austerity.step_methods.probe import Probe, probe
 
 __all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
 
@@ -45,6 +45,8 @@ _PROBE_SHARE, _PROBE_SECONDS = 0.2, 0.5
 """Time of the short chains as a share of set-up, and at least in seconds."""
 _ENOUGH_EFFECTIVE = 0.03
 """Effective draws of a draw that suffice, whatever NUTS does."""
+_CLEARLY_ENOUGH = 0.1
+"""Effective draws of a draw with which no other step method of this package is tried."""
 
 
 def leaves_the_choice(cls: type, settings: dict[str, Any]) -> bool:
@@ -118,18 +120,18 @@ def _on_few_rows(
     cls: type, variables: Sequence, settings: dict[str, Any], point: dict[str, Any], size: Size
 ) -> tuple[Any, str]:
     """The best step method of this package, or why none is better than NUTS."""
-    settings = dict(settings)
-    step, reason = None, ""
+    tried: list[tuple[Any, Probe]] = []
+    reason = ""
     try:
         with within(_time_for_setup(size)):
-            for step in _candidates(cls, variables, settings):
-                reason = _why_not(step, point, size)
-                if not reason:
+            for step in _candidates(cls, variables, dict(settings)):
+                tried.append((step, _probed(step, point)))
+                if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
     except SetupTooLongError as error:
-        reason = reason or str(error)
+        reason = str(error)
     except (NotRowwiseError, DataError, SettingError) as error:
-        reason = reason or str(error).partition(": ")[0]
+        reason = str(error).partition(": ")[0]
     except Warning:  # where the user has made an error of it
         raise
     except Exception as error:  # noqa: BLE001  a defect of this package costs time, not a run
@@ -137,7 +139,10 @@ def _on_few_rows(
             f"Set-up failed ({type(error).__name__}: {error}); please report it.", exc_info=True
         )
         reason = f"set-up failed with {type(error).__name__}"
-    return step, reason
+    if not tried:
+        return None, reason
+    step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
+    return step, _why_not(found, size)
 
 
 def _candidates(cls: type, variables: Sequence, settings: dict[str, Any]) -> Iterator[Any]:
@@ -157,10 +162,12 @@ def _time_for_setup(size: Size) -> float:
     return SETUP_SECONDS + 0.5 * nuts_seconds(size)
 
 
-def _why_not(step: Any, point: dict[str, Any], size: Size) -> str:
+def _probed(step: Any, point: dict[str, Any]) -> Probe:
+    return probe(step, point, max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds))
+
+
+def _why_not(found: Probe, size: Size) -> str:
     """What short chains say against a step method; empty if nothing."""
-    most_seconds = max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds)
-    found = probe(step, point, most_seconds)
     if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
         return found.wrong
     if found.seconds_per_effective_draw < seconds_per_effective_draw(size):

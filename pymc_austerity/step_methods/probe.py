@@ -18,7 +18,9 @@ _N_CHAINS, _N_STEPS = 4, 400
 _FIRST_STEPS = 3
 """Steps that compile what is left to compile, before time counts."""
 _FEWEST_STEPS = 40
-"""With fewer steps in the time given, nothing is known but the time of a step."""
+"""With fewer steps of a chain, nothing is known but the time of a step."""
+_PATIENCE = 10
+"""Times the given time in which a chain must have made these."""
 _FEWEST_MOVES = 3
 """Points that a chain visits in its second half, at least."""
 _LARGEST_R_HAT = 2.0
@@ -55,7 +57,7 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     point : dict
         The model's initial point, from which chains disperse.
     most_seconds : float
-        Processor time after which the chains end.
+        Processor time of the chains, more where they have made few steps.
     """
     names = [variable.name for variable in step.vars]
     chains: list[list[NDArray]] = []
@@ -63,9 +65,8 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     with _between_chains(step):
         list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
         started = time.process_time()
-        for number, rng in enumerate(others):
-            ends = started + most_seconds * (number + 1) / _N_CHAINS
-            chains.append(list(_chain(step, point, names, rng, ends)))
+        for rng in others:
+            chains.append(list(_chain(step, point, names, rng, most_seconds / _N_CHAINS)))
     per_step = (time.process_time() - started) / sum(map(len, chains))
     n_kept = min(map(len, chains)) // 2
     if n_kept < _FEWEST_STEPS // 2:
@@ -81,14 +82,16 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
 
 
 def _chain(
-    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, ends: float
+    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, seconds: float
 ) -> Iterator[NDArray[np.float64]]:
     step.set_rng(rng)
     current = dict(point)
-    for _ in range(_N_STEPS):
+    started = time.process_time()
+    for n_made in range(1, _N_STEPS + 1):
         current, _statistics = step.step(current)
         yield np.concatenate([np.ravel(current[name]) for name in names])
-        if time.process_time() > ends:
+        spent = time.process_time() - started
+        if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):
             return
 
 

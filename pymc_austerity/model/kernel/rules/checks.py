@@ -15,9 +15,16 @@ from pymc_austerity.model.kernel.unrolled import cells_of
 def assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """A formula cannot raise; conditions that are true already need no check."""
     operand, *conditions = operands
-    if all(c.only.is_constant and c.only.value for c in conditions):
+    if all(_is_true(c.only) for c in conditions):
         return operand
     raise NoKernelError(f"the assertion {op.msg!r} has no rule")
+
+
+def _is_true(condition: Scalar) -> bool:
+    """Whether a condition always holds: PyTensor compares lengths of an axis with themselves."""
+    if condition.name == "EQ" and len({a.kind for a in condition.arguments} - {"f"}) == 1:
+        return condition.arguments[0] == condition.arguments[1]
+    return bool(condition.is_constant and condition.value)
 
 
 @cells_of.register(CheckParameterValue)
