@@ -8,6 +8,7 @@ import pymc as pm
 from pymc_austerity._pymc import underivable
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model.special import expand_trigamma
+from pymc_austerity.time_limit import end_if_late
 
 __all__ = ["compiled"]
 
@@ -33,6 +34,7 @@ def compiled(
     SettingError
         PyTensor does not compile with these arguments.
     """
+    end_if_late()
     many = isinstance(outputs, list)
     expanded = expand_trigamma(outputs if many else [outputs])
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})

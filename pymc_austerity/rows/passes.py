@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
+from pymc_austerity.time_limit import end_if_late
 
 __all__ = ["ArrayRows", "ReorderedRows", "blocks_of", "sum_over_rows"]
 
@@ -70,6 +71,7 @@ def blocks_of(source: RowSource, length: int = LARGEST_BLOCK) -> Iterator[Block]
         yield from source.blocks()
         return
     for start in range(0, source.n_rows, length):
+        end_if_late()
         yield source.window(start, min(start + length, source.n_rows))
 
 

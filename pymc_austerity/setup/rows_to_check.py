@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
 from pymc_austerity.strata import Strata
+from pymc_austerity.time_limit import end_if_late
 
 __all__ = ["RowsToCheck"]
 
@@ -55,6 +56,7 @@ class RowsToCheck:
         found = []
         for offset, count in zip(self.strata.offsets, self.counts, strict=True):
             for start in range(offset, offset + count, LARGEST_BLOCK):
+                end_if_late()
                 stop = min(start + LARGEST_BLOCK, offset + count)
                 found.append(function(proposed, current, *self.source.window(start, stop)))
         return np.concatenate(found)

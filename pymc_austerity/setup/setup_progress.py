@@ -1,18 +1,18 @@
-"""The current stage of set-up, shown on terminals and in notebooks, and the time it may take."""
+"""The current stage of set-up, shown on terminals and in notebooks."""
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TypeAlias
 
 from rich.console import Console
 
-__all__ = ["Say", "SetupTooLongError", "end_if_late", "rows_done", "setup_progress", "within"]
+from pymc_austerity.time_limit import end_if_late
+
+__all__ = ["Say", "rows_done", "setup_progress"]
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -21,41 +21,6 @@ _LONG = 1.0
 
 Say: TypeAlias = Callable[[str], object]
 """Show the user which stage begins."""
-
-
-class SetupTooLongError(RuntimeError):
-    """Set-up is not worth the time that it takes; the message is a clause."""
-
-
-_ends: ContextVar[float] = ContextVar("_ends", default=math.inf)
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    """Give up a set-up at the first stage or pass that begins after this time.
-
-    Parameters
-    ----------
-    seconds : float
-        Processor time from now, which does not depend on what else the machine does.
-    """
-    token = _ends.set(time.process_time() + seconds)
-    try:
-        yield
-    finally:
-        _ends.reset(token)
-
-
-def end_if_late() -> None:
-    """End a set-up that takes too long; called wherever much work begins.
-
-    Raises
-    ------
-    SetupTooLongError
-        The time that `within` allows is over.
-    """
-    if time.process_time() > _ends.get():
-        raise SetupTooLongError("set-up took longer than it can save")
 
 
 @contextmanager

@@ -29,10 +29,10 @@ from pymc_austerity.setup.model_inputs import (
     checked_point,
 )
 from pymc_austerity.setup.prepared import PreparedModel, chosen
-from pymc_austerity.setup.setup_progress import SetupTooLongError, within
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
 from pymc_austerity.step_methods.probe import Probe, probe
+from pymc_austerity.time_limit import SetupTooLongError, within
 
 __all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
 

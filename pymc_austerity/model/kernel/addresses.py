@@ -8,6 +8,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from pymc_austerity.time_limit import end_if_late
+
 __all__ = ["compiled_function", "pointer"]
 
 
@@ -36,5 +38,6 @@ def compiled_function(function: Callable[..., Any], n_arguments: int, result: An
     numba.core.ccallback.CFunc
         Its ``address`` is valid as long as it lives.
     """
+    end_if_late()
     keep = not function.__code__.co_filename.startswith("<")
     return numba.cfunc(result(*[types.intp] * n_arguments), cache=keep)(function)

@@ -1,0 +1,27 @@
+"""Set-up ends where much work would begin, once its time is over."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity.model.compiling import compiled
+from pymc_austerity.rows import ArrayRows, sum_over_rows
+from pymc_austerity.time_limit import SetupTooLongError, within
+
+
+def add_up():
+    return sum_over_rows(lambda block: block[0].sum(), ArrayRows([np.ones(10)]))
+
+
+def compile_something():
+    with pm.Model() as model:
+        x = pm.Normal("x")
+    return compiled(model, [model.rvs_to_values[x]], model.logp(), None)(np.zeros(()))
+
+
+@pytest.mark.parametrize("work", [add_up, compile_something])
+def test_ends_work_once_time_is_over(work):
+    work()
+    with pytest.raises(SetupTooLongError, match="longer than it can save"), within(0.0):
+        work()
+    work()
