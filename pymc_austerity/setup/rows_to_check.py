@@ -54,11 +54,11 @@ class RowsToCheck:
     ) -> NDArray[np.float64]:
         """Differences between two points, stratum by stratum, nats."""
         found = []
-        for offset, count in zip(self.strata.offsets, self.counts, strict=True):
-            for start in range(offset, offset + count, LARGEST_BLOCK):
+        for first, end in self._ranges:
+            for start in range(first, end, LARGEST_BLOCK):
                 end_if_late()
-                stop = min(start + LARGEST_BLOCK, offset + count)
-                found.append(function(proposed, current, *self.source.window(start, stop)))
+                block = self.source.window(start, min(start + LARGEST_BLOCK, end))
+                found.append(function(proposed, current, *block))
         return np.concatenate(found)
 
     def total(self, differences: NDArray[np.float64]) -> float:
@@ -71,6 +71,14 @@ class RowsToCheck:
         if self.n_rows == self.strata.n_rows:
             return ArrayRows([differences])
         return _Repeated(differences, self)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        """Ends of the rows without a gap; there may be thousands of strata."""
+        ends = self.strata.offsets + self.counts
+        is_gap = ends[:-1] < self.strata.offsets[1:]
+        firsts = self.strata.offsets[np.r_[True, is_gap]]
+        return list(zip(firsts.tolist(), ends[np.r_[is_gap, True]].tolist(), strict=True))
 
     @cached_property
     def _begins(self) -> NDArray[np.int64]:

@@ -158,8 +158,8 @@ def _candidates(cls: type, variables: Sequence, settings: dict[str, Any]) -> Ite
 
 
 def _time_for_setup(size: Size) -> float:
-    """Seconds after which a set-up is given up: half of a run of NUTS, and what any takes."""
-    return SETUP_SECONDS + 0.5 * nuts_seconds(size)
+    """Seconds after which a set-up is given up: a part of a run of NUTS and of its compilation."""
+    return SETUP_SECONDS / 3.0 + 0.25 * nuts_seconds(size)
 
 
 def _probed(step: Any, point: dict[str, Any]) -> Probe:
