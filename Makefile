@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families clean
+.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families size clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -34,6 +34,7 @@ help:
 	@echo "make austerity2014  run the paper's experiments, goes on where it was stopped; ARGS=--quick for seconds of each"
 	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
 	@echo "make families  models of many kinds, beside NUTS; goes on where it was stopped"
+	@echo "make size    count lines, and list what may exist twice"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
 	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."
@@ -73,6 +74,9 @@ wheel-test: $(READY)
 		--constraint constraints.txt "$$(echo dist/*.whl)[test]"
 	@cd $$(mktemp -d) && tar -xzf $(CURDIR)/dist/*.tar.gz --strip-components=1 && \
 		rm -r pymc_austerity && $(WHEEL_VENV)/bin/python -m pytest $(WHEEL_TESTS) $(ARGS)
+
+size:
+	@$(PYTHON) .ci/size.py
 
 lint: $(READY)
 	$(RUN) -m ruff check .
