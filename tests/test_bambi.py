@@ -74,6 +74,7 @@ def built(formula, table, **settings):
 SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative", "categorical"}
 
 
+@pytest.mark.few("bernoulli", "negativebinomial")
 @pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
 @pytest.mark.parametrize(
     "family",
@@ -123,6 +124,7 @@ def test_fit_and_sample_give_the_same_draws(table):
     assert "p" not in fitted
 
 
+@pytest.mark.few("coin ~ x")
 @pytest.mark.parametrize("formula", ["coin ~ x", "number ~ x + (x|g)"])
 def test_fit_goes_on_from_fit(formula, table, tmp_path):
     """From the intercept for centered predictors, and offsets of groups, which Bambi drops."""

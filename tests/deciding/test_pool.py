@@ -73,6 +73,7 @@ def decisions(decide, rng, n=20_000):
     return np.array([(m.accept, m.n_rows_used, m.log_ratio) for m in made])
 
 
+@pytest.mark.few("whole0")
 @pytest.mark.parametrize("whole", [(), (0, 1, 3)])
 def test_decisions_are_distributed_as_without_a_pool(rng, whole):
     direct, pooled = samplings(rng, whole=whole, per_group=5_000)

@@ -25,6 +25,7 @@ def test_easy_decisions_get_a_cheaper_test_than_the_worst_case(rng):
     assert close.epsilon >= plan.worst_case().epsilon
 
 
+@pytest.mark.exhaustive
 def test_only_the_last_decisions_count(rng):
     plan = TrialPlan(0.01, N_ROWS)
     last = decisions(100, 5.0, rng)

@@ -18,6 +18,7 @@ def sampled(n_rows, **settings):
         return pm.sample(step=step, draws=400, tune=300, chains=2, cores=1, random_seed=1, **QUIET)
 
 
+@pytest.mark.exhaustive
 def test_distances_of_an_exact_run_are_kept_and_make_a_design():
     idata = sampled(10_000, epsilon=0.0)
     trial = trial_run(idata)

@@ -63,6 +63,7 @@ class TestLargestChange:
 
 
 class TestDecide:
+    @pytest.mark.few("grouping1")
     @pytest.mark.parametrize("grouping", [{}, {"n_directions": 0}, {"n_directions": 6}])
     def test_detailed_balance(self, grouping):
         """pi(x) a(x, y) = pi(y) a(y, x), with acceptance averaged over all that is random."""

@@ -51,6 +51,7 @@ def test_ratios_are_right_on_average(grouping):
     assert np.std(ratios) > 0.0
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.few("grouping0")
 def test_detailed_balance(grouping):

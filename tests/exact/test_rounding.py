@@ -51,6 +51,7 @@ def test_does_not_take_violations_for_rounding(rng):
         assert found == ROUNDING
 
 
+@pytest.mark.exhaustive
 def test_rows_with_counts_of_ten_millions_stay_within_their_bounds(rng):
     x = rng.normal(size=(3_000, 2))
     with pm.Model():

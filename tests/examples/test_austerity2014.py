@@ -73,6 +73,7 @@ def data(tmp_path, rng):
 LONG = {"sgld_intrusions", "markov_field", "random_walk", "ica", "shrinking_epsilon"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name",
     [
@@ -118,6 +119,7 @@ class TestSite:
         page = report.page(command.RESULTS, "_generated/austerity2014")
         assert (command.SITE / "page.md").read_text() == page
 
+    @pytest.mark.exhaustive
     @pytest.mark.parametrize(("e", "results"), SAVED, ids=[e.name for e, _ in SAVED])
     def test_results_can_still_be_drawn(self, e, results):
         for figure in e.figures:
@@ -392,6 +394,7 @@ class TestPitfall:
         draws = sgld_pitfall.sample(line, 4_000, **sgld_pitfall.papers_settings(test=None))
         assert draws.mean() > mean + 0.5 * sd
 
+    @pytest.mark.exhaustive
     def test_exact_decisions_give_the_posterior(self, line, rng):
         settings = sgld_pitfall.papers_settings(epsilon=0.0)
         draws = sgld_pitfall.sample(line, 6_000, **settings)[::20]

@@ -72,6 +72,7 @@ class TestChains:
             shares = markov_field.marginals(draws[0, :count], subsets)
             assert error == pytest.approx(np.abs(shares - truth).sum(axis=1).mean(), abs=1e-5)
 
+    @pytest.mark.exhaustive
     def test_exact_updates_have_the_exact_probabilities(self, field, rng):
         states = rng.integers(0, 2, size=(4, 6))
         with field.model():

@@ -26,6 +26,7 @@ def regression(rng):
 
 
 class TestTruth:
+    @pytest.mark.exhaustive
     def test_probabilities_of_models_by_quadrature(self, regression, monkeypatch):
         rate = 0.5
         monkeypatch.setattr(variable_selection, "RATE", rate)

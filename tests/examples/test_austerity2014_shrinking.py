@@ -138,6 +138,7 @@ class TestRule:
 
 
 class TestAudit:
+    @pytest.mark.exhaustive
     def test_log_ratio_is_that_of_the_model(self, digits, rng):
         log_density = logistic_regression(digits.design, digits.labels).compile_logp()
         points = rng.normal(size=(2, 3))
@@ -152,6 +153,7 @@ class TestAudit:
         assert audit(points, 0.2, rng).shape == (4, 20)
         assert not audit(points, 0.0, rng).any()
 
+    @pytest.mark.exhaustive
     def test_gradients_are_those_of_the_model(self, digits, rng):
         gradient = logistic_regression(digits.design, digits.labels).compile_dlogp()
         points = rng.normal(size=(2, 3))

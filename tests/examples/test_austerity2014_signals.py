@@ -153,6 +153,7 @@ class TestMixture:
         found = mixture.x @ mixture.unmixing
         assert kurtosis(found[:, 0]) > 2.0 and kurtosis(found[:, 1]) > 2.0
 
+    @pytest.mark.exhaustive
     def test_model_is_the_papers_density(self, mixture):
         W = special_ortho_group.rvs(4, size=2, random_state=1)
         s = mixture.x @ W

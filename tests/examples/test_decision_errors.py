@@ -73,6 +73,7 @@ def mean_and_standard_error(values):
 
 
 class TestSyntheticRows:
+    @pytest.mark.exhaustive
     def test_windows_err_as_often_as_fresh_rows(self, sampler, rng):
         rates = error_rates(sampler, questions_of_a_chain, rng)
         difference, standard_error = mean_and_standard_error(rates[:, 0] - rates[:, 1])
@@ -196,6 +197,7 @@ def test_the_whole_example(rng):
     plt.close("all")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_digits(data_folder, rng):
     """On real data: both ways of drawing rows err as often as theory says, and read as much."""

@@ -3,12 +3,15 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from examples import exact_or_sequential as example  # noqa: E402
 
 
+@pytest.mark.exhaustive
 def test_costs_and_table(tmp_path):
     data = example.simulated(20_000, 2)
     costs = {way: example.cost_of(data, way, 200) for way in example.WAYS}

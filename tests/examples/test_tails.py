@@ -29,6 +29,7 @@ def test_the_density_is_that_of_the_model(rng):
         assert abs(np.mean(slopes)) < 4.0 * np.std(slopes) / np.sqrt(len(slopes))
 
 
+@pytest.mark.exhaustive
 def test_the_papers_test_leaves_the_tail_too_early():
     found = example.flows(2, 3.0, n_points=25, n_decisions=60)
     (papers, _), (relative, into) = found["as in the paper"], found["relative"]

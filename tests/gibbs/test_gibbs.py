@@ -79,6 +79,7 @@ def test_all_factors_give_the_chain_of_a_plain_gibbs_sampler(scan, mode):
     assert {s["n_rows_used"] for s in statistics} == {N_ENTRIES * 36}
 
 
+@pytest.mark.exhaustive
 def test_variables_that_all_rows_read():
     """Rows of a regression whose components are chosen by binary variables."""
     model = regression()

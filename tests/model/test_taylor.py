@@ -202,6 +202,7 @@ ETAS = np.array(
 )
 
 
+@pytest.mark.few("FAST_COMPILE-logit_p", "NUMBA-logit_p", "FAST_COMPILE-binomial")
 @pytest.mark.parametrize("form", ["logit_p", "sigmoid", "binomial"])
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_extreme_logits(form, mode, rng):

@@ -59,6 +59,7 @@ def test_few_rows_a_decision_find_the_rotation():
     np.testing.assert_allclose(W.mean(axis=(0, 1)), expected, atol=0.01)
 
 
+@pytest.mark.exhaustive
 def test_without_information_the_chain_is_uniform():
     """The law of an entry is known: its square is Beta; so are the moments of the trace."""
     with pm.Model() as model:

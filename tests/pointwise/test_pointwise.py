@@ -181,6 +181,7 @@ def test_the_run_gets_the_group(model):
     assert group(run, "posterior_predictive")["pair"].shape == (2, 4, 2, 2)
 
 
+@pytest.mark.few("counts", "pair", "normal", "censored")
 @pytest.mark.parametrize(
     "name", ["normal", "bernoulli", "pair", "counts", "mixture", "zeros", "censored"]
 )

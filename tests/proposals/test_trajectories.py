@@ -144,6 +144,7 @@ class TestWalk:
         np.testing.assert_allclose(found.mean(axis=0), [1.0, -1.0], atol=0.12)
         np.testing.assert_allclose(np.cov(found.T), covariance, atol=0.2)
 
+    @pytest.mark.exhaustive
     def test_both_coordinates_have_the_same_distribution(self, rng):
         plain = self.draws((*EXPANSION, NOBODY), rng, 4_000)
         scaled = self.draws((*EXPANSION, LEVELS), rng, 4_000)

@@ -110,6 +110,7 @@ def _hold(rows, ready, leave):
     leave.wait()
 
 
+@pytest.mark.few("False-fork", "False-spawn", "True-forkserver")
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

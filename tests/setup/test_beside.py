@@ -72,6 +72,7 @@ def assert_agree(found, expected, tolerance=0.15):
 # ------------------------------------------------------------------ against brute force
 
 
+@pytest.mark.few("names0")
 @pytest.mark.parametrize("names", [["a"], ["b", "spread"], ["coin", "a"]])
 def test_the_parts_add_up_to_the_log_density(with_coin, names, rng):
     step = built(with_coin, vars=names)
@@ -113,6 +114,7 @@ def test_what_no_row_depends_on_reads_no_row(with_coin):
             assert statistics["n_rows_used"] == 0
 
 
+@pytest.mark.exhaustive
 def test_proposals_for_some_of_the_variables(with_coin):
     assert isinstance(built(with_coin, vars=["a"]).proposal, ProposalMixture)
     assert isinstance(built(with_coin).proposal, RealOrDiscreteProposal)
@@ -122,6 +124,7 @@ def test_proposals_for_some_of_the_variables(with_coin):
 # ------------------------------------------------------------------ posteriors
 
 
+@pytest.mark.exhaustive
 def test_one_variable_at_a_time(model, reference):
     idata = sampled(model, blocked=False)
     assert idata.sample_stats.attrs["control_variates"] == 2

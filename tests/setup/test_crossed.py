@@ -3,6 +3,7 @@
 import arviz as az
 import numpy as np
 import pymc as pm
+import pytest
 
 from pymc_austerity import GroupedMH
 from tests.running import draws_of, sample
@@ -55,6 +56,7 @@ def exact_moments():
     return mean, weights @ (variances + (means - mean) ** 2)
 
 
+@pytest.mark.exhaustive
 def test_two_large_factors_follow_their_posterior():
     its = ratings()
     with its:

@@ -108,6 +108,7 @@ def logistic_run():
 # ------------------------------------------------------------------ posteriors
 
 
+@pytest.mark.few("settings0")
 @pytest.mark.parametrize(
     "settings", [{}, {"control_variates": 1}, {"control_variates": 2}, {"sampling": "windows"}]
 )
@@ -123,6 +124,7 @@ def test_closed_form_of_a_linear_regression(settings):
         assert stats["n_rows_used"].values.mean() < 1_000
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.parametrize("build", [logistic, pytest.param(student_t, marks=pytest.mark.exhaustive)])
 def test_posteriors_agree_with_nuts(build):
@@ -148,6 +150,7 @@ def wrong_decisions(model, step, n=600, tune=300):
     return int((audited & ~stats["audit_agrees"].values).sum()), int(audited.sum()), idata
 
 
+@pytest.mark.few("logistic-0.01")
 @pytest.mark.parametrize(
     ("build", "epsilon"),
     [
@@ -179,6 +182,7 @@ def rare_influence(n_rows=20_000):
     return model
 
 
+@pytest.mark.exhaustive
 def test_strata_repair_what_uniform_samples_get_wrong():
     model = rare_influence()
     walk = {"proposal": RandomWalkProposal(), "audit": 1.0}
@@ -279,6 +283,7 @@ def test_anchor_as_a_dictionary_of_constrained_values():
     assert_agree(given, found)
 
 
+@pytest.mark.exhaustive
 def test_anchor_from_an_earlier_run():
     model = normal_regression()
     earlier = sample(model, built(model), draws=200, tune=200)
@@ -311,6 +316,7 @@ def test_the_mixture_takes_the_independence_sampler_where_it_can():
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
 
 
+@pytest.mark.few("proposal0")
 @pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
 def test_other_proposals_find_the_same_posterior(proposal):
     model, _, expected = logistic_run()

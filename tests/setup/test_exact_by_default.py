@@ -42,6 +42,7 @@ def test_fewer_rows_than_a_first_look(model):
     assert step.target.sampling.expected_rows < 160
 
 
+@pytest.mark.few("settings0", "settings3")
 @pytest.mark.parametrize(
     "settings",
     [

@@ -33,6 +33,7 @@ def built(its):
         return GroupedMH()
 
 
+@pytest.mark.few("settings2-2", "settings0-0")
 @pytest.mark.parametrize(
     ("settings", "n_directions"),
     [

@@ -88,6 +88,7 @@ class TestDefault:
         assert step.target.surrogate.scaled.tolist() == list(range(2, 8))
         assert step.untouched is None
 
+    @pytest.mark.exhaustive
     def test_other_proposals_have_the_anchor_too(self):
         step = built(laplace()[0], proposal=ProposalMixture())
         assert step.anchor is not None
@@ -145,6 +146,7 @@ class TestDraws:
             assert abs(draws[..., i].mean() - mean) < 5 * sd / np.sqrt(1_000)
             assert draws[..., i].std() == pytest.approx(sd, rel=0.1)
 
+    @pytest.mark.exhaustive
     def test_of_the_spread_of_a_funnel_have_its_distribution(self):
         """With the groups integrated out, log tau is on a grid, and mu normal given it."""
         model = funnel()

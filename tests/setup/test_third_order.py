@@ -156,6 +156,7 @@ def test_with_all_rows_decisions_are_those_of_any_order():
         np.testing.assert_array_equal(chain, chains[0])
 
 
+@pytest.mark.exhaustive
 def test_rows_in_single_precision():
     target = built(logistic(dtype="float32"), epsilon=0.05, control_variates=3).target
     new, old = pair(target)
@@ -166,6 +167,7 @@ def test_rows_in_single_precision():
     assert left + target.expansion(new, old) == pytest.approx(differences, rel=1e-9)
 
 
+@pytest.mark.exhaustive
 def test_rows_in_sources():
     """Third derivatives are added up in one more pass over them."""
     rng, n_example = np.random.default_rng(0), 50

@@ -107,6 +107,7 @@ def test_the_parts_add_up_to_the_log_density(case, rng):
         assert total == pytest.approx(at(new) - at(old), rel=1e-7, abs=1e-7)
 
 
+@pytest.mark.few("not_centered")
 def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
     _, _, target = case
     its = target.sweep.posterior
@@ -243,6 +244,7 @@ def normal_posterior(y, prior_sd):
     return mean, np.sqrt(np.diag(change @ covariance @ change.T))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("prior_sd", [1.0, 0.1])
 @pytest.mark.few("0.1")
 def test_draws_have_the_moments_of_a_normal_posterior(prior_sd, rng):

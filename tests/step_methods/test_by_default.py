@@ -168,6 +168,7 @@ class TestFewRowsAreRead:
         assert type(step) is AusterityMH
         assert idata.sample_stats["data_fraction"].mean() < 0.05
 
+    @pytest.mark.few("300")
     @pytest.mark.parametrize("n_levels", [60, 300])
     def test_of_groups(self, plans, n_levels):
         """Joint moves of 60 levels do not mix, though they are tried first."""

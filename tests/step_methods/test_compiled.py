@@ -107,6 +107,7 @@ def started(request):
 WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covariance="diagonal")], 0.5)
 
 
+@pytest.mark.few("logistic-settings0", "normal_regression-settings2")
 @pytest.mark.parametrize(
     ("model", "settings"),
     [

@@ -91,6 +91,18 @@ def test_a_pickle_continues_where_the_original_was(case, module):
     np.testing.assert_array_equal(walk(step, point, 80), walk(copy, point, 80))
 
 
+@pytest.mark.few(
+    "normal_mean-paper",
+    "groups-paper",
+    "normal_regression-defaults",
+    "groups-defaults",
+    "exact",
+    "firefly",
+    "levels",
+    "max_error",
+    "stiefel",
+    "gibbs-random",
+)
 def test_the_sampling_state_continues_where_it_was_taken(case):
     model, step = built(case)
     point = model.initial_point()

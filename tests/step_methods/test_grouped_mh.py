@@ -54,6 +54,7 @@ def run(request):
         return group, y, step, pm.sample(step=step, **settings, **QUIET)
 
 
+@pytest.mark.few("centered, 3 rows, 40 groups-mu", "centered, 3 rows, 40 groups-tau")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mu", "tau"])
 @pytest.mark.few(
@@ -89,6 +90,7 @@ def test_output_has_the_variables_of_the_user(run):
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
 
 
+@pytest.mark.few("8")
 @pytest.mark.parametrize("n_groups", [8, N_GROUPS])
 def test_is_what_non_centered_groups_get(n_groups):
     group, y = data(3, n_groups)

@@ -43,6 +43,7 @@ def steps(model):
     return built(model), built(model, epsilon=0.05, audit=0.05)
 
 
+@pytest.mark.exhaustive
 def test_posterior_is_that_of_exact_decisions(model, steps):
     runs = [sample(step, model, draws=600, tune=400, chains=2) for step in steps]
     used = [float(run.sample_stats["n_rows_used"].mean()) for run in runs]

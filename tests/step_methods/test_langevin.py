@@ -159,6 +159,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.few("Barker", "control variates")
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.few("MALA", "small batches", "control variates", "Barker")
 def test_posterior_is_that_of_quadrature(variant):

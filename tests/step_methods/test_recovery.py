@@ -35,6 +35,7 @@ def poisson(x, eta, rng):
     return model
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value) encountered in dot:RuntimeWarning")
 @pytest.mark.parametrize(

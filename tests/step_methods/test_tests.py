@@ -142,6 +142,7 @@ def test_the_default_tightens_while_tuning_only(tune):
 # ------------------------------------------------------------------ an error that is asked for
 
 
+@pytest.mark.exhaustive
 def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
     model = normal_mean(n_rows=10_000)
     with model:
@@ -221,6 +222,7 @@ def test_the_audited_error_is_the_one_asked_for(kind, settings):
 # ------------------------------------------------------------------ what is not normal
 
 
+@pytest.mark.exhaustive
 def test_rare_influence_is_noticed_before_and_after_a_run():
     """0.1 % of the rows carry everything: strata find them, uniform samples miss them."""
     model = rare_influence()

@@ -29,6 +29,7 @@ def assert_close(found, expected, *, more=0.0):
     assert (np.abs(mean - expected) <= 4 * error + more).all()
 
 
+@pytest.mark.exhaustive
 def test_inclusion_probabilities_and_means_of_256_models():
     model, x, y = regression(150)
     inclusion, means = enumerated(x, y)
