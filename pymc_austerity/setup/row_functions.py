@@ -35,8 +35,10 @@ __all__ = [
 ]
 
 _MOST_STORED = 8
-"""Predictors of a row beyond which its derivatives at the anchor would take more memory than its
-data: two numbers for each of them and one for each pair."""
+"""Predictors of a row beyond which its derivatives at the anchor take more memory than its data:
+two numbers for each of them and one for each pair."""
+_MOST_NUMBERS = 30_000_000
+"""Numbers that may be stored for more predictors; PyTensor compiles their functions slowly."""
 
 
 _BY_KERNEL = "a small loop that was written for this model"
@@ -162,8 +164,11 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         problem.read_as_a_whole("functions of them give other numbers than the model")
         return expanded_rows(problem, order)
     n_predictors = len(structure.etas)
+    n_numbers = problem.likelihood.n_rows * (
+        2 * n_predictors + n_predictors * (n_predictors + 1) // 2
+    )
     kernel: Kernel | str = f"a row has {n_predictors} linear predictors, more than {_MOST_STORED}"
-    if n_predictors <= _MOST_STORED:
+    if n_predictors <= _MOST_STORED or n_numbers <= _MOST_NUMBERS:
         kernel = _kernel(problem, order)
     if isinstance(kernel, str):
         return _by_graph(problem, by_predictors, order, kernel)
