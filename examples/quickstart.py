@@ -118,9 +118,7 @@ def plot_posteriors(few_rows, all_rows, path):
     """Overlay the marginal posteriors of the two samplers."""
     reference = draws_by_parameter(all_rows)
     figure, axes = plt.subplots(3, 4, figsize=(13, 8), layout="constrained")
-    for axis, (label, draws) in zip(
-        axes.flat, draws_by_parameter(few_rows).items(), strict=False
-    ):
+    for axis, (label, draws) in zip(axes.flat, draws_by_parameter(few_rows).items(), strict=False):
         bins = np.histogram_bin_edges(np.concatenate([draws, reference[label]]), 50)
         axis.hist(reference[label], bins, density=True, color="0.8", label="NUTS, all rows")
         axis.hist(draws, bins, density=True, histtype="step", label="AusterityMH")
