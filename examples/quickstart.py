@@ -57,7 +57,7 @@ def build_model(visits, covariates):
 def sample_on_few_rows(model, draws, **settings):
     """Sample with decisions on few rows; say first what was chosen."""
     with model:
-        step = AusterityMH(**settings)
+        step = AusterityMH(epsilon=0.05, **settings)
         print(step.explain(), end="\n\n")
         return pm.sample(draws, chains=4, cores=2, step=step, random_seed=1)
 
@@ -160,7 +160,6 @@ def main():
             "control_variates": None,
             "sampling": "windows",
             "proposal": RandomWalkProposal(),
-            "epsilon": 0.05,
         }
 
     visits, covariates = load_visits()
