@@ -31,9 +31,9 @@ help:
 	@echo "make bench-rows  memory, passes and time of rows on disk, resumes if interrupted; ARGS='--rows 1000000' for a small run"
 	@echo "make bench-peers  compare with other samplers; hours, resumes if interrupted"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
-	@echo "make austerity2014  run the paper's experiments, goes on where it was stopped; ARGS=--quick for seconds of each"
-	@echo "make hard-models  models that are easy to get wrong; goes on where it was stopped"
-	@echo "make families  models of many kinds, beside NUTS; goes on where it was stopped"
+	@echo "make austerity2014  run the paper's experiments, resumes if interrupted; ARGS=--quick for seconds of each"
+	@echo "make hard-models  models that are easy to get wrong; resumes if interrupted"
+	@echo "make families  models of many kinds, beside NUTS; resumes if interrupted"
 	@echo "make size    count lines, and list what may exist twice"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
