@@ -14,7 +14,7 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hostile-models families size clean
+.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hard-models families size clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
@@ -28,12 +28,12 @@ help:
 	@echo "make notebooks  execute the notebooks of the gallery and keep their outputs; ARGS names some"
 	@echo "make linkcheck  check the links of the site to other sites"
 	@echo "make bench   measure the time of set-up, and the time and memory of a draw"
-	@echo "make bench-rows  memory, passes and time of rows on disk, goes on where it was stopped; ARGS='--rows 1000000' for a small run"
-	@echo "make bench-peers  compare with other samplers; hours, goes on where it was stopped"
+	@echo "make bench-rows  memory, passes and time of rows on disk, resumes if interrupted; ARGS='--rows 1000000' for a small run"
+	@echo "make bench-peers  compare with other samplers; hours, resumes if interrupted"
 	@echo "make bench-pymhss  compare exact decisions with the program of Prado, Nemeth and Sherlock"
-	@echo "make austerity2014  run the paper's experiments, goes on where it was stopped; ARGS=--quick for seconds of each"
-	@echo "make hostile-models  models that are easy to get wrong; goes on where it was stopped"
-	@echo "make families  models of many kinds, beside NUTS; goes on where it was stopped"
+	@echo "make austerity2014  run the paper's experiments, resumes if interrupted; ARGS=--quick for seconds of each"
+	@echo "make hard-models  models that are easy to get wrong; resumes if interrupted"
+	@echo "make families  models of many kinds, beside NUTS; resumes if interrupted"
 	@echo "make size    count lines, and list what may exist twice"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
@@ -113,8 +113,8 @@ bench-pymhss: $(READY) .venv-pymhss/.ready
 austerity2014: $(READY)
 	$(RUN) -m examples.austerity2014 $(ARGS)
 
-hostile-models: $(READY)
-	$(RUN) -m examples.hostile_models $(ARGS)
+hard-models: $(READY)
+	$(RUN) -m examples.hard_models $(ARGS)
 
 families: $(PEERS_READY)
 	$(INSTALL) pymc-bart

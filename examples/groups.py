@@ -2,7 +2,7 @@
 
 The survey of Fair (1978), part of statsmodels, asked 6,366 married women how they rate their
 marriage and whether they had an affair. Couples are grouped by the two occupations: 36 groups of 2
-to 904 couples. The model is sampled by ``AusterityMH`` and by NUTS.
+to 904 couples. The model is sampled by ``GroupedMH`` and by NUTS.
 
 Run ``python -m examples.groups``; ``--quick`` draws too little to be of use except to see whether
 everything works.
@@ -19,7 +19,7 @@ import pandas as pd
 import pymc as pm
 from statsmodels.datasets import fair
 
-from pymc_austerity import AusterityMH
+from pymc_austerity import GroupedMH
 from pymc_austerity.plots import plot_block_usage
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ def load_marriages():
 def build_model(data, pairs, pair, *, centered=True):
     """Logistic regression; the intercept and the slope of the rating vary over the groups.
 
-    ``AusterityMH`` samples both forms by the same moves. NUTS needs the non-centered one here.
+    ``GroupedMH`` samples both forms by the same moves. NUTS needs the non-centered one here.
     """
     covariates = data[list(COVARIATES)]
     covariates = ((covariates - covariates.mean()) / covariates.std()).to_numpy()
@@ -61,7 +61,7 @@ def build_model(data, pairs, pair, *, centered=True):
 def sample_by_blocks(model, draws):
     """Levels, slopes, and what no row reads move by turns; few rows are read for each."""
     with model:
-        step = AusterityMH()
+        step = GroupedMH()
         print(step.explain(), end="\n\n")
         return pm.sample(draws, chains=4, cores=2, step=step, random_seed=1)
 
@@ -77,7 +77,7 @@ def compare(by_blocks, all_rows):
     names = ["mean", "cov_stds", "cov_corr", "slope", "of_pair"]
     tables = {
         name: az.summary(run, var_names=names, round_to="none").astype(float)
-        for name, run in (("AusterityMH", by_blocks), ("NUTS", all_rows))
+        for name, run in (("GroupedMH", by_blocks), ("NUTS", all_rows))
     }
     ours, nuts = tables.values()
     table = pd.DataFrame({"mean": ours["mean"], "sd": ours["sd"], "NUTS": nuts["mean"]})
@@ -137,7 +137,7 @@ def main():
     lines = [
         "| | seconds, all included | effective draws of the least well sampled parameter |",
         "| --- | ---: | ---: |",
-        f"| `AusterityMH`, 4 x {draws:,} draws | {seconds[0]:.0f} | {table['ESS'].min():,.0f} |",
+        f"| `GroupedMH`, 4 x {draws:,} draws | {seconds[0]:.0f} | {table['ESS'].min():,.0f} |",
         f"| NUTS, not centered, 4 x {draws // 4:,} draws | {seconds[1]:.0f} "
         f"| {table['ESS of NUTS'].min():,.0f} |",
         "",

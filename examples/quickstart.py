@@ -1,12 +1,8 @@
 """Doctor visits in the RAND Health Insurance Experiment: one model, two samplers.
 
-The model is an ordinary PyMC model and knows nothing of mini-batches. It is sampled twice:
-
-* by Metropolis-Hastings that decides on as few rows as it can, ``AusterityMH``;
-* by NUTS on all the rows, the reference.
-
-Run ``make demo``, or ``python examples/quickstart.py``. With ``--paper``, ``AusterityMH`` is the
-algorithm of the paper to the letter: slower, and less accurate at the same epsilon. ``--quick``
+The same ordinary PyMC model is sampled by ``AusterityMH``, whose decisions read few rows, and by
+NUTS on all rows. Run ``make demo``, or ``python examples/quickstart.py``. With ``--paper``,
+``AusterityMH`` is the algorithm of the paper to the letter: slower and less accurate. ``--quick``
 draws too little to be of use except to see whether everything works.
 """
 
@@ -58,8 +54,8 @@ def build_model(visits, covariates):
     return model
 
 
-def sample_on_minibatches(model, draws, **settings):
-    """Sample with decisions made on mini-batches; say first what will be subsampled."""
+def sample_on_few_rows(model, draws, **settings):
+    """Sample with decisions on few rows; say first what was chosen."""
     with model:
         step = AusterityMH(epsilon=0.05, **settings)
         print(step.explain(), end="\n\n")
@@ -72,10 +68,10 @@ def sample_on_all_rows(model, draws):
         return pm.sample(draws, tune=500, chains=2, cores=2, nuts_sampler="pymc", random_seed=2)
 
 
-def compare(minibatches, all_rows):
+def compare(few_rows, all_rows):
     """Return the two summaries side by side, one row for each parameter."""
     columns = ["mean", "sd", "mcse_mean", "ess_bulk", "r_hat"]
-    both = {"Austerity": minibatches, "NUTS": all_rows}
+    both = {"Austerity": few_rows, "NUTS": all_rows}
     tables = {
         name: az.summary(idata, round_to="none")[columns].astype(float)
         for name, idata in both.items()
@@ -86,15 +82,15 @@ def compare(minibatches, all_rows):
     return table
 
 
-def report(minibatches, all_rows):
+def report(few_rows, all_rows):
     """Print the summaries and what the decisions cost."""
     formats = {"mean": "{:.3f}", "sd": "{:.4f}", "mcse_mean": "{:.4f}", "ess_bulk": "{:.0f}"}
-    table = compare(minibatches, all_rows)
+    table = compare(few_rows, all_rows)
     formatters = {name: formats.get(name[0], "{:.2f}").format for name in table.columns}
-    print("\nPosterior, by AusterityMH (decisions on mini-batches) and by NUTS (all rows)\n")
+    print("\nPosterior, by AusterityMH (decisions on few rows) and by NUTS (all rows)\n")
     print(table.to_string(formatters=formatters))
 
-    stats = minibatches.sample_stats
+    stats = few_rows.sample_stats
     share = stats["data_fraction"].to_numpy()
     accepted = stats["accepted"].to_numpy().mean()
     all_read = stats["used_all_rows"].to_numpy().mean()
@@ -118,13 +114,11 @@ def draws_by_parameter(idata):
     return draws
 
 
-def plot_posteriors(minibatches, all_rows, path):
+def plot_posteriors(few_rows, all_rows, path):
     """Overlay the marginal posteriors of the two samplers."""
     reference = draws_by_parameter(all_rows)
     figure, axes = plt.subplots(3, 4, figsize=(13, 8), layout="constrained")
-    for axis, (label, draws) in zip(
-        axes.flat, draws_by_parameter(minibatches).items(), strict=False
-    ):
+    for axis, (label, draws) in zip(axes.flat, draws_by_parameter(few_rows).items(), strict=False):
         bins = np.histogram_bin_edges(np.concatenate([draws, reference[label]]), 50)
         axis.hist(reference[label], bins, density=True, color="0.8", label="NUTS, all rows")
         axis.hist(draws, bins, density=True, histtype="step", label="AusterityMH")
@@ -134,9 +128,9 @@ def plot_posteriors(minibatches, all_rows, path):
     figure.savefig(path, dpi=120)
 
 
-def plot_data_usage(minibatches, path):
+def plot_data_usage(few_rows, path):
     """Show the share of the rows that each decision read: over the draws, and as a histogram."""
-    share = 100 * minibatches.sample_stats["data_fraction"].to_numpy()
+    share = 100 * few_rows.sample_stats["data_fraction"].to_numpy()
     figure, (over_draws, histogram) = plt.subplots(
         1, 2, figsize=(13, 4), sharey=True, width_ratios=[3, 1], layout="constrained"
     )
@@ -171,13 +165,13 @@ def main():
     visits, covariates = load_visits()
     print(f"{len(visits):,} person-years, {visits.mean():.2f} visits to a doctor on average\n")
     model = build_model(visits, covariates)
-    minibatches = sample_on_minibatches(model, draws, **settings)
+    few_rows = sample_on_few_rows(model, draws, **settings)
     all_rows = sample_on_all_rows(model, 100 if options.quick else 500)
-    report(minibatches, all_rows)
+    report(few_rows, all_rows)
 
     OUTPUT.mkdir(exist_ok=True)
-    plot_posteriors(minibatches, all_rows, OUTPUT / "posteriors.png")
-    plot_data_usage(minibatches, OUTPUT / "data_usage.png")
+    plot_posteriors(few_rows, all_rows, OUTPUT / "posteriors.png")
+    plot_data_usage(few_rows, OUTPUT / "data_usage.png")
     print(f"\nPictures: {OUTPUT / 'posteriors.png'} and {OUTPUT / 'data_usage.png'}")
 
 

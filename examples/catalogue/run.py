@@ -17,7 +17,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 import pymc_austerity
-from examples.hostile_models.references import quantities_of, summaries
+from examples.hard_models.references import quantities_of, summaries
 from pymc_austerity import AusterityMH
 
 __all__ = ["LENGTHS", "Run", "is_mixed", "load_model", "quiet", "read", "run", "write"]

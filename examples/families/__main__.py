@@ -12,9 +12,9 @@ from examples.families import (
     tables,
 )
 from examples.families.registry import FAMILIES, Family
-from examples.hostile_models.cell import read, write
-from examples.hostile_models.processes import how_it_ended
-from examples.hostile_models.verdicts import Record
+from examples.hard_models.cell import read, write
+from examples.hard_models.processes import how_it_ended
+from examples.hard_models.verdicts import Record
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results" / "families"

@@ -13,8 +13,8 @@ from pymc.model.transform.basic import remove_minibatched_nodes
 
 import pymc_austerity
 from examples.families.registry import Family
-from examples.hostile_models.references import quantities_of, summaries
-from examples.hostile_models.verdicts import Found, Record
+from examples.hard_models.references import quantities_of, summaries
+from examples.hard_models.verdicts import Found, Record
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
 
 __all__ = ["FULL", "QUICK", "Lengths", "least_rate", "run_austerity", "run_nuts", "run_reference"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pymc as pm
 
-from examples.hostile_models.moments import Moments
+from examples.hard_models.moments import Moments
 
 __all__ = ["FAMILIES", "Family", "add", "family"]
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from examples.families.cell import least_rate
 from examples.families.registry import FAMILIES, Family
-from examples.hostile_models.verdicts import LARGEST_R_HAT, Record, errors_of
+from examples.hard_models.verdicts import LARGEST_R_HAT, Record, errors_of
 
 __all__ = ["count", "line", "table", "verdict"]
 

@@ -95,10 +95,10 @@ def audit(
     if contradicts(overall):
         info = RunInfo(statistics_of(idata, step_method=step_method))
         by_epsilon = promised is None and not info.is_designed and not info.is_bounded
-        source = " by epsilon, which bounds one look only" if by_epsilon else ""
+        limit = "allowed by epsilon, which bounds one look only" if by_epsilon else "promised"
         warnings.warn(
             f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
-            f"more than the {overall['promised']:.2%} promised{source}: {info.fewer_errors}.",
+            f"more than the {overall['promised']:.2%} {limit}: {info.fewer_errors}.",
             AusterityWarning,
             stacklevel=2,
         )

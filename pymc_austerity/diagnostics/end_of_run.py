@@ -57,7 +57,7 @@ def what_is_wrong(idata: Any, *, look_at_draws: bool = True) -> str:
     ...     attrs={"epsilon": 0.05},
     ... )
     >>> print(what_is_wrong(run))
-    40 of 200 audited decisions were wrong, more than the 5.00% promised by epsilon (which bounds
+    40 of 200 audited decisions were wrong, more than the 5.00% allowed by epsilon (which bounds
     the error of one look): choose a smaller epsilon, or a larger batch_size.
     """
     if "n_looks" not in getattr(idata, "sample_stats", idata):
@@ -82,7 +82,7 @@ def _on_promise(statistics: xr.Dataset) -> Iterator[tuple[str, str]]:
         source += " (which bounds the error of one look)"
     wrong = (
         f"{row['n_wrong']:,.0f} of {row['n_audited']:,.0f} audited {info.decision}s were wrong, "
-        f"more than the {row['promised']:.2%} promised by {source}"
+        f"more than the {row['promised']:.2%} allowed by {source}"
     )
     yield wrong, info.fewer_errors
 

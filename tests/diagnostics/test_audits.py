@@ -57,7 +57,7 @@ def test_warns_when_the_interval_lies_above_what_was_promised():
     low = exact_interval(10, 50, 0.95)[0]
     run = audited(50, 10)
     with pytest.warns(
-        AusterityWarning, match=r"10 of 50 audited .* 5\.00% promised by epsilon, which"
+        AusterityWarning, match=r"10 of 50 audited .* 5\.00% allowed by epsilon, which"
     ):
         audit(run)
     with pytest.warns(AusterityWarning, match="promised: choose a smaller epsilon"):

@@ -78,7 +78,7 @@ def test_few_effective_draws(rng):
         ),
         (
             {"max_error": 0.05, "test": "designed"},
-            "5.00% promised by max_error: choose a smaller max_error",
+            "5.00% allowed by max_error: choose a smaller max_error",
         ),
         ({"assumption": "bounded differences"}, "by epsilon: the bound of the differences is too"),
         ({"normality": "failed"}, "means of first looks were not normal"),
@@ -92,7 +92,7 @@ def test_a_promise_that_fails_its_audit(attrs, says):
 
 def test_audits_of_one_chain_and_of_short_runs():
     one = audited(200, 30, n_draws=200).isel(chain=[0])
-    assert "promised by" in of(one)
+    assert "allowed by" in of(one)
     assert of(audited(50, 25)) == ""
     exact = {"used_all_rows": True, "attrs": {"acceptance_rule": "barker"}}
     assert of(audited(200, 30, n_draws=200, **exact)) == ""
@@ -155,7 +155,7 @@ def test_a_single_chain_that_hardly_moved(rng):
 def test_all_that_is_wrong_is_in_one_sentence(rng):
     a = rng.normal(np.array([[0.0], [9.0]]), size=(2, 200))
     said = of(audited(200, 30, n_draws=200), a=a)
-    assert "promised by" in said
+    assert "allowed by" in said
     assert "; the 2 chains do not agree" in said
 
 

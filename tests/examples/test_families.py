@@ -10,9 +10,9 @@ from examples.families import (
 )
 from examples.families.__main__ import RESULTS
 from examples.families.registry import FAMILIES, Family, add
-from examples.hostile_models.cell import read
-from examples.hostile_models.moments import Moments
-from examples.hostile_models.verdicts import Found, Record
+from examples.hard_models.cell import read
+from examples.hard_models.moments import Moments
+from examples.hard_models.verdicts import Found, Record
 
 ROW_WISE = Family("a", "A model", lambda: None)
 SERIES = Family("b", "A series", lambda: None, is_row_wise=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from examples.groups import build_model, load_marriages
-from pymc_austerity import AusterityMH, GroupedMH
+from pymc_austerity import GroupedMH
 
 
 def test_couples_are_grouped_by_both_occupations():
@@ -20,7 +20,6 @@ def test_couples_are_grouped_by_both_occupations():
 @pytest.mark.few("False")
 def test_both_forms_of_the_model_are_moved_by_blocks(centered):
     with build_model(*load_marriages(), centered=centered):
-        step = AusterityMH()
-    assert isinstance(step, GroupedMH)
+        step = GroupedMH()
     assert "36 levels of" in step.explain()
     assert ("Moved as products" in step.explain()) is not centered

@@ -190,7 +190,7 @@ def test_strata_repair_what_uniform_samples_get_wrong():
     with pytest.warns(AusterityWarning, match="NOT Student's t"):
         step = built(model, sampling="windows", epsilon=0.05, **walk)
     with (
-        pytest.warns(AusterityWarning, match="promised by"),
+        pytest.warns(AusterityWarning, match="allowed by"),
         pytest.warns(AusterityWarning, match="trial decisions were wrong"),
     ):
         uniform, n_audited_0, _ = wrong_decisions(model, step)

@@ -230,7 +230,7 @@ def test_rare_influence_is_noticed_before_and_after_a_run():
     with pytest.warns(AusterityWarning, match="NOT Student's t.*influence"), model:
         assert "NOT normal enough" in repr(AusterityMH(sampling="windows"))
     with (
-        pytest.warns(AusterityWarning, match="promised by"),
+        pytest.warns(AusterityWarning, match="allowed by"),
         pytest.warns(AusterityWarning, match="NOT Student's t.*influence"),
     ):
         uniform = sample(model, sampling="windows", epsilon=0.05, **walk)

@@ -26,8 +26,8 @@ HEADER = (
     "posterior",
     "AusterityMH(), s",
     "its decisions",
-    "first other exact sampler, s",
-    "first other one that is not, s",
+    "fastest other exact sampler, s",
+    "fastest approximate sampler, s",
     "approximations that are right, s",
     "approximations that are wrong: means by sds, sds by %",
 )

@@ -9,7 +9,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy import stats
 
-from examples.hostile_models.moments import Moments, quadrature
+from examples.hard_models.moments import Moments, quadrature
 
 __all__ = ["process_moments"]
 

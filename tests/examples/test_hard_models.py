@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from examples.hostile_models import cell, tables
-from examples.hostile_models.__main__ import RESULTS
-from examples.hostile_models.horseshoe import horseshoe_moments
-from examples.hostile_models.moments import Moments, gaussian, quadrature
-from examples.hostile_models.processes import how_it_ended
-from examples.hostile_models.references import quantities_of, read, summaries, write
-from examples.hostile_models.registry import HOSTILE_MODELS, HostileModel, hostile
-from examples.hostile_models.verdicts import Found, Record, errors_of, verdict_of
+from examples.hard_models import cell, tables
+from examples.hard_models.__main__ import RESULTS
+from examples.hard_models.horseshoe import horseshoe_moments
+from examples.hard_models.moments import Moments, gaussian, quadrature
+from examples.hard_models.processes import how_it_ended
+from examples.hard_models.references import quantities_of, read, summaries, write
+from examples.hard_models.registry import HARD_MODELS, HardModel, hard
+from examples.hard_models.verdicts import Found, Record, errors_of, verdict_of
 
 REFERENCE = {"a": Moments(1.0, 2.0)}
 
@@ -27,24 +27,24 @@ class TestVerdicts:
             (record(), "right"),
             (record(said=["a warning that was not needed"]), "right"),
             (record(mean=1.19), "right"),
-            (record(mean=1.21), "SILENT"),
+            (record(mean=1.21), "WRONG"),
             (record(sd=2.19), "right"),
-            (record(sd=1.79), "SILENT"),
-            (record(sd=math.nan), "SILENT"),
+            (record(sd=1.79), "WRONG"),
+            (record(sd=math.nan), "WRONG"),
             (record(r_hat=1.04), "right"),
-            (record(r_hat=1.7), "SILENT"),
+            (record(r_hat=1.7), "WRONG"),
             (record(mean=9.0, said=["we are sorry"]), "warned"),
-            (record(mean=9.0, foreign=["overflow"]), "SILENT"),
-            (record(foreign=["overflow"]), "rude"),
+            (record(mean=9.0, foreign=["overflow"]), "WRONG"),
+            (record(foreign=["overflow"]), "foreign"),
             (Record(error="DataError: no", refused=True), "refused"),
-            (Record(error="LinAlgError: no"), "rude"),
+            (Record(error="LinAlgError: no"), "foreign"),
         ],
     )
     def test_each(self, run, verdict):
         assert verdict_of(run, REFERENCE) == verdict
 
     def test_without_a_posterior_no_answer_is_right(self):
-        assert verdict_of(record(), None) == "SILENT"
+        assert verdict_of(record(), None) == "WRONG"
         assert verdict_of(record(said=["there is no posterior"]), None) == "warned"
 
     def test_monte_carlo_error_is_allowed_for_but_not_without_end(self):
@@ -126,7 +126,7 @@ class TestReferences:
 
     @pytest.mark.parametrize("name", QUICK)
     def test_those_in_the_repository_are_found_again(self, name):
-        found = HOSTILE_MODELS[name].answer()
+        found = HARD_MODELS[name].answer()
         kept = read(RESULTS / "references" / f"{name}.json")
         assert found.keys() == kept.keys()
         for key, moments in kept.items():
@@ -136,11 +136,11 @@ class TestReferences:
 
 class TestModels:
     def test_there_are_enough(self):
-        assert len(HOSTILE_MODELS) >= 30
+        assert len(HARD_MODELS) >= 30
 
-    @pytest.mark.parametrize("name", HOSTILE_MODELS)
+    @pytest.mark.parametrize("name", HARD_MODELS)
     def test_each_has_a_right_answer_about_its_variables(self, name):
-        each = HOSTILE_MODELS[name]
+        each = HARD_MODELS[name]
         right = read(RESULTS / "references" / f"{name}.json")
         assert (right is None) == (each.answer is None)
         variables = {variable.name for variable in each.build().free_RVs}
@@ -148,12 +148,12 @@ class TestModels:
 
     def test_names_are_used_once(self):
         with pytest.raises(ValueError, match="name of its own"):
-            hostile(None)(HOSTILE_MODELS["square"].write)
+            hard(None)(HARD_MODELS["square"].write)
 
 
 class TestRuns:
     def test_a_run_is_kept_and_shown(self, tmp_path):
-        two = HOSTILE_MODELS["two_rows"]
+        two = HARD_MODELS["two_rows"]
         done = cell.run(two, {"draws": 200, "tune": 200, "chains": 2})
         assert not done.error and set(done.found) == {"mu", "sigma"}
         cell.write(tmp_path / "two.json", done)
@@ -170,14 +170,14 @@ class TestRuns:
 
             pm.Normal("a")
 
-        ours = cell.run(HostileModel("a", "b", without_data, None), cell.QUICK)
+        ours = cell.run(HardModel("a", "b", without_data, None), cell.QUICK)
         assert ours.refused and ours.error.startswith("DataError")
 
         def without_model():
             """No model."""
             raise ZeroDivisionError("what a library says")
 
-        foreign = cell.run(HostileModel("a", "b", without_model, None), cell.QUICK)
+        foreign = cell.run(HardModel("a", "b", without_model, None), cell.QUICK)
         assert not foreign.refused and foreign.error == "ZeroDivisionError: what a library says"
 
     @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forks of a process with threads

@@ -5,8 +5,8 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _poisson_data() -> tuple[NDArray, NDArray]:
@@ -33,13 +33,13 @@ def _poisson() -> None:
     pm.Poisson("y", pm.math.exp(a + b * x), observed=y)
 
 
-@hostile(_poisson_answer, blocked=False)
+@hard(_poisson_answer, blocked=False)
 def poisson_one_at_a_time() -> None:
     """Poisson regression on 20,000 rows, one variable at a time."""
     _poisson()
 
 
-@hostile(_poisson_answer, control_variates=None)
+@hard(_poisson_answer, control_variates=None)
 def poisson_without_control_variates() -> None:
     """Poisson regression on 20,000 rows, without control variates."""
     _poisson()
@@ -74,13 +74,13 @@ def _rare_beside_a_coin() -> None:
     pm.Bernoulli("y", logit_p=a + b * x, observed=y)
 
 
-@hostile(_rare_answer)
+@hard(_rare_answer)
 def rare_events_beside_a_coin() -> None:
     """84 positives in 100,000 rows, beside a binary variable that no row depends on."""
     _rare_beside_a_coin()
 
 
-@hostile(_rare_answer, max_error=0.01)
+@hard(_rare_answer, max_error=0.01)
 def rare_events_beside_a_coin_with_max_error() -> None:
     """84 positives in 100,000 rows beside a binary variable, with a promise of 1 % errors."""
     _rare_beside_a_coin()
@@ -91,7 +91,7 @@ def _one_positive_answer() -> dict[str, Moments]:
     return {"p": Moments(a / (a + b), np.sqrt(a * b / (a + b) ** 2 / (a + b + 1.0)))}
 
 
-@hostile(_one_positive_answer)
+@hard(_one_positive_answer)
 def one_positive() -> None:
     """One positive in 10,000 rows."""
     y = np.zeros(10_000, dtype=np.int64)
@@ -116,7 +116,7 @@ def _zero_inflated_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"psi": (1e-6, 1 - 1e-6), "mu": (1e-6, 20.0)})
 
 
-@hostile(_zero_inflated_answer)
+@hard(_zero_inflated_answer)
 def zero_inflated_counts() -> None:
     """Zero-inflated Poisson counts, seven in eight of them zero."""
     psi, mu = pm.Beta("psi", 1.0, 1.0), pm.Exponential("mu", 0.1)
@@ -140,7 +140,7 @@ def _overdispersed_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"log_mu": (-5.0, 8.0), "alpha": (1e-4, 5.0)})
 
 
-@hostile(_overdispersed_answer)
+@hard(_overdispersed_answer)
 def overdispersed_counts() -> None:
     """Negative binomial counts with a variance of fifty times the mean."""
     log_mu, alpha = pm.Normal("log_mu", 0.0, 5.0), pm.Exponential("alpha", 1.0)
@@ -162,7 +162,7 @@ def _one_huge_count_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-5.0, 15.0)})
 
 
-@hostile(_one_huge_count_answer)
+@hard(_one_huge_count_answer)
 def one_huge_count() -> None:
     """Poisson counts about 3, and one of a million."""
     a = pm.Normal("a", 0.0, 10.0)
@@ -202,7 +202,7 @@ def _one_heavy_row_answer() -> dict[str, Moments]:
     return {"a": Moments(offset + line["line"].mean - heavy * b.mean, float(sd)), "b": b}
 
 
-@hostile(_one_heavy_row_answer)
+@hard(_one_heavy_row_answer)
 def one_heavy_row() -> None:
     """Binomial regression in which one row has a million trials and the others one each."""
     x, trials, y = _one_heavy_row_data()
@@ -236,7 +236,7 @@ def _change_point_answer() -> dict[str, Moments]:
     }
 
 
-@hostile(_change_point_answer)
+@hard(_change_point_answer)
 def change_point() -> None:
     """Counts whose rate changes once, at an unknown row."""
     y = _change_point_data()
@@ -260,7 +260,7 @@ def _shares_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"alpha": (1e-3, 3.0), "beta": (1e-3, 3.0)})
 
 
-@hostile(_shares_answer)
+@hard(_shares_answer)
 def shares_near_their_bounds() -> None:
     """Beta-distributed shares, most of them next to 0 or 1."""
     alpha, beta = pm.Exponential("alpha", 1.0), pm.Exponential("beta", 1.0)

@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _groups_data(seed: int, n_groups: int, n_rows: int, spread: float) -> tuple[NDArray, NDArray]:
@@ -31,7 +31,7 @@ def _groups_answer(group: NDArray, y: NDArray) -> dict[str, Moments]:
 _SMALL_SPREAD = {"seed": 21, "n_groups": 50, "n_rows": 5_000, "spread": 0.02}
 
 
-@hostile(lambda: _groups_answer(*_groups_data(**_SMALL_SPREAD)))
+@hard(lambda: _groups_answer(*_groups_data(**_SMALL_SPREAD)))
 def centered_groups_with_small_spread() -> None:
     """50 group effects N(mu, tau) with a tau near zero, written centered: a funnel."""
     group, y = _groups_data(**_SMALL_SPREAD)
@@ -43,7 +43,7 @@ def centered_groups_with_small_spread() -> None:
 _FEW_GROUPS = {"seed": 22, "n_groups": 20, "n_rows": 10_000, "spread": 0.02}
 
 
-@hostile(lambda: _groups_answer(*_groups_data(**_FEW_GROUPS)))
+@hard(lambda: _groups_answer(*_groups_data(**_FEW_GROUPS)))
 def noncentered_groups_with_small_spread() -> None:
     """20 group effects mu + tau z with a tau near zero, written non-centered."""
     group, y = _groups_data(**_FEW_GROUPS)
@@ -55,7 +55,7 @@ def noncentered_groups_with_small_spread() -> None:
 _MANY_GROUPS = {"seed": 23, "n_groups": 200, "n_rows": 50_000, "spread": 1.0}
 
 
-@hostile(lambda: _groups_answer(*_groups_data(**_MANY_GROUPS)))
+@hard(lambda: _groups_answer(*_groups_data(**_MANY_GROUPS)))
 def many_noncentered_groups() -> None:
     """200 groups of 250 rows, written non-centered as formula packages write (1 | group)."""
     group, y = _groups_data(**_MANY_GROUPS)
@@ -64,7 +64,7 @@ def many_noncentered_groups() -> None:
     pm.Normal("y", mu + tau * z[group], 1.0, observed=y)
 
 
-@hostile("nuts")
+@hard("nuts")
 def groups_of_one_row() -> None:
     """40 groups with effects on counts, half of them with a single row."""
     rng = np.random.default_rng(24)

@@ -12,8 +12,8 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments
-from examples.hostile_models.registry import HostileModel
+from examples.hard_models.moments import Moments
+from examples.hard_models.registry import HardModel
 
 __all__ = ["find", "quantities_of", "read", "summaries", "write"]
 
@@ -21,17 +21,17 @@ _NUTS = {"draws": 2_500, "tune": 1_500, "chains": 4, "cores": 1, "target_accept"
 _LARGEST_R_HAT, _LEAST_ESS = 1.01, 1_000.0
 
 
-def find(hostile: HostileModel) -> dict[str, Moments] | None:
+def find(hard: HardModel) -> dict[str, Moments] | None:
     """The right moments; None where there is no posterior."""
-    if hostile.answer is None:
+    if hard.answer is None:
         return None
-    if callable(hostile.answer):
-        return dict(hostile.answer())
-    return _by_nuts(hostile)
+    if callable(hard.answer):
+        return dict(hard.answer())
+    return _by_nuts(hard)
 
 
-def _by_nuts(hostile: HostileModel) -> dict[str, Moments]:
-    with hostile.build():
+def _by_nuts(hard: HardModel) -> dict[str, Moments]:
+    with hard.build():
         idata = pm.sample(
             **_NUTS,
             random_seed=20140621,
@@ -42,7 +42,7 @@ def _by_nuts(hostile: HostileModel) -> dict[str, Moments]:
     found = {name: moments for name, (moments, _, _) in summaries(draws).items()}
     worst = [(r_hat, ess) for _, r_hat, ess in summaries(draws).values()]
     if max(r_hat for r_hat, _ in worst) > _LARGEST_R_HAT or min(e for _, e in worst) < _LEAST_ESS:
-        raise RuntimeError(f"NUTS did not converge on {hostile.name}: no reference")
+        raise RuntimeError(f"NUTS did not converge on {hard.name}: no reference")
     return found
 
 

@@ -4,9 +4,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from examples.hostile_models.moments import Moments
-from examples.hostile_models.registry import HOSTILE_MODELS
-from examples.hostile_models.verdicts import Errors, Record, errors_of, verdict_of
+from examples.hard_models.moments import Moments
+from examples.hard_models.registry import HARD_MODELS
+from examples.hard_models.verdicts import Errors, Record, errors_of, verdict_of
 
 __all__ = ["count", "line", "table"]
 
@@ -16,7 +16,7 @@ Reference = Mapping[str, Moments] | None
 
 def table(records: Mapping[str, Record], references: Mapping[str, Reference]) -> str:
     """Markdown: a sentence that counts, and a row for each model, the worst verdicts first."""
-    order = ("SILENT", "rude", "warned", "refused", "right")
+    order = ("WRONG", "foreign", "warned", "refused", "right")
     verdicts = {name: verdict_of(record, references[name]) for name, record in records.items()}
     rows = [
         "| model | ends | mean | spread | r_hat | what was said |",
@@ -24,7 +24,7 @@ def table(records: Mapping[str, Record], references: Mapping[str, Reference]) ->
     ]
     for name in sorted(records, key=lambda name: order.index(verdicts[name])):
         cells = _cells(records[name], references[name])
-        why = HOSTILE_MODELS[name].why
+        why = HARD_MODELS[name].why
         rows.append(f"| `{name}`: {why} | {verdicts[name]} | {' | '.join(cells)} |")
     return f"{count(records, references)}\n\n" + "\n".join(rows) + "\n"
 
@@ -34,7 +34,7 @@ def count(records: Mapping[str, Record], references: Mapping[str, Reference]) ->
     verdicts = [verdict_of(record, references[name]) for name, record in records.items()]
     numbers = Counter(verdicts)
     parts = [f"{numbers[verdict]} {verdict}" for verdict in
-             ("right", "warned", "refused", "rude", "SILENT")]  # fmt: skip
+             ("right", "warned", "refused", "foreign", "WRONG")]  # fmt: skip
     alarms = sum(
         verdict == "right" and bool(record.said)
         for verdict, record in zip(verdicts, records.values(), strict=True)

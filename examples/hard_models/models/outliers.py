@@ -5,8 +5,8 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import stats
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _cauchy_data() -> NDArray:
@@ -23,7 +23,7 @@ def _cauchy_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (-5.0, 5.0), "scale": (0.01, 5.0)}, size=61)
 
 
-@hostile(_cauchy_answer)
+@hard(_cauchy_answer)
 def cauchy_noise() -> None:
     """Noise without a variance: location and scale of Cauchy rows."""
     mu, scale = pm.Normal("mu", 0.0, 10.0), pm.HalfNormal("scale", 1.0)
@@ -48,7 +48,7 @@ def _cauchy_column_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-5.0, 5.0), "b": (-5.0, 5.0)}, size=61)
 
 
-@hostile(_cauchy_column_answer)
+@hard(_cauchy_column_answer)
 def cauchy_column() -> None:
     """Logistic regression on a column with entries in the thousands."""
     x, y = _cauchy_column_data()
@@ -73,7 +73,7 @@ def _leverage_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-3.0, 3.0), "b": (0.99, 1.01)}, size=81)
 
 
-@hostile(_leverage_answer)
+@hard(_leverage_answer)
 def one_row_with_leverage() -> None:
     """A robust regression in which one row has a thousand times the leverage of the others."""
     x, y = _leverage_data()
@@ -95,7 +95,7 @@ def _unknown_tails_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"nu": (1.0, 250.0), "sigma": (0.5, 2.0)}, size=81, zooms=4)
 
 
-@hostile(_unknown_tails_answer)
+@hard(_unknown_tails_answer)
 def unknown_degrees_of_freedom() -> None:
     """Student-t rows that are normal: the degrees of freedom have a long tail."""
     nu, sigma = pm.Gamma("nu", 2.0, 0.1), pm.HalfNormal("sigma", 1.0)

@@ -5,8 +5,8 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 _TINY = 1e-200
 
@@ -28,7 +28,7 @@ def _tiny_answer() -> dict[str, Moments]:
     }
 
 
-@hostile(_tiny_answer)
+@hard(_tiny_answer)
 def tiny_responses() -> None:
     """Responses of 1e-200, with mean and spread unknown."""
     mu, sigma = pm.Normal("mu", 0.0, 1.0), pm.HalfNormal("sigma", 1.0)
@@ -46,7 +46,7 @@ def _tiny_column_answer() -> dict[str, Moments]:
     return {"a": Moments(y.sum() / precision, precision**-0.5), "b": Moments(0.0, 1.0)}
 
 
-@hostile(_tiny_column_answer)
+@hard(_tiny_column_answer)
 def tiny_column() -> None:
     """A column of 1e-200, about whose coefficient the rows say nothing."""
     x, y = _tiny_column_data()
@@ -60,13 +60,13 @@ def _with_huge(size: int) -> NDArray:
     return y
 
 
-@hostile(None)
+@hard(None)
 def one_huge_response() -> None:
     """One response of 1e308, whose square is not a number: the log-density is minus infinity."""
     pm.Normal("y", pm.Normal("mu", 0.0, 1.0), 1.0, observed=_with_huge(1_000))
 
 
-@hostile(None)
+@hard(None)
 def one_huge_entry() -> None:
     """One entry of 1e308 in a column of a Poisson regression, which overflows nearly everywhere."""
     x = _with_huge(1_000)
@@ -89,7 +89,7 @@ def _far_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (mean - 5.0, mean + 5.0), "sigma": (0.1, 5.0)})
 
 
-@hostile(_far_answer)
+@hard(_far_answer)
 def far_from_the_start() -> None:
     """Rows about a million, with a prior that starts the chain at zero."""
     mu, sigma = pm.Normal("mu", 0.0, 1e7), pm.HalfNormal("sigma", 2.0)

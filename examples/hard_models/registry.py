@@ -1,4 +1,4 @@
-"""What a hostile model is, and the list of them."""
+"""What a hard model is, and the list of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,16 +6,16 @@ from typing import Any, Literal
 
 import pymc as pm
 
-from examples.hostile_models.moments import Moments
+from examples.hard_models.moments import Moments
 
-__all__ = ["HOSTILE_MODELS", "HostileModel", "hostile"]
+__all__ = ["HARD_MODELS", "HardModel", "hard"]
 
 Answer = Callable[[], Mapping[str, Moments]]
 """Finds the posterior moments of some quantities without Markov chains."""
 
 
 @dataclass(frozen=True)
-class HostileModel:
+class HardModel:
     """A model, the settings it is sampled with, and where its right answer comes from.
 
     Attributes
@@ -23,7 +23,7 @@ class HostileModel:
     name : str
         Its key, unique.
     why : str
-        What is hostile about it, in one sentence.
+        What is hard about it, in one sentence.
     write : callable
         Writes the model; called inside of a ``pm.Model()`` context.
     answer : callable, "nuts" or None
@@ -46,28 +46,28 @@ class HostileModel:
         return model
 
 
-HOSTILE_MODELS: dict[str, HostileModel] = {}
+HARD_MODELS: dict[str, HardModel] = {}
 
 
-def hostile(
+def hard(
     answer: Answer | Literal["nuts"] | None, **settings: Any
 ) -> Callable[[Callable[[], None]], Callable[[], None]]:
-    """Register a function that writes a model; its docstring says what is hostile about it.
+    """Register a function that writes a model; its docstring says what is hard about it.
 
     Parameters
     ----------
     answer : callable, "nuts" or None
-        See `HostileModel`.
+        See `HardModel`.
     **settings
         Of `AusterityMH`.
     """
 
     def register(write: Callable[[], None]) -> Callable[[], None]:
         name = write.__name__
-        if name in HOSTILE_MODELS or not write.__doc__:
+        if name in HARD_MODELS or not write.__doc__:
             raise ValueError(f"{name} needs a name of its own and a docstring")
         why = " ".join(write.__doc__.split())
-        HOSTILE_MODELS[name] = HostileModel(name, why, write, answer, settings)
+        HARD_MODELS[name] = HardModel(name, why, write, answer, settings)
         return write
 
     return register

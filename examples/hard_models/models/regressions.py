@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments, gaussian, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, gaussian, quadrature
+from examples.hard_models.registry import hard
 
 
 def _logistic_answer(
@@ -24,7 +24,7 @@ def _separated_data() -> tuple[NDArray, NDArray]:
     return x, (x > 0.3).astype(int)
 
 
-@hostile(lambda: _logistic_answer(*_separated_data(), (10.0, 10.0), (-150.0, 150.0), 201))
+@hard(lambda: _logistic_answer(*_separated_data(), (10.0, 10.0), (-150.0, 150.0), 201))
 def separated_classes() -> None:
     """Logistic regression whose classes a line separates, with a wide prior."""
     x, y = _separated_data()
@@ -35,7 +35,7 @@ def separated_classes() -> None:
 _FIVE = np.array([-1.2, -0.4, 0.1, 0.7, 1.5]), np.array([0, 0, 1, 0, 1])
 
 
-@hostile(lambda: _logistic_answer(*_FIVE, (2.0, 2.0), (-20.0, 20.0)))
+@hard(lambda: _logistic_answer(*_FIVE, (2.0, 2.0), (-20.0, 20.0)))
 def five_rows() -> None:
     """Logistic regression on five rows."""
     a, b = pm.Normal("a", 0.0, 2.0), pm.Normal("b", 0.0, 2.0)
@@ -53,14 +53,14 @@ def _two_rows_answer() -> dict[str, Moments]:
     return quadrature(log_density, bounds, size=801, zooms=0)
 
 
-@hostile(_two_rows_answer)
+@hard(_two_rows_answer)
 def two_rows() -> None:
     """Mean and spread of two rows."""
     mu, sigma = pm.Normal("mu", 0.0, 1.0), pm.HalfNormal("sigma", 1.0)
     pm.Normal("y", mu, sigma, observed=np.array([0.4, 1.1]))
 
 
-@hostile(lambda: {"mu": Moments(0.6, 0.5**0.5)})
+@hard(lambda: {"mu": Moments(0.6, 0.5**0.5)})
 def one_row() -> None:
     """The mean of one row."""
     pm.Normal("y", pm.Normal("mu", 0.0, 1.0), 1.0, observed=np.array([1.2]))
@@ -72,7 +72,7 @@ def _unscaled_data() -> tuple[NDArray, NDArray]:
     return x, rng.normal(x @ np.array([5.0, 1.0, 1e-4]), 1.0)
 
 
-@hostile(lambda: gaussian("beta", *_unscaled_data(), prior_sd=10.0))
+@hard(lambda: gaussian("beta", *_unscaled_data(), prior_sd=10.0))
 def unscaled_columns() -> None:
     """Columns of scales 0.001, 1 and 10,000."""
     x, y = _unscaled_data()
@@ -87,7 +87,7 @@ def _collinear_data() -> tuple[NDArray, NDArray]:
     return x, rng.normal(x.sum(axis=1), 1.0)
 
 
-@hostile(lambda: gaussian("beta", *_collinear_data(), prior_sd=10.0))
+@hard(lambda: gaussian("beta", *_collinear_data(), prior_sd=10.0))
 def collinear_columns() -> None:
     """Two columns with a correlation of 0.999995."""
     x, y = _collinear_data()
@@ -117,7 +117,7 @@ def _duplicate_answer() -> dict[str, Moments]:
     return {"beta[0]": half, "beta[1]": half, "beta[2]": found["b"]}
 
 
-@hostile(_duplicate_answer)
+@hard(_duplicate_answer)
 def duplicate_columns() -> None:
     """Logistic regression on two equal columns and a third."""
     x, y = _duplicate_data()

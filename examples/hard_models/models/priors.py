@@ -4,9 +4,9 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.horseshoe import horseshoe_moments
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.horseshoe import horseshoe_moments
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _sparse_data() -> tuple[NDArray, NDArray]:
@@ -15,7 +15,7 @@ def _sparse_data() -> tuple[NDArray, NDArray]:
     return x, rng.normal(x[:, :3] @ np.array([1.0, -1.0, 0.3]), 1.0)
 
 
-@hostile(lambda: horseshoe_moments(*_sparse_data()))
+@hard(lambda: horseshoe_moments(*_sparse_data()))
 def horseshoe() -> None:
     """A horseshoe prior on 20 coefficients, 17 of which are zero."""
     x, y = _sparse_data()
@@ -43,7 +43,7 @@ def _kink_answer() -> dict[str, Moments]:
     return quadrature(log_density, bounds, size=81, zooms=2)
 
 
-@hostile(_kink_answer)
+@hard(_kink_answer)
 def narrow_laplace_prior() -> None:
     """A Laplace prior of scale 0.01: a kink at zero, where the posterior lies."""
     x, y = _kink_data()
@@ -64,14 +64,14 @@ def _near_bound_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (0.0, 1.0)}, size=2_001)
 
 
-@hostile(_near_bound_answer)
+@hard(_near_bound_answer)
 def posterior_at_a_bound() -> None:
     """A mean with a uniform prior, piled up at the lower bound."""
     mu = pm.Uniform("mu", 0.0, 1.0)
     pm.Normal("y", mu, 1.0, observed=_near_bound_data())
 
 
-@hostile(None)
+@hard(None)
 def separation_with_a_flat_prior() -> None:
     """Logistic regression with separated classes and a flat prior: there is no posterior."""
     x = np.linspace(-1.0, 1.0, 1_000)
@@ -79,7 +79,7 @@ def separation_with_a_flat_prior() -> None:
     pm.Bernoulli("y", logit_p=b * x, observed=(x > 0.0).astype(int))
 
 
-@hostile(None)
+@hard(None)
 def constant_data() -> None:
     """A hundred times the same number, with unknown mean and spread: there is no posterior."""
     mu, sigma = pm.Normal("mu", 0.0, 10.0), pm.HalfNormal("sigma", 1.0)

@@ -1,6 +1,6 @@
-"""The hostile models, each in the file of what is hostile about it."""
+"""The hard models, each in the file of what is hard about it."""
 
-from examples.hostile_models.models import (
+from examples.hard_models.models import (
     bounds,
     categories,
     counts,

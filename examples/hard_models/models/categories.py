@@ -4,11 +4,11 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
-@hostile("nuts")
+@hard("nuts")
 def one_category_only() -> None:
     """Three categories are possible, and all the rows lie in one of them."""
     x = np.random.default_rng(51).normal(size=(1_000, 2))
@@ -32,14 +32,14 @@ def _all_zero_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-50.0, 0.0), "b": (-8.0, 8.0)}, size=201)
 
 
-@hostile(_all_zero_answer)
+@hard(_all_zero_answer)
 def no_positive_at_all() -> None:
     """Logistic regression on 10,000 rows without a positive one."""
     a, b = pm.Normal("a", 0.0, 5.0), pm.Normal("b", 0.0, 1.0)
     pm.Bernoulli("y", logit_p=a + b * _all_zero_x(), observed=np.zeros(10_000, dtype=np.int64))
 
 
-@hostile("nuts")
+@hard("nuts")
 def ordered_categories() -> None:
     """Four ordered categories, one of them with 1 % of the rows."""
     rng = np.random.default_rng(53)

@@ -12,10 +12,10 @@ import numpy as np
 import pymc as pm
 
 import pymc_austerity
-from examples.hostile_models import references
-from examples.hostile_models.moments import Moments
-from examples.hostile_models.registry import HostileModel
-from examples.hostile_models.verdicts import Found, Record
+from examples.hard_models import references
+from examples.hard_models.moments import Moments
+from examples.hard_models.registry import HardModel
+from examples.hard_models.verdicts import Found, Record
 from pymc_austerity import AusterityMH, AusterityWarning
 
 __all__ = ["FULL", "QUICK", "read", "run", "write"]
@@ -35,12 +35,12 @@ _OF_THE_INSTALLATION = (
 """Warnings that say nothing about a model."""
 
 
-def run(hostile: HostileModel, lengths: dict[str, int]) -> Record:
+def run(hard: HardModel, lengths: dict[str, int]) -> Record:
     """Sample a model as a user would, and note how it ends.
 
     Parameters
     ----------
-    hostile : HostileModel
+    hard : HardModel
         Model and settings.
     lengths : dict
         Draws, tuning steps and chains.
@@ -52,8 +52,8 @@ def run(hostile: HostileModel, lengths: dict[str, int]) -> Record:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            with hostile.build():
-                step = AusterityMH(**hostile.settings)
+            with hard.build():
+                step = AusterityMH(**hard.settings)
                 facts["summary"] = getattr(step, "summary", "")
                 idata = pm.sample(
                     step=step,

@@ -1,4 +1,4 @@
-"""How a run ended: right, warned, refused, rude, or silently wrong."""
+"""How a run ended: right, warned, refused, foreign, or silently wrong."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from scipy import stats
 
-from examples.hostile_models.moments import Moments
+from examples.hard_models.moments import Moments
 
 __all__ = [
     "BARS",
@@ -20,7 +20,7 @@ __all__ = [
     "verdict_of",
 ]
 
-Verdict = Literal["right", "warned", "refused", "rude", "SILENT"]
+Verdict = Literal["right", "warned", "refused", "foreign", "WRONG"]
 
 MEAN_BAR, SPREAD_BAR = 0.1, 0.1
 BARS = (MEAN_BAR, SPREAD_BAR)
@@ -133,11 +133,11 @@ def verdict_of(record: Record, reference: Mapping[str, Moments] | None) -> Verdi
     if record.refused:
         return "refused"
     if record.error:
-        return "rude"
+        return "foreign"
     is_right = reference is not None and _is_right(record.found, reference)
     if not is_right:
-        return "warned" if record.said else "SILENT"
-    return "rude" if record.foreign else "right"
+        return "warned" if record.said else "WRONG"
+    return "foreign" if record.foreign else "right"
 
 
 def _is_right(found: Mapping[str, Found], reference: Mapping[str, Moments]) -> bool:

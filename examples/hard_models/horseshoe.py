@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments
+from examples.hard_models.moments import Moments
 
 __all__ = ["horseshoe_moments"]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _square_data() -> NDArray:
@@ -21,7 +21,7 @@ def _square_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-4.0, 4.0)}, size=2_001)
 
 
-@hostile(_square_answer)
+@hard(_square_answer)
 def square() -> None:
     """Rows y ~ N(a^2, 1): two modes, a and -a."""
     a = pm.Normal("a", 0.0, 1.0)
@@ -42,7 +42,7 @@ def _product_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"a": (-6.0, 6.0), "b": (-6.0, 6.0)}, size=1_201, zooms=0)
 
 
-@hostile(_product_answer)
+@hard(_product_answer)
 def product() -> None:
     """Rows y ~ N(a b, 1): two curved ridges."""
     a, b = pm.Normal("a", 0.0, 1.0), pm.Normal("b", 0.0, 1.0)
@@ -65,7 +65,7 @@ def _sine_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"frequency": (0.0, 5.0)}, size=2_001, zooms=3)
 
 
-@hostile(_sine_answer)
+@hard(_sine_answer)
 def sine_in_the_wrong_trough() -> None:
     """A sine regression whose start lies at a local mode, hundreds of nats below the other."""
     x, y = _sine_data()
@@ -86,7 +86,7 @@ def _two_clumps_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (-30.0, 30.0)}, size=6_001, zooms=0)
 
 
-@hostile(_two_clumps_answer)
+@hard(_two_clumps_answer)
 def two_clumps() -> None:
     """The location of Cauchy noise where ten rows lie in two clumps far apart."""
     mu = pm.Normal("mu", 0.0, 20.0)
@@ -116,7 +116,7 @@ def _mixture_answer() -> dict[str, Moments]:
     return quadrature(log_density, bounds, size=41, zooms=4)
 
 
-@hostile(_mixture_answer)
+@hard(_mixture_answer)
 def mixture_of_two() -> None:
     """A mixture of two overlapping normal distributions with unknown means and shares."""
     share = pm.Beta("share", 2.0, 2.0)
@@ -145,7 +145,7 @@ def _ridge_answer() -> dict[str, Moments]:
     return {name: Moments(float(m), float(s)) for name, m, s in zip("ab", mean, sd, strict=True)}
 
 
-@hostile(_ridge_answer)
+@hard(_ridge_answer)
 def only_the_sum_is_known() -> None:
     """Rows y ~ N(a + b, 1) that say nothing about the difference of a and b."""
     a, b = pm.Normal("a", 0.0, 10.0), pm.Normal("b", 0.0, 10.0)

@@ -5,8 +5,8 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from examples.hostile_models.moments import Moments, quadrature
-from examples.hostile_models.registry import hostile
+from examples.hard_models.moments import Moments, quadrature
+from examples.hard_models.registry import hard
 
 
 def _pareto_data() -> NDArray:
@@ -23,7 +23,7 @@ def _pareto_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"alpha": (0.01, 10.0), "m": (0.01, float(y.min()))})
 
 
-@hostile(_pareto_answer)
+@hard(_pareto_answer)
 def pareto_with_unknown_bound() -> None:
     """Pareto rows whose lower bound is unknown: the support depends on a parameter."""
     alpha, m = pm.HalfNormal("alpha", 5.0), pm.HalfNormal("m", 5.0, initval=1.0)
@@ -43,7 +43,7 @@ def _uniform_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"upper": (float(y.max()), 4.0)}, size=2_001)
 
 
-@hostile(_uniform_answer)
+@hard(_uniform_answer)
 def uniform_with_unknown_bound() -> None:
     """Uniform rows whose upper bound is unknown."""
     upper = pm.HalfNormal("upper", 10.0, initval=5.0)
@@ -66,7 +66,7 @@ def _truncated_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (-3.0, 3.0), "upper": (float(y.max()), 6.0)}, size=401)
 
 
-@hostile(_truncated_answer)
+@hard(_truncated_answer)
 def unknown_truncation() -> None:
     """Normal rows of which those above an unknown bound are missing."""
     mu = pm.Normal("mu", 0.0, 1.0)
@@ -91,7 +91,7 @@ def _censored_answer() -> dict[str, Moments]:
     return quadrature(log_density, {"mu": (-5.0, 10.0), "sigma": (0.01, 8.0)})
 
 
-@hostile(_censored_answer)
+@hard(_censored_answer)
 def mostly_censored() -> None:
     """Normal rows of which five in six are censored."""
     mu, sigma = pm.Normal("mu", 0.0, 10.0), pm.HalfNormal("sigma", 2.0)
