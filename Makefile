@@ -14,10 +14,11 @@ DOCS_READY := $(VENV)/.ready-docs
 PEERS_READY := $(VENV)/.ready-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hard-models families size clean
+.PHONY: help demo quick test test-all coverage wheel-test lint format docs notebooks linkcheck bench bench-rows bench-peers bench-pymhss austerity2014 hard-models families size clean
 
 help:
 	@echo "make demo    sample a real data set with AusterityMH and with NUTS; pictures in examples/output"
+	@echo "make quick   run the tests that set up no step method, in two minutes"
 	@echo "make test    run the tests; ARGS='-k rows' is passed on to pytest"
 	@echo "make test-all run all of them, on every shape of model (an hour or more)"
 	@echo "make coverage  run the tests and count the lines that they reach; below 95 % it fails"
@@ -44,11 +45,18 @@ demo: $(READY)
 
 # Two workers with all the threads of a linear algebra library get in each other's way. A worker that
 # has nothing left takes tests from the other: those of a folder are given to one, long or short.
-test test-all coverage wheel-test: export OMP_NUM_THREADS ?= 1
-test test-all coverage wheel-test: export OPENBLAS_NUM_THREADS ?= 1
-test test-all coverage wheel-test: export MPLBACKEND ?= agg
+quick test test-all coverage wheel-test: export OMP_NUM_THREADS ?= 1
+quick test test-all coverage wheel-test: export OPENBLAS_NUM_THREADS ?= 1
+quick test test-all coverage wheel-test: export MPLBACKEND ?= agg
 test: $(READY)
 	$(RUN) -m pytest -n 2 --dist worksteal $(ARGS)
+
+# Parts that do not set up step methods, which is what takes time.
+QUICK_TESTS := $(wildcard tests/test_*.py) $(addprefix tests/,control_variates deciding plots proposals \
+	rows sequential sources model/bounds model/kernel model/predictors)
+quick: $(READY)
+	$(RUN) -m pytest -n 2 --dist worksteal \
+		$(filter-out tests/test_bambi.py tests/test_project.py,$(QUICK_TESTS)) $(ARGS)
 
 test-all: $(READY)
 	$(RUN) -m pytest -n 2 --dist worksteal -m "exhaustive or not exhaustive" $(ARGS)
