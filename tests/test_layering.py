@@ -46,7 +46,7 @@ MAY_IMPORT = {
         "errors", "arguments", "_pymc", "sequential", "rows", "model", "deciding", "setup",
         "step_methods",
     },
-    "distributed": {"errors", "_pymc", "rows", "model", "sources", "step_methods"},
+    "distributed": {"errors", "_pymc", "rows", "model", "sources", "step_methods", "diagnostics"},
     "pointwise": {"errors", "_pymc", "model", "setup"},
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},

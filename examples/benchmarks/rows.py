@@ -269,12 +269,12 @@ def model_on(x: NDArray, y: NDArray) -> pm.Model:
     return model
 
 
-def constructed(data: dict[str, Any]) -> tuple[AusterityMH, pm.Model, float]:
+def constructed(data: dict[str, Any], **settings: Any) -> tuple[AusterityMH, pm.Model, float]:
     """The step method on all rows, its model, and the seconds of its construction."""
     example = np.zeros((10, sources.N_COLUMNS), "float32")
     with model_on(example, np.zeros(10, "int8")) as model:
         started = time.perf_counter()
-        step = AusterityMH(data=data, rng=1)
+        step = AusterityMH(data=data, rng=1, **settings)
         return step, model, time.perf_counter() - started
 
 

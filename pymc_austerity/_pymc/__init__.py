@@ -25,11 +25,10 @@ from pymc.initial_point import make_initial_point_fn
 from pymc.logprob.utils import CheckParameterValue
 from pymc.model.transform.basic import remove_minibatched_nodes
 from pymc.model.transform.conditioning import remove_value_transforms
-from pymc.progress_bar import MCMCProgressBarManager
 from pymc.pytensorf import join_nonshared_inputs, make_shared_replacements
 from pymc.sampling.mcmc import assign_step_methods, instantiate_steppers
-from pymc.stats.convergence import log_warning_stats
-from pymc.step_methods.arraystep import ArrayStepShared
+from pymc.stats.convergence import log_warnings, run_convergence_checks
+from pymc.step_methods.arraystep import ArrayStepShared, PopulationArrayStepShared
 from pymc.step_methods.compound import Competence, CompoundStep, StepMethodState
 from pymc.step_methods.hmc.quadpotential import QuadPotentialDiagAdapt
 from pymc.step_methods.state import dataclass_state
@@ -118,8 +117,9 @@ from pymc_austerity._pymc.sampling import (
     WORKER_LOOP,
     annotate_conversion,
     before_sampling,
-    chains_run_by,
-    iterate_chain,
+    flat_steps,
+    groups_of_chain,
+    join_chains,
 )
 
 underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError, MethodNotDefined)

@@ -1,12 +1,10 @@
-"""What ``pm.sample`` is given, who runs its chains, and what it returns."""
+"""What ``pm.sample`` is given, and what it returns."""
 
 import functools
 import importlib
 import sys
 import warnings
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pymc as pm
@@ -21,8 +19,9 @@ __all__ = [
     "WORKER_LOOP",
     "annotate_conversion",
     "before_sampling",
-    "chains_run_by",
-    "iterate_chain",
+    "flat_steps",
+    "groups_of_chain",
+    "join_chains",
 ]
 
 SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
@@ -69,7 +68,7 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
         of_nuts |= (given.get("kwargs") or {}).get("nuts") or {}
         check(
             model,
-            _flat(step),
+            flat_steps(step),
             None if nuts_sampler == "pymc" else nuts_sampler,
             of_nuts,
             given.get("var_names"),
@@ -79,69 +78,12 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
     mcmc.assign_step_methods = assign_step_methods
 
 
-def _flat(step: Any) -> list[Any]:
+def flat_steps(step: Any) -> list[Any]:
     """The single step methods of one, a list, or a compound of them."""
     if step is None:
         return []
     several = step if isinstance(step, list | tuple) else getattr(step, "methods", None)
-    return [step] if several is None else [one for each in several for one in _flat(each)]
-
-
-# ------------------------------------------------------------------ who runs the chains
-
-
-_runs_chains: ContextVar[Callable[..., None] | None] = ContextVar("_runs_chains", default=None)
-
-
-@contextmanager
-def chains_run_by(run: Callable[..., None]) -> Iterator[None]:
-    """Let ``pm.sample`` leave its chains to a function, in this context and thread alone.
-
-    Everything before and after stays PyMC's: seeds, starting points, step methods, what is
-    returned.
-
-    Parameters
-    ----------
-    run : callable
-        Called with the keywords of PyMC's own functions for that: ``draws`` (tuning included),
-        ``tune``, ``step``, ``rngs``, ``start`` and ``traces`` among them. It records the draws in
-        the traces.
-    """
-    _ask_who_runs_chains()
-    token = _runs_chains.set(run)
-    try:
-        yield
-    finally:
-        _runs_chains.reset(token)
-
-
-@functools.cache
-def _ask_who_runs_chains() -> None:
-    """Wrap, once, the functions to which ``pm.sample`` leaves its chains."""
-    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
-    for name in ("_mp_sample", "_sample_many", "_sample_population"):
-        setattr(mcmc, name, _unless_run_by_others(getattr(mcmc, name)))
-
-
-def _unless_run_by_others(function: Callable[..., None]) -> Callable[..., None]:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        (_runs_chains.get() or function)(*args, **kwargs)
-
-    return wrapped
-
-
-def iterate_chain(**of_the_chain: Any) -> Generator[list[dict[str, Any]], None, None]:
-    """PyMC's own loop over the draws of one chain, which yields the statistics of each.
-
-    Parameters
-    ----------
-    **of_the_chain
-        ``draws`` (tuning included), ``tune``, ``step``, ``start``, ``rng``, ``chain`` and
-        ``trace``, an object with the methods ``record`` and ``close``.
-    """
-    mcmc: Any = importlib.import_module("pymc.sampling.mcmc")
-    return mcmc._iter_sample(**of_the_chain)
+    return [step] if several is None else [one for each in several for one in flat_steps(each)]
 
 
 # ------------------------------------------------------------------ what pm.sample returns
@@ -190,6 +132,49 @@ def annotate_conversion(
         return idata
 
     pm.to_inference_data = to_inference_data
+
+
+def groups_of_chain(idata: Any) -> dict[str, xr.Dataset]:
+    """Groups of a result that have chains: draws and statistics, without the data of the model."""
+    groups = _groups_of(idata)
+    return {name: group for name, group in groups.items() if "chain" in group.dims}
+
+
+def join_chains(
+    chains: Sequence[Mapping[str, xr.Dataset]], model: pm.Model, conversion: Mapping[str, Any]
+) -> Any:
+    """A result of ``pm.sample`` from the groups of each of its chains.
+
+    Where chains differ in length, the shorter ones are left out or the longer ones are shortened,
+    whichever keeps more draws, as in PyMC.
+
+    Parameters
+    ----------
+    chains : sequence of dict
+        As returned by `groups_of_chain`.
+    model : pymc.Model
+    conversion : dict
+        The user's ``idata_kwargs``.
+    """
+    lengths = [chain["posterior"].sizes["draw"] for chain in chains]
+    shortest = max(lengths, key=lambda n: n * sum(length >= n for length in lengths))
+    kept = [chain for chain, n in zip(chains, lengths, strict=True) if n >= shortest]
+    of_data = {name: conversion[name] for name in ("coords", "dims") if name in conversion}
+    data = pm.to_inference_data(prior={}, model=model, **of_data)
+    how: Any = {"coords": "minimal", "data_vars": "minimal", "compat": "override"}
+    groups = {
+        name: xr.concat([chain[name] for chain in kept], "chain", join="inner", **how)
+        for name in kept[0]
+    } | _groups_of(data)
+    if isinstance(data, xr.DataTree):
+        return xr.DataTree.from_dict(groups)
+    return type(data)(**groups)
+
+
+def _groups_of(idata: Any) -> dict[str, xr.Dataset]:
+    if isinstance(idata, xr.DataTree):
+        return {name: group.to_dataset() for name, group in idata.children.items()}
+    return {name: idata[name] for name in idata.groups()}
 
 
 def _is_called_by_bambi() -> bool:

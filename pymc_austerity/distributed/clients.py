@@ -3,9 +3,10 @@
 import contextlib
 import logging
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from dask.distributed import Client, get_client, wait
+from dask.distributed import CancelledError, Client, Future, get_client, wait
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
@@ -31,16 +32,22 @@ class Waiting:
         self._client, self._what = client, what
         self._said_at = time.monotonic()
 
-    def result(self, future: Any) -> Any:
+    def result(self, future: Future) -> Any:
         """What a task returns."""
-        while not future.done():
-            with contextlib.suppress(TimeoutError):
-                wait([future], timeout=_SECONDS_BETWEEN_LOOKS)
-            self.look()
-        return future.result()
+        return next(self.ended([future])).result()
 
-    def look(self) -> None:
-        """To be called often."""
+    def ended(self, futures: Iterable[Future]) -> Iterator[Future]:
+        """Futures, each as soon as its task has ended in some way."""
+        left = set(futures)
+        while left:
+            with contextlib.suppress(TimeoutError, CancelledError):
+                wait(left, timeout=_SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED")
+            done = {future for future in left if future.done()}
+            yield from done
+            left -= done
+            self._look()
+
+    def _look(self) -> None:
         if time.monotonic() - self._said_at < _SECONDS_BETWEEN_WORDS:
             return
         self._said_at = time.monotonic()

@@ -1,132 +1,77 @@
-"""A step method on its way to another process, without its rows."""
+"""Models and step methods on their way to workers, with large arrays as files where possible."""
 
-import io
-import pickle
-import weakref
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
 
 import cloudpickle
 import numpy as np
+from dask.distributed import Client, Future
+from numpy.typing import NDArray
 
-from pymc_austerity.errors import SettingError, StorageError
-from pymc_austerity.rows import Block, SharedRows
+from pymc_austerity.distributed.parts import pickled_by
+from pymc_austerity.rows import SharedRows
 
-__all__ = ["Parcel", "RowsElsewhereError", "pack", "rows_of", "unpack"]
+__all__ = ["sent_to_workers"]
 
-_stored_here: "weakref.WeakValueDictionary[str, SharedRows]" = weakref.WeakValueDictionary()
-"""Rows that were sent to this process, by their folder on the machine that they come from."""
+_log = logging.getLogger("pymc.austerity")
 
-
-class RowsElsewhereError(StorageError):
-    """The rows of a step method are on another machine, and were not sent."""
-
-
-class Parcel(NamedTuple):
-    """A pickled step method, and where its rows are stored.
-
-    Attributes
-    ----------
-    step : bytes
-        The step method, in which rows are numbers.
-    stored : tuple of dict
-        The state of each `SharedRows`.
-    """
-
-    step: bytes
-    stored: tuple[dict[str, Any], ...]
+_LARGE = 2**20
+"""Bytes of an array that workers read from a file."""
 
 
-class _Pickler(cloudpickle.Pickler):
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file)
-        self.rows: list[SharedRows] = []
+@contextmanager
+def sent_to_workers(client: Client, obj: Any) -> Iterator[Future]:
+    """Pickle an object for the workers; what becomes of the future are bytes.
 
-    def persistent_id(self, obj: Any) -> int | None:
-        if not isinstance(obj, SharedRows):
-            return None
-        if not any(obj is rows for rows in self.rows):
-            self.rows.append(obj)
-        return next(number for number, rows in enumerate(self.rows) if obj is rows)
-
-
-class _Unpickler(pickle.Unpickler):
-    def __init__(self, parcel: Parcel, sent: Mapping[str, Block]) -> None:
-        super().__init__(io.BytesIO(parcel.step))
-        self._stored, self._sent = parcel.stored, sent
-        self._found: dict[int, SharedRows] = {}
-
-    def persistent_load(self, pid: int) -> SharedRows:
-        if pid not in self._found:
-            self._found[pid] = _found(self._stored[pid], self._sent)
-        return self._found[pid]
-
-
-def pack(step: Any) -> tuple[Parcel, list[SharedRows]]:
-    """Pickle a step method.
-
-    Parameters
-    ----------
-    step : step method
-        Of this package, of PyMC, or a compound of them.
-
-    Returns
-    -------
-    parcel : Parcel
-    rows : list of SharedRows
-        The rows that the parcel names, to be kept for as long as it is in use.
+    Rows and large arrays are sent as paths. If a worker cannot read files of this process, they
+    are sent once to each worker.
 
     Raises
     ------
     SettingError
         Something in it cannot be pickled.
     """
-    file = io.BytesIO()
-    pickler = _Pickler(file)
-    try:
-        pickler.dump(step)
-    except (pickle.PickleError, TypeError, AttributeError) as error:
-        raise SettingError(
-            f"{type(step).__name__} cannot be sent to workers ({error}): define its parts in a "
-            "module that workers can import."
-        ) from error
-    stored = tuple(rows.__getstate__() for rows in pickler.rows)
-    return Parcel(file.getvalue(), stored), pickler.rows
+    if not _read_files(client):
+        content = pickled_by(_AsTheyAre, obj)
+        _log.info(
+            "Some workers cannot read the rows, which are on this machine: %.1f MB are sent to "
+            "each.",
+            len(content) / 1e6,
+        )
+        yield client.scatter(content, broadcast=True, hash=False)
+        return
+    files: list[SharedRows] = []
+    content = pickled_by(lambda file: _AsPaths(file, files), obj)
+    yield client.submit(bytes, content, pure=False)  # a task, which is done again where lost
 
 
-def rows_of(rows: Sequence[SharedRows]) -> dict[str, Block]:
-    """The rows themselves by their folder, for machines that cannot read it."""
-    return {str(each.__getstate__()["folder"]): each.window(0, each.n_rows) for each in rows}
+def _read_files(client: Client) -> bool:
+    """Whether all workers read the files of this process."""
+    trial = SharedRows((np.zeros(1),), np.zeros(1, dtype=np.intp))
+    return all(client.run(os.path.exists, trial.folder).values())
 
 
-def unpack(parcel: Parcel, sent: Mapping[str, Block]) -> Any:
-    """The step method.
+class _AsPaths(cloudpickle.Pickler):
+    def __init__(self, file: BinaryIO, files: list[SharedRows]) -> None:
+        super().__init__(file)
+        self._files = files
 
-    Parameters
-    ----------
-    parcel : Parcel
-    sent : mapping from folders to blocks of rows
-        Rows that came with it; empty on the machine that has them.
-
-    Raises
-    ------
-    RowsElsewhereError
-        The rows are neither on this machine nor sent.
-    """
-    return _Unpickler(parcel, sent).load()
+    def reducer_override(self, obj: Any) -> Any:
+        if not isinstance(obj, np.ndarray) or obj.nbytes < _LARGE or obj.dtype.hasobject:
+            return super().reducer_override(obj)
+        self._files.append(SharedRows((obj,), np.arange(obj.shape[0])))
+        return _array_of, (self._files[-1],)
 
 
-def _found(state: dict[str, Any], sent: Mapping[str, Block]) -> SharedRows:
-    folder = str(state["folder"])
-    if folder in _stored_here:
-        return _stored_here[folder]
-    if folder in sent:
-        rows = SharedRows(sent[folder], np.arange(state["n_rows"]))
-        _stored_here[folder] = rows
-        return rows
-    rows = SharedRows.__new__(SharedRows)
-    try:
-        rows.__setstate__(state)
-    except StorageError as error:
-        raise RowsElsewhereError(*error.args) from error
-    return rows
+def _array_of(rows: SharedRows) -> NDArray:
+    return rows.window(0, rows.n_rows)[0]
+
+
+class _AsTheyAre(cloudpickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, SharedRows):
+            return SharedRows, (obj.window(0, obj.n_rows), np.arange(obj.n_rows))
+        return super().reducer_override(obj)

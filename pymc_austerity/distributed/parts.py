@@ -6,14 +6,14 @@ import pickle
 import threading
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import cloudpickle
 
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import AnyThread, OneAtATime
 
-__all__ = ["Pickled", "Sent", "SentOnce"]
+__all__ = ["Pickled", "Sent", "SentOnce", "pickled_by"]
 
 
 class Pickled:
@@ -127,7 +127,7 @@ class SentOnce:
 
 
 class _Pickler(cloudpickle.Pickler):
-    def __init__(self, file: io.BytesIO, name_of: Callable[[Any], str | None]) -> None:
+    def __init__(self, file: BinaryIO, name_of: Callable[[Any], str | None]) -> None:
         super().__init__(file)
         self._name_of = name_of
 
@@ -145,9 +145,20 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _pickled(obj: Any, name_of: Callable[[Any], str | None]) -> bytes:
+    return pickled_by(lambda file: _Pickler(file, name_of), obj)
+
+
+def pickled_by(pickler: Callable[[BinaryIO], pickle.Pickler], obj: Any) -> bytes:
+    """What a pickler writes for an object.
+
+    Raises
+    ------
+    SettingError
+        Something in it cannot be pickled.
+    """
     file = io.BytesIO()
     try:
-        _Pickler(file, name_of).dump(obj)
+        pickler(file).dump(obj)
     except (pickle.PickleError, TypeError, AttributeError) as error:
         raise SettingError(
             f"{type(obj).__name__} cannot be sent to workers ({error}): define its parts in a "

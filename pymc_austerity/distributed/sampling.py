@@ -1,26 +1,68 @@
 """``pm.sample``, with chains on the workers of a cluster."""
 
+import logging
+import math
+import pickle
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pymc as pm
-from dask.distributed import Client
+import xarray as xr
+from dask.distributed import Client, Event, Future, KilledWorker
+from threadpoolctl import threadpool_limits
 
-from pymc_austerity._pymc import chains_run_by
-from pymc_austerity.distributed.clients import checked_client
+from pymc_austerity._pymc import (
+    PopulationArrayStepShared,
+    RandomGeneratorState,
+    flat_steps,
+    get_random_generator,
+    get_state_from_generator,
+    groups_of_chain,
+    join_chains,
+    log_warnings,
+    random_generator_from_state,
+    run_convergence_checks,
+)
+from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.distributed.clients import Waiting, checked_client
+from pymc_austerity.distributed.parcels import sent_to_workers
 from pymc_austerity.distributed.passes import passes_on
-from pymc_austerity.distributed.run import ChainsOnWorkers
-from pymc_austerity.errors import SettingError
+from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods import AusterityMH
+from pymc_austerity.step_methods.deferred import with_model
+from pymc_austerity.step_methods.misuse import refuse_misuse
 
 __all__ = ["sample"]
+
+_log = logging.getLogger("pymc.austerity")
 
 _NOT_HERE = {
     "callback": "chains run elsewhere and return all their draws at once",
     "cores": "the workers of client= decide how many chains run at a time",
     "mp_ctx": "chains run in the workers of client=",
     "nuts_sampler": "the chains are those of step=",
+    "return_inferencedata": "chains are joined as InferenceData or DataTree",
     "trace": "draws are collected in memory",
 }
+
+_OF_EACH_CHAIN = {
+    "chains": 1,
+    "cores": 1,
+    "blas_cores": None,
+    "nuts_sampler": "pymc",
+    "compute_convergence_checks": False,
+    "progressbar": False,
+    "quiet": True,
+}
+
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+_one_chain = threading.Lock()  # compilation and limits of threads belong to the whole process
 
 
 def sample(
@@ -37,9 +79,9 @@ def sample(
 ) -> Any:
     """Sample a model with chains that run as tasks of a Dask cluster.
 
-    Every chain is a separate task, and gets the step method that was set up: compiled functions,
-    the expansion of the log-likelihood, and the location of the rows. Seeds, starting points, the
-    type of the result and the draws are those of ``pm.sample``.
+    Every chain is a call of ``pm.sample(chains=1)`` on a worker, with the step method that was set
+    up here and the seed that the chain has in a run of ``pm.sample`` with all chains: the draws
+    are the same.
 
     Set-up runs once, in this process; its passes over the rows of ``AusterityMH(data=...)`` run on
     the workers if the step method was constructed outside the model, or within `passes_on`.
@@ -60,8 +102,8 @@ def sample(
     blas_cores : int, optional
         Threads of linear algebra in each worker; None sets no limit.
     **settings
-        Other arguments of ``pm.sample``, such as ``var_names``, ``initvals``, ``progressbar``,
-        ``discard_tuned_samples`` and ``idata_kwargs``.
+        Other arguments of ``pm.sample``, such as ``var_names``, ``initvals``,
+        ``discard_tuned_samples`` and ``idata_kwargs``. There is no progress bar.
 
     Returns
     -------
@@ -77,9 +119,8 @@ def sample(
 
     Notes
     -----
-    Workers on this machine read the rows from the memory that they share with this process. If
-    other workers cannot read them, the rows are sent once to each worker; with
-    ``AusterityMH(data=...)`` these are only the rows of the pool.
+    Workers on this machine read the rows from files that they share with this process. If
+    other workers cannot read these files, the rows are sent once to each worker.
 
     A chain whose worker is lost restarts on another one, with the same draws. After Ctrl-C, the
     chains return the draws that they have, as in ``pm.sample``.
@@ -95,34 +136,125 @@ def sample(
     >>> with pm.Model() as model:
     ...     _ = pm.Normal("y", pm.Normal("mean", 0, 10), 2.0, observed=y)
     >>> with Client(processes=False, n_workers=2, dashboard_address=":0") as client:
-    ...     idata = pymc_austerity.distributed.sample(
-    ...         model, client=client, chains=2, random_seed=1, progressbar=False
-    ...     )
+    ...     idata = pymc_austerity.distributed.sample(model, client=client, chains=2, random_seed=1)
     >>> idata.posterior["mean"].shape
     (2, 1000)
     """
     client = checked_client(client)
-    run = ChainsOnWorkers(client, blas_cores)
     for name in sorted(set(settings) & set(_NOT_HERE)):
         raise SettingError(
             f"{name}={settings[name]!r} has no meaning on a cluster, because {_NOT_HERE[name]}: "
             "leave it out."
         )
-    if not settings.get("return_inferencedata", True):
-        raise SettingError(
-            "return_inferencedata=False is not supported on a cluster: leave it out."
-        )
-    if tune is not None:
-        settings["tune"] = tune
     model = pm.modelcontext(model)
-    with model, passes_on(client), chains_run_by(run):
-        return pm.sample(
-            draws=draws,
-            chains=chains,
-            cores=chains,
-            step=AusterityMH() if step is None else step,
-            random_seed=random_seed,
-            blas_cores=None,
-            nuts_sampler="pymc",
-            **settings,
+    with model, passes_on(client):
+        step = with_model(AusterityMH() if step is None else step, model)
+    _refuse_population(flat_steps(step))
+    refuse_misuse(model, flat_steps(step), None, {}, settings.get("var_names"))
+    settings |= {"model": model, "step": step, "draws": draws}
+    settings |= {} if tune is None else {"tune": tune}
+    given = settings.pop("initvals", None)
+    initvals = [given] * chains if given is None or isinstance(given, Mapping) else given
+    rngs = _generators_before(get_random_generator(random_seed), chains)
+    stop = f"pymc_austerity-{uuid.uuid4().hex}"
+    with sent_to_workers(client, settings | _OF_EACH_CHAIN) as sent:
+        own = {"sent": sent, "stop": stop, "blas_threads": blas_cores, "pure": False}
+        futures = client.map(_chain, range(chains), rngs, initvals, **own)
+        found = _collected(client, futures, Event(stop, client=client))
+    idata = join_chains(found, model, settings.get("idata_kwargs") or {})
+    checks = settings.get("compute_convergence_checks", True)
+    if checks and not settings.get("quiet", False):
+        log_warnings(run_convergence_checks(idata, model))
+    if sentence := what_is_wrong(idata, look_at_draws=checks):
+        warnings.warn(sentence, AusterityWarning, stacklevel=2)
+    return idata
+
+
+def _refuse_population(steps: Sequence[Any]) -> None:
+    if any(isinstance(step, PopulationArrayStepShared) for step in steps):
+        raise SettingError(
+            "a step method whose chains learn from each other, such as DEMetropolis, cannot run "
+            "each chain by itself: choose another one, or call pm.sample."
         )
+
+
+def _generators_before(rng: np.random.Generator, chains: int) -> list[RandomGeneratorState]:
+    """For each chain, a generator whose next child is that of the chain in ``pm.sample``."""
+    states = []
+    for _ in range(chains):
+        states.append(get_state_from_generator(rng))
+        rng.spawn(1)
+    return states
+
+
+def _collected(
+    client: Client, futures: Sequence[Future], stop: Event
+) -> list[dict[str, xr.Dataset]]:
+    """Chains that were not lost; after Ctrl-C, with the draws that they have."""
+    waiting = Waiting(client, "chains")
+    try:
+        for future in waiting.ended(futures):
+            if future.status == "error" and not isinstance(future.exception(), KilledWorker):
+                future.result()
+    except KeyboardInterrupt:
+        _log.info("Interrupted: chains return the draws that they have.")
+        stop.set()
+        list(waiting.ended(futures))
+    finally:
+        if client.status == "running" and not all(future.done() for future in futures):
+            stop.set()
+            client.cancel(list(futures), force=True)
+    lost = "; ".join(
+        f"chain {number}: {future.exception() if future.status == 'error' else future.status}"
+        for number, future in enumerate(futures)
+        if future.status != "finished"
+    )
+    found = [future.result() for future in futures if future.status == "finished"]
+    if not found:
+        raise RuntimeError(f"no chain has ended ({lost}): look at the logs of the workers.")
+    if lost:
+        warnings.warn(
+            f"Some chains were lost ({lost}): the draws are those of the others. Look at the "
+            "logs of the workers.",
+            AusterityWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+# ---------------------------------------------------------------------- on a worker
+
+
+def _chain(
+    number: int,
+    rng: RandomGeneratorState,
+    initvals: Any,
+    *,
+    sent: bytes,
+    stop: str,
+    blas_threads: int | None,
+) -> dict[str, xr.Dataset]:
+    """One chain, the same on any worker."""
+    with _one_chain, threadpool_limits(blas_threads):
+        idata = pm.sample(
+            **pickle.loads(sent),
+            initvals=initvals,
+            random_seed=random_generator_from_state(rng),
+            callback=_asking(Event(stop)),
+        )
+    groups = groups_of_chain(idata)
+    return {name: group.assign_coords(chain=[number]) for name, group in groups.items()}
+
+
+def _asking(stop: Event) -> Callable[..., None]:
+    """A callback of ``pm.sample`` that ends the chain as Ctrl-C does, if it is asked to."""
+    asked_at = -math.inf
+
+    def ask(**_: Any) -> None:
+        nonlocal asked_at
+        if time.monotonic() - asked_at > _SECONDS_BETWEEN_LOOKS:
+            asked_at = time.monotonic()
+            if stop.is_set():
+                raise KeyboardInterrupt
+
+    return ask

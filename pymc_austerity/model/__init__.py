@@ -9,7 +9,6 @@ from pymc_austerity.model.cut import Examples
 from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.gradient import compile_gradient
-from pymc_austerity.model.graph_digest import NoDigestError, graph_digest
 from pymc_austerity.model.kernel import (
     DensityGradient,
     DensityKernel,
@@ -86,7 +85,6 @@ __all__ = [
     "LeafRecipes",
     "LevelTerms",
     "LevelsAsRows",
-    "NoDigestError",
     "NotByLevelError",
     "OneAtATime",
     "PartialDerivatives",
@@ -119,7 +117,6 @@ __all__ = [
     "find_blocks",
     "find_predictors",
     "free_levels",
-    "graph_digest",
     "kernel_of",
     "level_terms",
     "partial_exact",

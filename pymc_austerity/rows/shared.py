@@ -110,6 +110,11 @@ class SharedRows:
         return self._n_rows
 
     @property
+    def folder(self) -> Path:
+        """Where the files are."""
+        return self._folder
+
+    @property
     def n_arrays(self) -> int:
         """Number of arrays."""
         return len(self._arrays)

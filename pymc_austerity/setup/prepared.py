@@ -21,7 +21,7 @@ from pymc_austerity.model.cut import array_of
 from pymc_austerity.rows import ArrayRows, SharedRows
 from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.kept_for import kept_passes
+from pymc_austerity.setup.kept_passes import KeptPasses, about_set_up
 from pymc_austerity.setup.model_inputs import (
     checked_data,
     checked_generator,
@@ -102,9 +102,8 @@ class PreparedModel:
         return own if self.from_sources is None else f"{own}-{self.from_sources.fingerprint}"
 
     def end_setup(self) -> None:
-        """End set-up: results of passes are no longer needed."""
-        if self.from_sources is not None and self.from_sources.kept is not None:
-            self.from_sources.kept.end()
+        """End set-up: results of passes are no longer kept."""
+        if self.from_sources is not None:
             self.from_sources.kept = None
 
     def shuffled_rows(self) -> SharedRows:
@@ -166,7 +165,9 @@ def prepare(
     else:
         rows = SourceRows.of(open_sources(data, split.examples), split)
         start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
-        rows.kept = kept_passes(rows, split, start, generator, folder)
+        if folder is not None:
+            other = rows.fingerprint, start, repr(generator.bit_generator.state)
+            rows.kept = KeptPasses(folder, about_set_up(rows.sources, split, *other))
         say(f"looking at {rows.n_rows:,} rows")
         first_pass(rows, split, verified, start, generator)
         verify_examples(

@@ -100,7 +100,7 @@ class SourceRows:
     sample : ArrayRows or None
         Rows drawn at random without replacement, after the first pass.
     kept : KeptPasses or None
-        Results of passes, during set-up.
+        Results of passes, during set-up, if the user named a folder for them.
     """
 
     def __init__(self, sources: Mapping[str, Source], leaves: Leaves) -> None:

@@ -15,7 +15,7 @@ class Source(Protocol):
     they are in memory: the process that unpickles it opens the store again.
 
     A source may have an ``identity``, a text that changes whenever the rows do and is the same in
-    every process. Set-up that was killed can be resumed only if there is one.
+    every process. ``setup_folder=`` needs one.
     """
 
     @property

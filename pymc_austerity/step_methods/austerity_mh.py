@@ -151,9 +151,8 @@ class AusterityMH(MetropolisStep):
         these draws depend on `rng` and not on ``random_seed``. For sequential tests, all rows are
         stored on this machine, in the order of sampling.
     setup_folder : path, optional
-        Where results of passes over `data` are kept for a repetition of the same set-up, even
-        after the machine has been restarted. By default, they are in a folder for temporary files,
-        which is removed when set-up ends.
+        Where results of passes over `data` are kept for a repetition of the same set-up, as after
+        it was killed.
 
     Raises
     ------

@@ -10,11 +10,11 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -24,7 +24,6 @@ __all__ = [
     "clean_interrupt",
     "defer_interrupts",
     "end_sampling",
-    "errors_are_raised",
     "restore_interrupts",
     "stop_if_interrupted",
 ]
@@ -79,7 +78,6 @@ class _Interrupts:
 
 
 _interrupts = _Interrupts()
-_raises: ContextVar[bool] = ContextVar("_raises", default=False)
 
 
 def defer_interrupts() -> None:
@@ -118,16 +116,6 @@ def stop_if_interrupted() -> None:
         raise KeyboardInterrupt
 
 
-@contextmanager
-def errors_are_raised() -> Iterator[None]:
-    """In this context, `end_sampling` raises the error: the caller keeps the draws of the chain."""
-    token = _raises.set(True)
-    try:
-        yield
-    finally:
-        _raises.reset(token)
-
-
 def end_sampling(error: Exception) -> NoReturn:
     """End all chains as an interrupt does, so that the draws so far are returned.
 
@@ -141,11 +129,9 @@ def end_sampling(error: Exception) -> NoReturn:
     KeyboardInterrupt
         The exception that PyMC expects from a chain that must end.
     """
-    if _raises.get():
-        raise error
     _log.error("Sampling ends with the draws so far, because %s", error)
     parent = multiprocessing.parent_process()
-    if parent is not None and parent.pid is not None:
+    if _runs(WORKER_LOOP, sys._getframe()) and parent is not None and parent.pid is not None:
         os.kill(parent.pid, signal.SIGINT)
         time.sleep(_UNTIL_ENDED)  # the process that has the draws ends this one
     raise KeyboardInterrupt from error

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-import warnings
 from types import SimpleNamespace
 
 import dask
@@ -15,11 +14,9 @@ import pytest
 from dask.distributed import Client, KilledWorker, LocalCluster
 
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
-from pymc_austerity.distributed import chain as chains_on_workers
-from pymc_austerity.distributed import clients
-from pymc_austerity.distributed import run as runs
+from pymc_austerity.distributed import clients, parcels, sampling
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.parcels import pack
+from pymc_austerity.distributed.parts import pickled_by
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup import exact_from_sources
@@ -73,17 +70,13 @@ def simple():
     return model, step, sample(step, model, **RUN)
 
 
-def runs_heard_of(client):
-    return {topic for topic in client.get_events() if topic.startswith("pymc_austerity-")}
-
-
-def when_a_chain_has_begun(client, act):
-    """Do something, in a thread, as soon as a chain of the next run says that it makes draws."""
-    known = runs_heard_of(client)
+def when_chains_run(client, act):
+    """Do something, in a thread, as soon as a chain of the next run is being computed."""
 
     def watch():
-        while runs_heard_of(client) <= known:
+        while not any("_chain" in key for keys in client.processing().values() for key in keys):
             time.sleep(0.02)
+        time.sleep(3.0)
         act()
 
     thread = threading.Thread(target=watch, daemon=True)
@@ -113,42 +106,59 @@ def test_the_model_of_the_context_and_the_default_step_method(threads):
     assert idata.posterior["mu"].shape == (1, 60)
 
 
-def test_rows_are_not_pickled(simple, elsewhere):
-    for _, step, *_ in (simple, elsewhere):
-        parcel, rows = pack(step)
-        arrays = [array for each in rows for array in each.window(0, 3)]
-        numbers = [array for array in arrays if array.dtype.kind == "f"]
-        assert numbers
-        assert not any(array.tobytes() in parcel.step for array in numbers)
+@pytest.fixture
+def sizes(threads, monkeypatch):
+    """Bytes of what is sent to workers, in the order of being sent."""
+    found = []
+
+    def recorded(pickler, obj):
+        found.append(len(content := pickled_by(pickler, obj)))
+        return content
+
+    monkeypatch.setattr(parcels, "pickled_by", recorded)
+    return found
 
 
-def test_workers_on_other_machines_are_sent_the_rows(threads, elsewhere, monkeypatch, caplog):
+def test_rows_in_memory_are_read_from_files(threads, sizes):
+    y = np.random.default_rng(1).normal(1.0, 2.0, 1_000_000)
+    with pm.Model() as model:
+        pm.Normal("y", pm.Normal("mu"), 2.0, observed=y)
+        step = AusterityMH()
+    there = sample_on(model, client=threads, step=step, **RUN)
+    assert_same_draws(there, sample(step, model, **RUN))
+    np.testing.assert_array_equal(there.observed_data["y"], y)
+    assert len(sizes) == 1
+    assert sizes[0] < y.nbytes / 2
+
+
+def test_workers_on_other_machines_are_sent_the_rows(
+    threads, elsewhere, monkeypatch, caplog, sizes
+):
     model, step = elsewhere
     here = sample(step, model, **RUN)
 
     def not_here(rows, state):
         raise StorageError("gone")
 
+    monkeypatch.setattr(parcels, "_read_files", lambda client: False)
     monkeypatch.setattr(SharedRows, "__setstate__", not_here)
     with caplog.at_level(logging.INFO, "pymc.austerity"):
         there = sample_on(model, client=threads, step=step, **RUN)
     assert_same_draws(there, here)
-    (sentence,) = [m for m in caplog.messages if "are sent to each" in m]
-    assert "Some workers cannot read the rows" in sentence
+    assert len(sizes) == 1
+    assert any("are sent to each" in sentence for sentence in caplog.messages)
 
 
 def test_ctrl_c_returns_the_draws_so_far(threads, simple):
     model, step, _ = simple
     settings = RUN | {"draws": 1_000_000, "tune": 10, "chains": 2}
-    when_a_chain_has_begun(threads, lambda: os.kill(os.getpid(), signal.SIGINT))
-    there = sample_on(model, client=threads, step=step, **settings)
+    when_chains_run(threads, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.warns(AusterityWarning, match="lost .chain 1: Not enough samples"):  # it waits
+        there = sample_on(model, client=threads, step=step, **settings)
     n_draws = there.posterior.sizes["draw"]
     assert 0 < n_draws < 1_000_000
-    here = sample(step, model, **(settings | {"draws": n_draws})).posterior["mu"]
-    # PyMC leaves out chains that have far fewer draws, and numbers the others anew
-    every = [chain.tobytes() for chain in here.values]
-    kept = [every.index(chain.tobytes()) for chain in there.posterior["mu"].values]
-    assert kept == sorted(set(kept))
+    here = sample(step, model, **(settings | {"draws": n_draws}))
+    np.testing.assert_array_equal(there.posterior["mu"][0], here.posterior["mu"][0])
 
 
 @pytest.mark.exhaustive
@@ -162,7 +172,7 @@ def test_a_worker_that_is_killed_is_replaced(simple, caplog):
         Client(cluster) as client,
     ):
         (first,) = client.run(os.getpid).values()
-        watch = when_a_chain_has_begun(client, lambda: os.kill(first, signal.SIGKILL))
+        watch = when_chains_run(client, lambda: os.kill(first, signal.SIGKILL))
         with caplog.at_level(logging.INFO, "pymc.austerity"):
             idata = sample_on(model, client=client, step=step, **settings)
         watch.join()
@@ -176,7 +186,7 @@ def test_no_worker_is_said(simple, monkeypatch, caplog):
     monkeypatch.setattr(clients, "_SECONDS_BETWEEN_WORDS", 0.1)
     options = {"processes": False, "n_workers": 0, "threads_per_worker": 1}
     with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
-        threading.Timer(1.0, cluster.scale, [1]).start()
+        threading.Timer(3.0, cluster.scale, [1]).start()
         with caplog.at_level(logging.WARNING, "pymc.austerity"):
             there = sample_on(model, client=client, step=step, **RUN)
     assert any("The cluster has no worker" in sentence for sentence in caplog.messages)
@@ -197,52 +207,27 @@ def test_draws_are_kept_where_rows_cannot_be_read_any_more(threads, tmp_path, mo
     assert "Sampling ends with the draws so far, because the file is gone" in caplog.text
 
 
-class Failing(pm.Metropolis):
-    def astep(self, q0):
-        raise ArithmeticError("no such number")
+CHAIN, LOST = sampling._chain, set[int]()
 
 
-def test_an_error_in_a_chain_is_raised_and_names_the_chain(threads):
-    model = normal_mean()
-    with model:
-        step = Failing()
-    with pytest.raises(ArithmeticError, match="no such number") as raised:
-        sample_on(model, client=threads, step=step, **RUN)
-    assert any("This was chain" in note for note in raised.value.__notes__)
-
-
-def test_warnings_of_chains_are_heard_here(threads, simple, monkeypatch):
-    model, step, _ = simple
-    drawn = chains_on_workers._drawn
-
-    def warned(task, sent, beat):
-        warnings.simplefilter("always")
-        warnings.warn("look here", AusterityWarning, stacklevel=1)
-        return drawn(task, sent, beat)
-
-    monkeypatch.setattr(chains_on_workers, "_drawn", warned)
-    monkeypatch.setattr(runs, "PROCESS", ("another one", 0))
-    with pytest.warns(AusterityWarning, match="look here"):
-        sample_on(model, client=threads, step=step, **(RUN | {"chains": 1}))
+def chain_unless_lost(number, *given, **settings):
+    """What a task runs, with workers that are in this process."""
+    if number in LOST:
+        raise KilledWorker("chain", SimpleNamespace(address="gone"), 3)
+    return CHAIN(number, *given, **settings)
 
 
 class TestLostChains:
     @pytest.fixture
     def losing(self, monkeypatch):
-        def lose(*numbers):
-            def run_chain(task, sent=None):
-                if task.number in numbers:
-                    raise KilledWorker("chain", SimpleNamespace(address="gone"), 3)
-                return chains_on_workers.run_chain(task, sent)
-
-            monkeypatch.setattr(runs, "run_chain", run_chain)
-
-        return lose
+        monkeypatch.setattr(sampling, "_chain", chain_unless_lost)
+        yield lambda *numbers: LOST.update(numbers)
+        LOST.clear()
 
     def test_leave_those_of_others(self, threads, simple, losing):
         model, step, here = simple
         losing(1)
-        with pytest.warns(AusterityWarning, match="chain 1: every worker that ran it was lost"):
+        with pytest.warns(AusterityWarning, match="lost .chain 1: Attempted to run task"):
             there = sample_on(model, client=threads, step=step, **RUN)
         np.testing.assert_array_equal(there.posterior["mu"], here.posterior["mu"][[0, 2]])
 
@@ -252,29 +237,6 @@ class TestLostChains:
         with pytest.raises(RuntimeError, match="no chain has ended"):
             sample_on(model, client=threads, step=step, **RUN)
 
-    def test_are_run_again_where_their_tasks_were_canceled(self, threads, simple):
-        model, step, _ = simple
-        settings = RUN | {"draws": 3_000}
-
-        def cancel():
-            threads.cancel(list(threads.futures_of_chains), force=True)
-
-        submit, threads.futures_of_chains = threads.submit, []
-
-        def submitted(*args, **kwargs):
-            future = submit(*args, **kwargs)
-            threads.futures_of_chains.append(future)
-            return future
-
-        threads.submit = submitted
-        try:
-            when_a_chain_has_begun(threads, cancel)
-            there = sample_on(model, client=threads, step=step, **settings)
-        finally:
-            del threads.submit
-        assert len(threads.futures_of_chains) > 3
-        assert_same_draws(there, sample(step, model, **settings))
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
@@ -283,7 +245,7 @@ class TestRefusals:
             ({"callback": print}, "callback=.* has no meaning on a cluster"),
             ({"cores": 2}, "cores=2 has no meaning on a cluster"),
             ({"nuts_sampler": "nutpie"}, "nuts_sampler='nutpie' has no meaning"),
-            ({"return_inferencedata": False}, "return_inferencedata=False is not supported"),
+            ({"return_inferencedata": False}, "return_inferencedata=False has no meaning"),
         ],
     )
     def test_settings_without_a_meaning(self, threads, simple, settings, sentence):
@@ -300,7 +262,7 @@ class TestRefusals:
 
     def test_what_cannot_be_pickled(self):
         with pytest.raises(SettingError, match="cannot be sent to workers"):
-            pack(threading.Lock())
+            pickled_by(parcels._AsTheyAre, threading.Lock())
 
     def test_no_client(self, simple, monkeypatch):
         def none():

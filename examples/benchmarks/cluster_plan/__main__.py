@@ -18,7 +18,6 @@ from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.cluster_plan.measured import BYTES_OF_ROW, Measured, measure
 from examples.benchmarks.cluster_plan.simulated import Cluster, Work, simulated
 from examples.benchmarks.rows_kept import kept
-from pymc_austerity.setup import kept_passes
 
 ROOT = Path(__file__).parents[3]
 KEPT = ROOT / "results" / "cluster_plan.json"
@@ -176,7 +175,7 @@ def _by_losses(found: Measured) -> str:
 def _of_the_head(found: Measured) -> str:
     """Expected minutes where the process that sets up is killed at random times."""
     needed = minutes(found, Cluster(storage=STORAGES[0])) / 60.0
-    lost = (kept_passes._SECONDS_BETWEEN_WRITES + found.elsewhere) / 3_600.0
+    lost = needed / len(found.passes) / 2.0 + found.elsewhere / 3_600.0
     rows = []
     for hours in HOURS_OF_THE_HEAD:
         anew = hours * np.expm1(needed / hours)
@@ -185,7 +184,7 @@ def _of_the_head(found: Measured) -> str:
     header = ("hours between kills", "minutes, beginning anew", "minutes, going on")
     return (
         f"With storage of {STORAGES[0] / 1e9:.0f} GB/s, where the process that sets up is killed, "
-        "too, and started again:\n\n" + _table(header, rows)
+        "too, and started again with ``setup_folder=``:\n\n" + _table(header, rows)
     )
 
 

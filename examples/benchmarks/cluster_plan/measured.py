@@ -101,7 +101,7 @@ def measure(n_rows: int, folder: Path, n_planned: Sequence[int]) -> Measured:
         mock.patch.object(source_rows, "pass_over", _measured_in(passes)),
         mock.patch.object(KeptPasses, "results", _named_in(passes)),
     ):
-        step, _, _ = constructed(paths)
+        step, _, _ = constructed(paths, setup_folder=folder)
     total = time.process_time() - started
     sampling = step.target.sampling
     used = sum(each.evaluation + each.folding + each.reading for each in passes)
