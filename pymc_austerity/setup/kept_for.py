@@ -15,7 +15,6 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.model import NoDigestError, RowLikelihood, graph_digest
 from pymc_austerity.setup.kept_passes import KeptPasses, digest_of
 from pymc_austerity.setup.source_rows import SourceRows
-from pymc_austerity.sources import identity_of
 
 __all__ = ["kept_passes"]
 
@@ -90,7 +89,7 @@ def _digest_of_model(split: RowLikelihood) -> str:
 def _identities(rows: SourceRows) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, source in rows.sources.items():
-        identity = identity_of(source)
+        identity = getattr(source, "identity", None)
         if identity is None:
             raise _NotToldError(
                 f"another process cannot see whether data[{name!r}] has changed, as it can for "
