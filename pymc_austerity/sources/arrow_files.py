@@ -111,8 +111,8 @@ class ArrowSource(_BatchesSource):
         arrow = library("pyarrow")
         with arrow.memory_map(path) as file:  # only the headers of the batches are read
             reader = arrow.ipc.open_file(file)
-            batches = [reader.get_batch(number) for number in range(reader.num_record_batches)]
-            return reader.schema, [batch.num_rows for batch in batches]
+            groups = range(reader.num_record_batches)
+            return reader.schema, [reader.get_batch(k).num_rows for k in groups]
 
     def _batches(self, path: str, number: int) -> Iterator[Any]:
         arrow = library("pyarrow")
