@@ -193,7 +193,6 @@ class Generated:
     """
 
     block_length = 65_536
-    reads_any_row = False
 
     def __init__(self, n_rows: int, of_block: Callable[[NDArray, np.random.Generator], NDArray]):
         self.n_rows, self._of_block = n_rows, of_block
@@ -214,15 +213,8 @@ class Generated:
             parts.append(self._block(number)[max(start - begin, 0) : stop - begin])
         return np.concatenate(parts)
 
-    def take(self, indices: NDArray[np.intp]) -> NDArray:
-        """Rows at some positions."""
-        return np.concatenate([self.read(int(i), int(i) + 1) for i in indices])
-
     def refuse_if_changed(self) -> None:
         """They cannot change."""
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class Forgotten:

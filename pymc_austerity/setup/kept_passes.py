@@ -14,7 +14,7 @@ import pytensor
 from pymc_austerity._pymc import Constant, RandomGeneratorType, SharedVariable, ancestors
 from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.model import RowLikelihood
-from pymc_austerity.sources import Source, identity_of
+from pymc_austerity.sources import Source
 
 __all__ = ["KeptPasses", "about_set_up"]
 
@@ -98,12 +98,14 @@ def about_set_up(sources: Mapping[str, Source], split: RowLikelihood, *other: An
         A source cannot tell another process whether its rows have changed.
     """
     for name, source in sources.items():
-        if identity_of(source) is None:
+        if getattr(source, "identity", None) is None:
             raise SettingError(
                 "setup_folder= is not possible, because another process cannot see whether "
                 f"data[{name!r}] has changed, as it can for files: leave it out."
             )
-    rows = [(name, s.n_rows, str(s.dtype), identity_of(s)) for name, s in sources.items()]
+    rows = [
+        (name, s.n_rows, str(s.dtype), getattr(s, "identity", None)) for name, s in sources.items()
+    ]
     recipes = [leaf.recipe for leaf in split.leaves if leaf.recipe is not None]
     graphs = [split.rows, split.full, split.exact, *recipes]
     known = [v for v in ancestors(graphs) if not isinstance(v.type, RandomGeneratorType)]

@@ -22,6 +22,7 @@ from pymc_austerity.sources import (
     open_source,
     pass_over,
     refuse_unequal_lengths,
+    take,
 )
 
 __all__ = ["ExpandedSourceRows", "SourceRows", "open_sources"]
@@ -66,7 +67,7 @@ def open_sources(data: Mapping[str, Any], examples: Examples) -> dict[str, Sourc
 
 def _is_source(given: Any) -> bool:
     """Whether this is a `Source` of the user's own."""
-    members = ("n_rows", "row_shape", "dtype", "read", "take", "refuse_if_changed")
+    members = ("n_rows", "row_shape", "dtype", "block_length", "read", "refuse_if_changed")
     return all(hasattr(given, member) for member in members)
 
 
@@ -129,7 +130,7 @@ class SourceRows:
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Rows at the given positions; slow where storage reads whole blocks."""
-        raw = {name: source.take(indices) for name, source in self.sources.items()}
+        raw = {name: take(source, indices) for name, source in self.sources.items()}
         return self._leaves.of(raw, indices)
 
     def data(self, start: int, stop: int) -> dict[str, NDArray]:

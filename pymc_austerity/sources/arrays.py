@@ -1,68 +1,236 @@
-"""Rows that are already in memory."""
+"""Rows of arrays that are read by slices: of NumPy, Arrow, zarr, HDF5, xarray and dask."""
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import DataError
-from pymc_austerity.sources.checks import (
-    checked_indices,
-    checked_range,
-    native_dtype,
-    refuse_no_rows,
+from pymc_austerity.errors import DataError, SettingTypeError
+from pymc_austerity.sources.chunks import ChunkedSource, even_lengths, library
+from pymc_austerity.sources.columns import native_dtype, numbers
+from pymc_austerity.sources.dask_collections import DaskArray
+from pymc_austerity.sources.npy import NpyFiles
+
+__all__ = ["SlicedSource", "packages_of", "type_of"]
+
+_REMEDY = (
+    "give a NumPy array or memory map, a path to .npy, zarr, Parquet, Arrow or HDF5, an Arrow "
+    "table, a zarr or h5py array, or a dask, pandas, polars or xarray object"
 )
 
-__all__ = ["ArraySource"]
+_BYTES_AT_ONCE = 2**23
+"""Read together where a file has no chunks."""
+_ROWS_COPIED = 16_384
+"""Copies of columns are kept small where they cost nothing but memory."""
 
 
-class ArraySource:
-    """Rows of an array, which are part of the pickled source.
+def _no_files(start: int, stop: int) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, eq=False)
+class Sliced:
+    """An array of any library, of which slices are rows.
+
+    Attributes
+    ----------
+    array : array
+        It has a shape, and slices that are arrays or columns.
+    lengths : sequence of int, optional
+        Number of rows of each chunk; None if any rows can be read.
+    files : callable
+        From a range of rows to the files that they are in.
+    place : str, optional
+        What tells it from others in the same files; None if files do not identify its rows.
+    """
+
+    array: Any
+    lengths: Sequence[int] | None = None
+    files: Callable[[int, int], Iterable[str]] = _no_files
+    place: str | None = None
+
+
+class SlicedSource(ChunkedSource):
+    """Rows of an array, or of vectors side by side.
 
     Parameters
     ----------
-    array : array, shape (n_rows, ...)
-        The array, which is not copied.
     what : str
-        Name for messages.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> source = ArraySource(np.arange(6.0).reshape(3, 2), "data['x']")
-    >>> source.n_rows, source.row_shape
-    (3, (2,))
-    >>> source.take(np.array([2, 0]))
-    array([[4., 5.],
-           [0., 1.]])
+        What messages call the rows.
+    given : dict of str to array
+        By what messages call them.
+    is_table : bool
+        Whether they are columns of a matrix.
     """
 
-    block_length = None
-    reads_any_row = True
-
-    def __init__(self, array: NDArray, what: str) -> None:
-        if isinstance(array, np.ma.MaskedArray):
+    def __init__(self, what: str, given: dict[str, Any], *, is_table: bool) -> None:
+        self._columns = [sliced(name, array) for name, array in given.items()]
+        shapes = [_shape_of(column.array) for column in self._columns]
+        if () in shapes:
+            raise DataError(f"{what} is a single number, and rows are on axis 0: give an array.")
+        if is_table and set(shapes) != {shapes[0][:1]}:
             raise DataError(
-                f"{what} is a masked array, and rows have no missing values: drop them, and give "
-                "the array of the others."
+                f"{what} has columns that are not vectors of one length: give them one by one."
             )
-        self.dtype = native_dtype(what, array.dtype)
-        refuse_no_rows(what, array.shape)
-        self.n_rows = int(array.shape[0])
-        self.row_shape = tuple(array.shape[1:])
-        self._array = array
+        dtypes = [
+            _dtype_of(name, column.array) for name, column in zip(given, self._columns, strict=True)
+        ]
+        chunks = [column.lengths for column in self._columns if column.lengths is not None]
+        places = [column.place for column in self._columns]
+        super().__init__(
+            what,
+            list(given),
+            max(chunks, key=lambda lengths: max(lengths, default=0), default=shapes[0][:1]),
+            (len(given),) if is_table else shapes[0][1:],
+            np.result_type(*dtypes),
+            place=None if None in places else str(places),
+            reads_any_row=not chunks,
+        )
 
-    def read(self, start: int, stop: int) -> NDArray:
-        """Rows ``start`` to ``stop``."""
-        checked_range(start, stop, self.n_rows)
-        return np.array(self._array[start:stop], dtype=self.dtype, order="C", subok=False)
+    def _files(self, start: int, stop: int) -> Iterable[str]:
+        return [path for column in self._columns for path in column.files(start, stop)]
 
-    def take(self, indices: NDArray[np.intp]) -> NDArray:
-        """Rows at the given positions."""
-        # any mode but the default writes straight into the result, twice as fast
-        taken = self._array.take(checked_indices(indices, self.n_rows), 0, mode="clip")
-        return np.require(np.asarray(taken), self.dtype, ["C", "W"])
+    def _fill(self, out: NDArray, start: int) -> None:
+        array = self._columns[0].array
+        if isinstance(array, NpyFiles):  # without a copy
+            array.read_into(out, start)
+        else:
+            super()._fill(out, start)
 
-    def refuse_if_changed(self) -> None:
-        """Nothing to check for an array in memory."""
+    def _pieces(self, start: int, stop: int) -> Iterator[Sequence[Any]]:
+        step = stop - start if self.block_length or len(self._columns) == 1 else _ROWS_COPIED
+        for begin in range(start, stop, step):
+            yield [column.array[begin : min(begin + step, stop)] for column in self._columns]
 
-    def close(self) -> None:
-        """Nothing to release."""
+
+def sliced(what: str, array: Any) -> Sliced:
+    """How an array, or a column in memory, is read.
+
+    Parameters
+    ----------
+    what : str
+        What messages call it.
+    array : object
+
+    Raises
+    ------
+    SettingTypeError
+        It is neither.
+    """
+    packages = packages_of(array)
+    if isinstance(array, np.ma.MaskedArray):
+        raise DataError(
+            f"{what} is a masked array, and rows have no missing values: drop them, and give "
+            "the array of the others."
+        )
+    if isinstance(array, np.ndarray):
+        array = NpyFiles.of_memory_map(what, array) or array
+    if isinstance(array, NpyFiles):
+        return Sliced(array, None, array.files, str(array.arrays))
+    if isinstance(array, np.ndarray):
+        return Sliced(array)
+    if "pyarrow" in packages and hasattr(array, "combine_chunks"):
+        if array.null_count:
+            numbers(what, array)  # which refuses nulls
+        return Sliced(array)
+    if "pandas" in packages and hasattr(array, "to_frame") and hasattr(array, "iloc"):
+        return Sliced(numbers(what, array))
+    if "zarr" in packages and hasattr(array, "chunks"):
+        return _of_zarr(array)
+    if "h5py" in packages and hasattr(array, "chunks"):
+        path = os.path.abspath(array.file.filename)
+        stored = StoredInHDF5(path, array.name, array.shape, array.dtype)
+        return Sliced(stored, _lengths(array, array.chunks), partial(_file, path), array.name)
+    if "xarray" in packages and hasattr(array, "variable"):
+        return _of_xarray(what, array.variable)
+    if "dask" in packages and hasattr(array, "rechunk"):
+        found = DaskArray(what, array)
+        return Sliced(found, found.lengths)
+    raise SettingTypeError(f"{what} is {type_of(array)}, not rows: {_REMEDY}.")
+
+
+def packages_of(given: Any) -> set[str]:
+    """Packages of the classes of an object: optional ones need not be imported."""
+    return {base.__module__.partition(".")[0] for base in type(given).__mro__}
+
+
+def type_of(given: Any) -> str:
+    """What messages call the type of an object."""
+    return f"a {type(given).__module__}.{type(given).__qualname__}".replace("a builtins.", "a ")
+
+
+@dataclass(frozen=True)
+class StoredInHDF5:
+    """A data set in an HDF5 file, opened anew by each read, so that processes share no position."""
+
+    path: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        with library("h5py").File(self.path, "r") as file:
+            found: NDArray = file[self.name][rows]
+            return found
+
+
+def _of_xarray(what: str, variable: Any) -> Sliced:
+    if variable.chunks is not None:
+        return sliced(what, variable.data)
+    # where xarray no longer tells what is loaded, reading in chunks is right, and slower
+    if getattr(variable, "_in_memory", False):
+        return Sliced(variable.to_numpy())
+    path = variable.encoding.get("source")
+    is_file = isinstance(path, str) and os.path.isfile(path)
+    preferred = variable.encoding.get("preferred_chunks", {})
+    chunks = [preferred.get(dim) for dim in variable.dims[:1]]
+    return Sliced(
+        variable, _lengths(variable, chunks), partial(_file, path) if is_file else _no_files
+    )
+
+
+def _of_zarr(array: Any) -> Sliced:
+    root = getattr(array.store, "root", None)
+    if not (isinstance(root, Path) and root.is_dir()):
+        return Sliced(array, _lengths(array, array.chunks))
+    files = partial(_files_of_zarr, array, str((root / array.path).absolute()))
+    return Sliced(array, _lengths(array, array.chunks), files, "")
+
+
+def _files_of_zarr(array: Any, folder: str, start: int, stop: int) -> list[str]:
+    """Files with these rows: zarr reads fill values, without an error, where one was removed."""
+    sizes = array.shards or array.chunks
+    shape = (stop, *array.shape[1:])
+    numbers = [range(-(-n // size)) for n, size in zip(shape, sizes, strict=True)]
+    numbers[0] = range(start // sizes[0], len(numbers[0]))
+    key = array.metadata.encode_chunk_key
+    return [os.path.join(folder, key(place)) for place in itertools.product(*numbers)]
+
+
+def _file(path: str, start: int, stop: int) -> list[str]:
+    return [path]
+
+
+def _lengths(array: Any, chunks: Sequence[int | None] | None) -> list[int]:
+    """Of the chunks of an array, or of pieces of some megabytes."""
+    if not array.shape:
+        return []
+    row_bytes = max(array.dtype.itemsize * int(np.prod(array.shape[1:])), 1)
+    length = (chunks and chunks[0]) or max(_BYTES_AT_ONCE // row_bytes, 1)
+    return even_lengths(array.shape[0], length)
+
+
+def _shape_of(array: Any) -> tuple[int, ...]:
+    return tuple(array.shape) if hasattr(array, "shape") else (len(array),)
+
+
+def _dtype_of(what: str, array: Any) -> np.dtype:
+    if hasattr(array, "dtype"):
+        return native_dtype(what, array.dtype)
+    return numbers(what, array[:0]).dtype

@@ -1,92 +1,140 @@
-"""Rows of Arrow files (Feather), a record batch at a time."""
+"""Rows of columns in Parquet and Arrow files, a row group or record batch at a time."""
 
-import contextlib
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
-from pymc_austerity.sources.arrow import dtype_of_field, in_words, numbers_of_column
-from pymc_austerity.sources.changes import refuse_changed_files, stamps_of
-from pymc_austerity.sources.checks import common_dtype
-from pymc_austerity.sources.chunks import ChunkedSource
-from pymc_austerity.sources.columns import Columns, fill_columns, refuse_missing_columns
+from pymc_austerity.errors import DataError
+from pymc_austerity.sources.chunks import ChunkedSource, library, readable
+from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_columns, refuse_nulls
 
-if TYPE_CHECKING:
-    import pyarrow as pa
+__all__ = ["ArrowSource", "ParquetSource"]
 
-__all__ = ["ArrowFileSource"]
+_ROWS_AT_ONCE = 65_536
+_BYTES_AT_ONCE = 2**20
 
 
-class ArrowFileSource(ChunkedSource):
-    """Rows of columns of an Arrow file.
-
-    Memory is that of a record batch, of all its columns.
+class _BatchesSource(ChunkedSource):
+    """Rows of columns of files, one file after the other, each in groups of rows.
 
     Parameters
     ----------
-    path : Path
-    columns : Columns
-        Their names.
     what : str
         What messages call the rows.
+    paths : sequence of Path
+    columns : Columns
+        Their names.
 
     Raises
     ------
     DataError, SettingError, StorageError
-        A column is missing or is not of numbers; the file cannot be read.
+        A column is missing, is not of numbers or has nulls; files differ or cannot be read.
     """
 
-    def __init__(self, path: Path, columns: Columns, what: str) -> None:
-        self._what, self._path = what, str(path)
-        self._names = columns.listed
-        self._stamps = stamps_of([self._path])
-        with self._opened(mapped=True) as reader:
-            refuse_missing_columns(what, self._names, reader.schema.names)
-            fields = [reader.schema.field(name) for name in self._names]
-            # of a mapped file only the headers of the batches are read
-            numbers = range(reader.num_record_batches)
-            lengths = [reader.get_batch(number).num_rows for number in numbers]
-        dtype = common_dtype([dtype_of_field(what, field) for field in fields])
-        super().__init__(what, lengths or [0], columns.row_shape, dtype)
+    def __init__(self, what: str, paths: Sequence[Path], columns: Columns) -> None:
+        self._listed, self._groups = columns.listed, list[tuple[str, int]]()
+        lengths, dtypes_of = list[int](), dict[str, list[np.dtype]]()
+        for path in map(str, paths):
+            named = f"{what} in {path}"
+            with readable(named):
+                schema, of_groups = self._facts(path)
+            refuse_missing_columns(named, columns, schema.names)
+            empty = [schema.empty_table()[name] for name in self._listed]
+            dtypes_of[path] = [
+                numbers(*one).dtype for one in zip(columns.called(named), empty, strict=True)
+            ]
+            _refuse_other_dtypes(what, dtypes_of, path)
+            lengths += of_groups
+            self._groups += [(path, number) for number in range(len(of_groups))]
+        dtype = np.result_type(*dtypes_of[path])
+        names, place = columns.called(what), str(self._listed)
+        super().__init__(what, names, lengths or [0], columns.row_shape, dtype, place=place)
 
-    @property
-    def identity(self) -> str:
-        """Identifies these rows: the file, its size and time, and the columns."""
-        return f"{self._stamps} {self._names} {self.row_shape}"
+    @abstractmethod
+    def _facts(self, path: str) -> tuple[Any, list[int]]:
+        """Schema of a file, and the numbers of rows of its groups."""
 
-    def refuse_if_changed(self) -> None:
-        """Compare size and time of the file with those when it was opened."""
-        refuse_changed_files(self._what, self._stamps)
+    @abstractmethod
+    def _batches(self, path: str, number: int) -> Iterator[Any]:
+        """Record batches of a group."""
 
-    def _fill(self, out: NDArray, first: int, stop: int) -> None:
-        self.refuse_if_changed()
-        with self._opened() as reader:
-            for number in range(first, stop):
-                begin, end = self._starts[number : number + 2] - self._starts[first]
-                batch = reader.get_batch(number)
-                if len(batch) != end - begin:
-                    raise ValueError(f"batch {number} has {len(batch):,} rows")
-                columns = [
-                    numbers_of_column(
-                        f"column {name!r} of {self._what}",
-                        batch.column(name),
-                        int(self._starts[number]),
-                    )
-                    for name in self._names
-                ]
-                fill_columns(self._what, out[begin:end], columns)
+    def _files(self, start: int, stop: int) -> Iterable[str]:
+        return dict.fromkeys(path for path, _ in self._groups_of(start, stop))
 
-    @contextlib.contextmanager
-    def _opened(self, *, mapped: bool = False) -> "Iterator[pa.ipc.RecordBatchFileReader]":
-        """The file, opened anew by each call, so that threads share no position."""
-        try:
-            import pyarrow as pa
-        except ImportError as error:
-            raise ImportError(
-                "Arrow files need pyarrow: pip install 'pymc-austerity[rows]'."
-            ) from error
-        opened = pa.memory_map if mapped else pa.OSFile
-        with in_words(self._what, self._path), opened(self._path) as file:
-            yield pa.ipc.open_file(file)
+    def _pieces(self, start: int, stop: int) -> Iterator[Sequence[Any]]:
+        for path, number in self._groups_of(start, stop):
+            for batch in self._batches(path, number):
+                yield [batch.column(name) for name in self._listed]
+
+    def _groups_of(self, start: int, stop: int) -> list[tuple[str, int]]:
+        return [self._groups[number] for number in self._overlapping(start, stop)]
+
+
+class ParquetSource(_BatchesSource):
+    """Rows of Parquet files.
+
+    Memory is that of a row group of these columns, and of a few pages while it is decoded.
+    """
+
+    def __init__(self, what: str, paths: Sequence[Path], columns: Columns) -> None:
+        self._n_nulls = dict.fromkeys(columns.listed, 0)
+        super().__init__(what, paths, columns)
+        for name, count in zip(self._names, self._n_nulls.values(), strict=True):
+            refuse_nulls(name, count)
+
+    def _facts(self, path: str) -> tuple[Any, list[int]]:
+        with _parquet(path) as file:
+            schema, metadata = file.schema_arrow, file.metadata
+        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+        for group in groups:  # without a count of nulls, they are found when they are read
+            for place in range(group.num_columns):
+                column = group.column(place)
+                if column.path_in_schema in self._n_nulls and column.is_stats_set:
+                    self._n_nulls[column.path_in_schema] += column.statistics.null_count or 0
+        return schema, [group.num_rows for group in groups]
+
+    def _batches(self, path: str, number: int) -> Iterator[Any]:
+        # each call has a file of its own, so that threads and forked processes share no position
+        metadata = _metadata(path, self._stamps[path])
+        with _parquet(path, metadata=metadata) as file:
+            yield from file.iter_batches(_ROWS_AT_ONCE, [number], self._listed)
+
+
+class ArrowSource(_BatchesSource):
+    """Rows of Arrow files (Feather). Memory is that of a record batch, of all its columns."""
+
+    def _facts(self, path: str) -> tuple[Any, list[int]]:
+        arrow = library("pyarrow")
+        with arrow.memory_map(path) as file:  # only the headers of the batches are read
+            reader = arrow.ipc.open_file(file)
+            groups = range(reader.num_record_batches)
+            return reader.schema, [reader.get_batch(k).num_rows for k in groups]
+
+    def _batches(self, path: str, number: int) -> Iterator[Any]:
+        arrow = library("pyarrow")
+        with arrow.OSFile(path) as file:
+            yield arrow.ipc.open_file(file).get_batch(number)
+
+
+def _parquet(path: str, **settings: Any) -> Any:
+    # nothing but the pages that are being decoded is in memory
+    return library("pyarrow.parquet").ParquetFile(
+        path, pre_buffer=False, buffer_size=_BYTES_AT_ONCE, **settings
+    )
+
+
+@lru_cache(maxsize=4)
+def _metadata(path: str, stamp: Any) -> Any:
+    with _parquet(path) as file:
+        return file.metadata
+
+
+def _refuse_other_dtypes(what: str, dtypes_of: dict[str, list[np.dtype]], path: str) -> None:
+    first = next(iter(dtypes_of))
+    if dtypes_of[path] != dtypes_of[first]:
+        described = [f"{one} has {', '.join(map(str, dtypes_of[one]))}" for one in (first, path)]
+        raise DataError(f"{what} is in files that differ: {', '.join(described)}.")

@@ -1,93 +1,119 @@
-"""Rows in chunks that a store decodes as a whole."""
+"""Rows in chunks that a store decodes as a whole, and files that must not change meanwhile."""
 
+import contextlib
+import importlib
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.sources.checks import checked_indices, checked_range, refuse_no_rows
+from pymc_austerity.errors import DataError, SettingError, StorageError
+from pymc_austerity.sources.columns import fill_columns, native_dtype, numbers
 
-__all__ = ["ChunkedSource", "even_lengths"]
+__all__ = ["ChunkedSource", "even_lengths", "library", "readable"]
+
+Stamp: TypeAlias = tuple[int, int]
+"""Size of a file in bytes and time of its last change in nanoseconds."""
 
 
 class ChunkedSource(ABC):
-    """Rows in chunks; the last chunk that was read in part is kept.
+    """Rows of a store; the last chunk that was read in part is kept.
 
     If blocks are read in order, every chunk is decoded once, also with several threads: those that
-    need the same chunk wait for it. Memory is that of one chunk and of the returned rows.
+    need the same chunk wait for it. Memory is that of one chunk and of the returned rows. A new
+    kind of store gives pieces of consecutive rows, and the files that they are in.
 
     Parameters
     ----------
     what : str
-        What messages call it.
+        What messages call the rows.
+    names : sequence of str
+        What messages call the columns.
     lengths : sequence of int
         Number of rows of each chunk.
     row_shape : tuple of int
     dtype : dtype
+        As stored; rows are in native byte order.
+    place : str, optional
+        Which rows of its files they are; None if files do not identify them.
+    reads_any_row : bool
+        Whether parts of a chunk are read without decoding all of it.
+
+    Raises
+    ------
+    DataError
+        There are no rows.
     """
 
-    reads_any_row = False
     _kept: dict[int, NDArray]
 
     def __init__(
-        self, what: str, lengths: Sequence[int], row_shape: tuple[int, ...], dtype: np.dtype
+        self,
+        what: str,
+        names: Sequence[str],
+        lengths: Sequence[int],
+        row_shape: tuple[int, ...],
+        dtype: np.dtype,
+        *,
+        place: str | None = None,
+        reads_any_row: bool = False,
     ) -> None:
-        self._what = what
+        self._what, self._names, self._place = what, list(names), place
         self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         self.n_rows = int(self._starts[-1])
-        self.row_shape = row_shape
-        self.dtype = dtype
-        refuse_no_rows(what, (self.n_rows, *row_shape))
-        self.block_length: int | None = int(max(lengths))
+        self.row_shape = tuple(row_shape)
+        self.dtype = native_dtype(what, dtype)
+        if 0 in (self.n_rows, *row_shape):
+            missing = "values in its rows" if self.n_rows else "rows"
+            raise DataError(f"{what} has no {missing}: give at least one.")
+        self.block_length = None if reads_any_row else int(max(lengths))
+        self._stamps = {path: _stamp_of(path) for path in self._files(0, self.n_rows)}
         self._begin()
 
     @abstractmethod
-    def _fill(self, out: NDArray, first: int, stop: int) -> None:
-        """Write the rows of chunks ``first`` to ``stop`` into an array that is C-contiguous."""
+    def _pieces(self, start: int, stop: int) -> Iterator[Sequence[Any]]:
+        """Rows of whole chunks in order: columns side by side, or one array in a list."""
 
-    @abstractmethod
+    def _files(self, start: int, stop: int) -> Iterable[str]:
+        """Files with these rows, of which one that is not there has none of them."""
+        return ()
+
+    @property
+    def identity(self) -> str | None:
+        """Identifies these rows: the files, their sizes and times, and the place in them."""
+        if not self._stamps or self._place is None:
+            return None
+        return f"{self._stamps} {self._place} {self.row_shape} {self.dtype}"
+
     def refuse_if_changed(self) -> None:
-        """Raise StorageError where the store was changed or removed since it was opened."""
+        """Compare sizes and times of the files with those when they were opened."""
+        self._refuse_changed(self._stamps)
 
     def read(self, start: int, stop: int) -> NDArray:
         """Rows ``start`` to ``stop``; only chunks that overlap with them are decoded."""
-        checked_range(start, stop, self.n_rows)
+        if not 0 <= start <= stop <= self.n_rows:
+            raise IndexError(f"rows {start} to {stop} are not among {self.n_rows} rows")
         out = np.empty((stop - start, *self.row_shape), self.dtype)
-        while start < stop:
-            begin = len(out) - (stop - start)
-            first = int(np.searchsorted(self._starts, start, "right")) - 1
-            # chunks first to end lie within the range as a whole
-            end = int(np.searchsorted(self._starts, stop, "right")) - 1
-            if self._starts[first] == start and end > first:
-                self._fill(out[begin : begin + self._starts[end] - start], first, end)
-                start = int(self._starts[end])
+        begin = start
+        while begin < stop:
+            left = out[begin - start :]
+            first, last = (np.searchsorted(self._starts, [begin, stop], "right") - 1).tolist()
+            if self.block_length is None:
+                end = stop
+                self._fill_unchanged(out, begin)
+            elif self._starts[first] == begin and last > first:
+                end = int(self._starts[last])  # of the chunks that lie within the range as a whole
+                self._fill_unchanged(left[: end - begin], begin)
             else:
-                part = self._rows_of(first, start, stop)
-                out[begin : begin + len(part)] = part
-                start += len(part)
+                end = min(int(self._starts[first + 1]), stop)
+                rows = slice(begin - self._starts[first], end - self._starts[first])
+                left[: end - begin] = self._chunk(first)[rows]
+            begin = end
         return out
-
-    def take(self, indices: NDArray[np.intp]) -> NDArray:
-        """Rows at the given positions; each chunk with one of them is decoded as a whole."""
-        indices = checked_indices(indices, self.n_rows)
-        out = np.empty((indices.size, *self.row_shape), self.dtype)
-        numbers = np.searchsorted(self._starts, indices, "right") - 1
-        for number in np.unique(numbers):
-            places = np.flatnonzero(numbers == number)
-            out[places] = self._chunk(int(number))[indices[places] - self._starts[number]]
-        return out
-
-    def close(self) -> None:
-        """Release the chunk that is kept."""
-        self._begin()
-
-    def _rows_of(self, number: int, start: int, stop: int) -> NDArray:
-        offset = int(self._starts[number])
-        return self._chunk(number)[start - offset : stop - offset]
 
     def _chunk(self, number: int) -> NDArray:
         if os.getpid() != self._process:  # the lock may have been held when a process was forked
@@ -95,15 +121,54 @@ class ChunkedSource(ABC):
         with self._lock:
             if number not in self._kept:
                 self._kept = {}
-                length = int(self._starts[number + 1] - self._starts[number])
-                chunk = np.empty((length, *self.row_shape), self.dtype)
-                self._fill(chunk, number, number + 1)
+                start, stop = self._starts[number : number + 2].tolist()
+                chunk = np.empty((stop - start, *self.row_shape), self.dtype)
+                self._fill_unchanged(chunk, start)
                 self._kept = {number: chunk}
             return self._kept[number]
 
+    def _fill_unchanged(self, out: NDArray, start: int) -> None:
+        self._refuse_changed(self._files(start, start + len(out)))
+        with readable(self._what):
+            self._fill(out, start)
+
+    def _fill(self, out: NDArray, start: int) -> None:
+        """Write rows from ``start`` on into a C-contiguous array."""
+        begin = end = 0
+        for piece in self._pieces(start, start + len(out)):
+            arrays = [
+                numbers(name, column, start + begin)
+                for name, column in zip(self._names, piece, strict=True)
+            ]
+            end = begin + len(arrays[0])
+            if end > len(out):
+                break
+            fill_columns(self._what, out[begin:end], arrays)
+            begin = end
+        if end != len(out):
+            raise ValueError(f"not {len(out):,} but {end:,} rows from {start:,} on are there")
+
+    def _overlapping(self, start: int, stop: int) -> range:
+        """Numbers of the chunks with these rows."""
+        first = int(np.searchsorted(self._starts, start, "right")) - 1
+        return range(first, int(np.searchsorted(self._starts, stop, "left")))
+
+    def _refuse_changed(self, paths: Iterable[str]) -> None:
+        for path in paths:
+            now = _stamp_of(path)
+            if now is None and self._stamps[path] is not None:
+                raise StorageError(
+                    f"{self._what} cannot be read any more, because there is no {path}: put the "
+                    "store back, or open it where it is now."
+                )
+            if now != self._stamps[path]:
+                raise StorageError(
+                    f"{self._what} was changed while it was in use ({path}): construct the step "
+                    "method again."
+                )
+
     def _begin(self) -> None:
-        self._process = os.getpid()
-        self._lock = threading.Lock()
+        self._process, self._lock = os.getpid(), threading.Lock()
         self._kept = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -117,3 +182,41 @@ class ChunkedSource(ABC):
 def even_lengths(n_rows: int, length: int) -> list[int]:
     """Numbers of rows of chunks of one length, of which the last may be shorter."""
     return [min(length, n_rows - start) for start in range(0, n_rows, length)]
+
+
+def library(name: str) -> Any:
+    """A library that reads a format.
+
+    Raises
+    ------
+    ImportError
+        It is not installed; the message names the extra.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ImportError(
+            f"{name.partition('.')[0]} is needed: pip install 'pymc-austerity[rows]'."
+        ) from error
+
+
+@contextlib.contextmanager
+def readable(what: str) -> Iterator[None]:
+    """Name the data in a library's error."""
+    try:
+        yield
+    except (DataError, SettingError, StorageError):
+        raise
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+        raise StorageError(
+            f"{what} cannot be read ({type(error).__name__}: {reason}): write the data again."
+        ) from error
+
+
+def _stamp_of(path: str) -> Stamp | None:
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_size, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""Columns of tables: selecting them, and combining them into one array."""
+"""Columns of tables: selecting them, as numbers, and side by side in one array."""
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field
@@ -9,14 +9,18 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
-from pymc_austerity.sources.checks import checked_range, common_dtype
-from pymc_austerity.sources.protocols import Source, identity_of
 
-__all__ = ["Columns", "ColumnsSource", "fill_columns", "refuse_missing_columns"]
+__all__ = [
+    "Columns",
+    "fill_columns",
+    "native_dtype",
+    "numbers",
+    "refuse_missing_columns",
+    "refuse_nulls",
+]
 
 _ROWS_AT_ONCE = 4_096
 """Rows that are written column by column should stay in the cache."""
-_ROWS_COPIED = 16_384
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +30,8 @@ class Columns:
     Parameters
     ----------
     table : path or table
-        A path to a Parquet file, a folder of Parquet files or a zarr group; a table of Arrow,
-        pandas or dask; an xarray ``Dataset``; a zarr group.
+        A path to a Parquet file, a folder of Parquet files, an Arrow file, a zarr group or an HDF5
+        file; a table of Arrow, pandas, polars or dask; an xarray ``Dataset``; a zarr or h5py group.
     names : str or sequence of str
         A single name gives a vector of data, shape (n_rows,); a sequence of k names, even of one,
         gives a matrix, shape (n_rows, k), with these columns in this order.
@@ -85,11 +89,15 @@ class Columns:
         """Shape of a row."""
         return () if isinstance(self.names, str) else (len(self.listed),)
 
+    def called(self, what: str) -> list[str]:
+        """What messages call the columns."""
+        return [f"column {name!r} of {what}" for name in self.listed]
 
-def refuse_missing_columns(what: str, wanted: Sequence[str], there: Iterable[Any]) -> None:
+
+def refuse_missing_columns(what: str, columns: Columns, there: Iterable[Any]) -> None:
     """Refuse columns that are not in the table, and names of several columns."""
     there = list(there)
-    for name in wanted:
+    for name in columns.listed:
         if name not in there:
             raise SettingError(
                 f"{what} has no column {name!r}: {choice_among(name, there)}; "
@@ -99,8 +107,81 @@ def refuse_missing_columns(what: str, wanted: Sequence[str], there: Iterable[Any
             raise DataError(f"{what} has {there.count(name)} columns {name!r}: rename all but one.")
 
 
+def numbers(what: str, column: Any, first_row: int = 0) -> NDArray:
+    """The values of an array, or of a column of Arrow or pandas, without a copy where possible.
+
+    Parameters
+    ----------
+    what : str
+        What messages call it.
+    column : array, pyarrow.Array, pyarrow.ChunkedArray or pandas.Series
+    first_row : int
+        Row of the data at which it begins.
+
+    Raises
+    ------
+    DataError
+        Values are not bool, integer or floating, or some are missing. NaN in a column of NumPy's
+        own is a number.
+    """
+    if hasattr(column, "null_count"):
+        if hasattr(column.type, "index_type"):  # codes may mean other values in other chunks
+            column = column.cast(column.type.value_type)
+        dtype, missing = column.type, np.asarray(column.is_null()) if column.null_count else None
+        present = column if missing is None else column.drop_null()
+        values = present.to_numpy(zero_copy_only=False)
+    elif hasattr(column, "isna") and not isinstance(column.dtype, np.dtype):
+        dtype, missing = column.dtype, column.isna().to_numpy()
+        values = column.dropna().to_numpy()
+    else:
+        values = np.asarray(column)
+        dtype, missing = values.dtype, None
+    if str(dtype) == "null":
+        raise DataError(f"{what} has only nulls: name another column.")
+    native_dtype(what, values.dtype, called=dtype)
+    if missing is not None and missing.any():
+        refuse_nulls(what, int(missing.sum()), first_row + int(missing.argmax()))
+    return values
+
+
+def native_dtype(what: str, dtype: np.dtype, called: Any = None) -> np.dtype:
+    """The dtype in native byte order, if it is bool, integer or floating.
+
+    Raises
+    ------
+    DataError
+        It is anything else: object, text, complex numbers, dates.
+    """
+    if dtype.kind in "biuf":
+        return dtype.newbyteorder("=")
+    remedy = (
+        "give real and imaginary part as two columns"
+        if dtype.kind == "c"
+        else "convert it, text and categories to integer codes for example"
+    )
+    raise DataError(f"{what} has dtype {called or dtype}, not bool, integer or floating: {remedy}.")
+
+
+def refuse_nulls(what: str, count: int, first: int | None = None) -> None:
+    """Refuse nulls: they are not numbers, and no row is left out silently.
+
+    Parameters
+    ----------
+    what : str
+        What messages call the column.
+    count : int
+        Of nulls.
+    first : int, optional
+        Row of the first one, where only a part of the rows was counted.
+    """
+    if count:
+        nulls = "1 null" if count == 1 else f"{count:,} nulls"
+        found = nulls if first is None else f"nulls, the first in row {first:,}"
+        raise DataError(f"{what} has {found}: drop or fill these rows in the store.")
+
+
 def fill_columns(what: str, out: NDArray, columns: Sequence[NDArray]) -> None:
-    """Write columns side by side into a vector or matrix whose dtype holds them.
+    """Write an array, or columns side by side, into one whose dtype holds them.
 
     Raises
     ------
@@ -110,11 +191,13 @@ def fill_columns(what: str, out: NDArray, columns: Sequence[NDArray]) -> None:
     for column in columns:
         if out.dtype.kind == "f" and column.dtype.kind in "iu" and column.dtype.itemsize == 8:
             _refuse_rounding(what, column)
-    matrix = out.reshape(len(out), len(columns))
+    if columns[0].shape == out.shape:
+        out[...] = columns[0]
+        return
     for start in range(0, len(out), _ROWS_AT_ONCE):
         rows = slice(start, start + _ROWS_AT_ONCE)
         for place, column in enumerate(columns):
-            matrix[rows, place] = column[rows]
+            out[rows, place] = column[rows]
 
 
 def _refuse_rounding(what: str, integers: NDArray) -> None:
@@ -123,64 +206,3 @@ def _refuse_rounding(what: str, integers: NDArray) -> None:
             f"{what} has integers above 2 ** 53 beside floating columns, which cannot hold them: "
             "give the two kinds as two sources."
         )
-
-
-class ColumnsSource:
-    """Vectors of data side by side, as one matrix.
-
-    Parameters
-    ----------
-    sources : sequence of Source
-        Each with rows of shape ``()``.
-    what : str
-        What messages call the matrix.
-    """
-
-    def __init__(self, sources: Sequence[Source], what: str) -> None:
-        self._sources, self._what = list(sources), what
-        for source in sources:
-            if source.row_shape or source.n_rows != sources[0].n_rows:
-                raise DataError(
-                    f"{what} has columns that are not vectors of one length: give them one by one."
-                )
-        self.n_rows = sources[0].n_rows
-        self.row_shape = (len(self._sources),)
-        self.dtype = common_dtype([source.dtype for source in sources])
-        lengths = [source.block_length for source in sources if source.block_length]
-        self.block_length = max(lengths, default=None)
-        self.reads_any_row = all(source.reads_any_row for source in sources)
-
-    def read(self, start: int, stop: int) -> NDArray:
-        """Rows ``start`` to ``stop``."""
-        checked_range(start, stop, self.n_rows)
-        out = np.empty((stop - start, *self.row_shape), self.dtype)
-        # copies of columns are kept small where they cost nothing but memory
-        step = _ROWS_COPIED if self.reads_any_row else max(stop - start, 1)
-        for begin in range(start, stop, step):
-            end = min(begin + step, stop)
-            columns = [source.read(begin, end) for source in self._sources]
-            fill_columns(self._what, out[begin - start : end - start], columns)
-        return out
-
-    def take(self, indices: NDArray[np.intp]) -> NDArray:
-        """Rows at the given positions."""
-        columns = [source.take(indices) for source in self._sources]
-        out = np.empty((len(columns[0]), *self.row_shape), self.dtype)
-        fill_columns(self._what, out, columns)
-        return out
-
-    @property
-    def identity(self) -> str | None:
-        """Identifies these rows; None if a column has no identity."""
-        known = [identity_of(source) for source in self._sources]
-        return None if None in known else str(known)
-
-    def refuse_if_changed(self) -> None:
-        """As for each of the columns."""
-        for source in self._sources:
-            source.refuse_if_changed()
-
-    def close(self) -> None:
-        """Close each of the columns."""
-        for source in self._sources:
-            source.close()

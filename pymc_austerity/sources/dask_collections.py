@@ -1,24 +1,22 @@
 """Rows of dask collections, computed a chunk at a time."""
 
 import os
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import DataError, StorageError
-from pymc_austerity.sources.checks import common_dtype, native_dtype, refuse_no_rows
 from pymc_austerity.sources.chunks import ChunkedSource
-from pymc_austerity.sources.columns import Columns, fill_columns, refuse_missing_columns
-from pymc_austerity.sources.frames import dtype_of_series, numbers_of_series
+from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_columns
 
-__all__ = ["DaskSource", "open_dask_array", "open_dask_frame"]
+__all__ = ["DaskArray", "DaskFrameSource"]
 
 
-class DaskSource(ChunkedSource):
-    """Rows of a dask collection, computed with the scheduler that dask is configured for.
+class _Chunks:
+    """Chunks of a collection, computed with the scheduler that dask is configured for.
 
     The files that a collection reads are not known here, so changes to them are not detected.
 
@@ -29,41 +27,25 @@ class DaskSource(ChunkedSource):
     chunks : sequence of dask.delayed.Delayed
     lengths : sequence of int
         Number of rows of each chunk.
-    row_shape : tuple of int
-    dtype : dtype
-    columns_of : callable
-        From a computed chunk to arrays side by side, or to a single one in a list.
     """
 
-    def __init__(
-        self,
-        what: str,
-        chunks: Sequence[Any],
-        lengths: Sequence[int],
-        row_shape: tuple[int, ...],
-        dtype: np.dtype,
-        columns_of: Callable[[Any], list[NDArray]],
-    ) -> None:
-        super().__init__(what, lengths, row_shape, dtype)
-        self._chunks, self._columns_of = list(chunks), columns_of
+    def __init__(self, what: str, chunks: Sequence[Any], lengths: Sequence[int]) -> None:
+        self._what, self._chunks, self.lengths = what, list(chunks), list(lengths)
+        self._starts = np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
         self._made_in: int | None = os.getpid()
 
-    def refuse_if_changed(self) -> None:
-        """Nothing to check: the files that a collection reads are not known."""
-
-    def _fill(self, out: NDArray, first: int, stop: int) -> None:
-        for number, chunk in enumerate(self._computed(first, stop), first):
-            begin, end = self._starts[number : number + 2] - self._starts[first]
-            columns = self._columns_of(chunk)
-            if any(len(column) != end - begin for column in columns):
+    def of_rows(self, start: int, stop: int) -> Iterator[Any]:
+        """Those with these rows, each without the rows that are not asked for."""
+        first = int(np.searchsorted(self._starts, start, "right")) - 1
+        last = int(np.searchsorted(self._starts, stop, "left"))
+        for number, chunk in enumerate(self._computed(first, last), first):
+            begin, end = self._starts[number : number + 2].tolist()
+            if len(chunk) != end - begin:
                 raise DataError(
-                    f"chunk {number} of {self._what} has {len(columns[0]):,} rows and is declared "
+                    f"chunk {number} of {self._what} has {len(chunk):,} rows and is declared "
                     f"with {end - begin:,}: correct the chunks of the dask collection."
                 )
-            if columns[0].ndim == 1:
-                fill_columns(self._what, out[begin:end], columns)
-            else:
-                out[begin:end] = columns[0]
+            yield chunk[max(start - begin, 0) : stop - begin]
 
     def _computed(self, first: int, stop: int) -> Sequence[Any]:
         import dask
@@ -82,51 +64,68 @@ class DaskSource(ChunkedSource):
     def __getstate__(self) -> dict[str, Any]:
         import cloudpickle  # which dask needs, too; a graph may have lambdas in it
 
-        return super().__getstate__() | {"_chunks": cloudpickle.dumps(self._chunks)}
+        return vars(self) | {"_chunks": cloudpickle.dumps(self._chunks), "_made_in": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         import cloudpickle
 
-        super().__setstate__(state | {"_chunks": cloudpickle.loads(state["_chunks"])})
-        self._made_in = None
+        vars(self).update(state | {"_chunks": cloudpickle.loads(state["_chunks"])})
 
 
-def open_dask_array(array: Any, what: str) -> DaskSource:
-    """Rows of a ``dask.array.Array``; unknown lengths of chunks are computed, which is a pass."""
-    dtype = native_dtype(what, array.dtype)
-    if not array.ndim:
-        refuse_no_rows(what, ())
-    if np.isnan(array.chunks[0]).any():
-        array = array.copy().compute_chunk_sizes()
-    array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
-    lengths, row_shape = array.chunks[0], array.shape[1:]
-    chunks = array.to_delayed().reshape(-1)
-    return DaskSource(what, chunks, lengths, row_shape, dtype, partial(_as_list, what, array.dtype))
+class DaskArray(_Chunks):
+    """A ``dask.array.Array``, of which slices are computed.
+
+    Parameters
+    ----------
+    what : str
+        What messages call it.
+    array : dask.array.Array
+        Unknown lengths of its chunks are computed, which is a pass.
+    """
+
+    def __init__(self, what: str, array: Any) -> None:
+        if array.ndim and np.isnan(array.chunks[0]).any():
+            array = array.copy().compute_chunk_sizes()
+        self.shape, self.dtype = array.shape, array.dtype
+        array = array.rechunk(dict.fromkeys(range(1, array.ndim), -1))
+        super().__init__(what, array.to_delayed().reshape(-1), (*array.chunks, (0,))[0])
+
+    def __getitem__(self, rows: slice) -> NDArray:
+        parts = [np.asarray(chunk) for chunk in self.of_rows(rows.start, rows.stop)]
+        for part in parts:
+            if part.dtype != self.dtype:
+                raise DataError(
+                    f"{self._what} has a chunk of dtype {part.dtype} and is declared as "
+                    f"{self.dtype}: correct the dtype (meta) of the dask collection."
+                )
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def open_dask_frame(frame: Any, columns: Columns, what: str) -> DaskSource:
-    """Rows of columns of a ``dask.dataframe.DataFrame``; a pass over them counts the rows."""
-    import dask
+class DaskFrameSource(ChunkedSource):
+    """Rows of columns of a ``dask.dataframe.DataFrame``; a pass over them counts the rows.
 
-    names = columns.listed
-    refuse_missing_columns(what, names, frame.columns)
-    named = {name: f"column {name!r} of {what}" for name in names}
-    dtype = common_dtype([dtype_of_series(named[name], frame.dtypes[name]) for name in names])
-    # dask may join partitions where few columns are read, so that those of others are not the same
-    chunks = frame[names].to_delayed()
-    lengths = dask.compute(*[dask.delayed(len)(chunk) for chunk in chunks])
-    return DaskSource(what, chunks, lengths, columns.row_shape, dtype, partial(_columns, named))
+    Parameters
+    ----------
+    what : str
+        What messages call the rows.
+    frame : dask.dataframe.DataFrame
+    columns : Columns
+        Their names.
+    """
 
+    def __init__(self, what: str, frame: Any, columns: Columns) -> None:
+        import dask
 
-def _as_list(what: str, dtype: np.dtype, chunk: Any) -> list[NDArray]:
-    array = np.asarray(chunk)
-    if array.dtype != dtype:
-        raise DataError(
-            f"{what} has a chunk of dtype {array.dtype} and is declared as {dtype}: correct the "
-            "dtype (meta) of the dask collection."
-        )
-    return [array]
+        refuse_missing_columns(what, columns, frame.columns)
+        names = columns.called(what)
+        # dask may join partitions where few columns are read, so that those of others differ
+        chunks = frame[columns.listed].to_delayed()
+        lengths = dask.compute(*[dask.delayed(len)(chunk) for chunk in chunks])
+        self._listed, self._chunks = columns.listed, _Chunks(what, chunks, lengths)
+        empty = [pd.Series(dtype=frame.dtypes[name]) for name in self._listed]
+        dtypes = [numbers(*one).dtype for one in zip(names, empty, strict=True)]
+        super().__init__(what, names, lengths, columns.row_shape, np.result_type(*dtypes))
 
-
-def _columns(named: dict[str, str], frame: Any) -> list[NDArray]:
-    return [numbers_of_series(what, frame[name]) for name, what in named.items()]
+    def _pieces(self, start: int, stop: int) -> Iterator[Sequence[Any]]:
+        for table in self._chunks.of_rows(start, stop):
+            yield [table[name] for name in self._listed]

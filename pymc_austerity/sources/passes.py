@@ -8,21 +8,186 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from pymc_austerity.sources.blocks import Piece, read_ahead
-from pymc_austerity.sources.protocols import Source
+from pymc_austerity.errors import DataError
 
-__all__ = ["mapped_in_order", "pass_over", "passes_run_by", "usual_threads"]
+__all__ = [
+    "Piece",
+    "Source",
+    "block_ranges",
+    "mapped_in_order",
+    "pass_over",
+    "passes_run_by",
+    "read_ahead",
+    "refuse_unequal_lengths",
+    "take",
+    "usual_threads",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+Piece: TypeAlias = tuple[int, int, dict[str, NDArray]]
+"""Rows that are read together: the first one, the end, and the rows of every source."""
+
 _MOST_THREADS = 8
+_CLOSE, _TAKEN_AT_ONCE = 64, 65_536
+"""Rows that single reads of `take` skip at most, and span at most."""
 
 _run_by: ContextVar[Callable[..., Iterator[Any]] | None] = ContextVar("_run_by", default=None)
+
+
+class Source(Protocol):
+    """One named piece of data, with rows on axis 0, that is read where it is stored.
+
+    Any number of threads may call ``read``. A pickled source contains rows only if
+    they are in memory: the process that unpickles it opens the store again.
+
+    A source may have an ``identity``, a text that changes whenever the rows do and is the same in
+    every process. ``setup_folder=`` needs one.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, at least 1."""
+        ...
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """Shape of one row: ``()`` for a vector of data, ``(k,)`` for a matrix."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the values: bool, integer or floating, in native byte order."""
+        ...
+
+    @property
+    def block_length(self) -> int | None:
+        """Number of rows that the store reads together (a chunk, a row group); None for any."""
+        ...
+
+    def read(self, start: int, stop: int) -> NDArray:
+        """Rows ``start`` to ``stop`` in order, a C-contiguous writable copy."""
+        ...
+
+    def refuse_if_changed(self) -> None:
+        """Raise StorageError if the store was changed or removed since it was opened."""
+        ...
+
+
+def take(source: Source, indices: NDArray[np.intp]) -> NDArray:
+    """Rows at the given positions, in the order given; those close to each other are read at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source, take
+    >>> take(open_source(np.arange(6.0).reshape(3, 2), "x"), np.array([2, 0]))
+    array([[4., 5.],
+           [0., 1.]])
+    """
+    indices = np.asarray(indices, np.intp)
+    out = np.empty((indices.size, *source.row_shape), source.dtype)
+    order = np.argsort(indices)
+    in_order = indices[order]
+    cuts = (np.diff(in_order) > _CLOSE) | (np.diff(in_order // _TAKEN_AT_ONCE) > 0)
+    for places in np.split(order, np.flatnonzero(cuts) + 1) if indices.size else ():
+        first, last = indices[places[[0, -1]]].tolist()
+        out[places] = source.read(first, last + 1)[indices[places] - first]
+    return out
+
+
+def refuse_unequal_lengths(sources: Mapping[str, Source]) -> None:
+    """Reject sources of a model with different numbers of rows.
+
+    Raises
+    ------
+    DataError
+        Two sources differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> x, y = open_source(np.zeros((5, 2)), "x"), open_source(np.zeros(4), "y")
+    >>> refuse_unequal_lengths({"x": x, "y": y})
+    Traceback (most recent call last):
+        ...
+    pymc_austerity.errors.DataError: data['x'] has 5 rows and data['y'] has 4: give the same rows
+    for both.
+    """
+    (first, expected), *others = [(name, source.n_rows) for name, source in sources.items()]
+    for name, n_rows in others:
+        if n_rows != expected:
+            raise DataError(
+                f"data[{first!r}] has {expected:,} rows and data[{name!r}] has {n_rows:,}: give "
+                "the same rows for both."
+            )
+
+
+def block_ranges(sources: Mapping[str, Source], block_rows: int) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, of limited length, that cover all rows in order.
+
+    If all sources that have their own blocks have blocks of the same length, the ranges are whole
+    blocks, or equal parts of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sources import open_source
+    >>> list(block_ranges({"y": open_source(np.zeros(10), "y")}, 4))
+    [(0, 4), (4, 8), (8, 10)]
+    """
+    n_rows = next(iter(sources.values())).n_rows
+    lengths = {source.block_length for source in sources.values()} - {None}
+    length = lengths.pop() if len(lengths) == 1 else None
+    if length is None:
+        length = block_rows
+    elif length <= block_rows:
+        length = block_rows - block_rows % length
+    step = -(-length // -(-length // block_rows))
+    for begin in range(0, n_rows, length):
+        end = min(begin + length, n_rows)
+        for start in range(begin, end, step):
+            yield start, min(start + step, end)
+
+
+def read_ahead(sources: Mapping[str, Source], ranges: Sequence[tuple[int, int]]) -> Iterator[Piece]:
+    """Read some ranges of rows, one after the other.
+
+    A thread reads the next range while the caller works on the current one, so that at most two
+    are in memory besides what the sources keep. The thread ends with the iterator, even if it is
+    closed early. Errors in the thread are raised here.
+
+    Parameters
+    ----------
+    sources : mapping from str to Source
+    ranges : sequence of (start, stop)
+        At least one.
+
+    Yields
+    ------
+    start, stop : int
+    block : dict from str to array, shape (stop - start, ...)
+    """
+
+    def read(rows: tuple[int, int]) -> dict[str, NDArray]:
+        return {name: source.read(*rows) for name, source in sources.items()}
+
+    with ThreadPoolExecutor(1, thread_name_prefix="rows-ahead") as ahead:
+        waiting = ahead.submit(read, ranges[0])
+        for rows, following in zip(ranges, [*ranges[1:], None], strict=True):
+            block = waiting.result()
+            if following is not None:
+                waiting = ahead.submit(read, following)
+            yield *rows, block
+            del block
 
 
 def pass_over(

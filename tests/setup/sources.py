@@ -10,7 +10,6 @@ class Recorded:
     """An array as a source that keeps a record of what is read."""
 
     block_length = None
-    reads_any_row = False
 
     def __init__(self, array):
         self.array = np.asarray(array)
@@ -22,13 +21,7 @@ class Recorded:
         self.longest, self.n_read = max(self.longest, stop - start), self.n_read + stop - start
         return np.array(self.array[start:stop], order="C")
 
-    def take(self, indices):
-        raise AssertionError("rows of this source are read in order only")
-
     def refuse_if_changed(self):
-        pass
-
-    def close(self):
         pass
 
 

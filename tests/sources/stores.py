@@ -7,6 +7,7 @@ from typing import Any
 
 import dask.array as da
 import dask.dataframe as dd
+import h5py
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -125,6 +126,20 @@ def zarr_group(folder: Path) -> Given:
     return columns_of(folder / "all.zarr") | {"y": group}
 
 
+def hdf5(folder: Path) -> Given:
+    with h5py.File(folder / "rows.h5", "w") as file:
+        for name, column in frame().drop(columns="text").items():
+            file[name] = column.to_numpy()
+        file.create_dataset("x", data=ROWS["x"], chunks=(CHUNK, 4))
+    opened = h5py.File(folder / "rows.h5", "r")
+    return {"x": opened["x"], "group": Columns(opened, "group"), "y": folder / "rows.h5"}
+
+
+def hdf5_columns(folder: Path) -> Given:
+    hdf5(folder)
+    return columns_of(folder / "rows.h5")
+
+
 def parquet(folder: Path) -> Given:
     pq.write_table(arrow(), folder / "rows.parquet", row_group_size=CHUNK)
     return columns_of(folder / "rows.parquet") | {"y": folder / "rows.parquet"}
@@ -151,6 +166,19 @@ def arrow_file_compressed(folder: Path) -> Given:
 
 def arrow_table(_: Path) -> Given:
     return columns_of(arrow()) | {"y": arrow()}
+
+
+class OfAnotherLibrary:
+    """A table that Arrow can read, such as one of polars."""
+
+    columns = arrow().column_names
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return arrow().__arrow_c_stream__(requested_schema)
+
+
+def arrow_of_another_library(_: Path) -> Given:
+    return columns_of(OfAnotherLibrary()) | {"y": arrow().combine_chunks().to_batches()[0]}
 
 
 def arrow_dictionaries(_: Path) -> Given:
@@ -224,11 +252,14 @@ KINDS: dict[str, Callable[[Path], Given]] = {
         zarr_paths,
         zarr_shards,
         zarr_group,
+        hdf5,
+        hdf5_columns,
         parquet,
         parquet_folder,
         arrow_file,
         arrow_file_compressed,
         arrow_table,
+        arrow_of_another_library,
         arrow_dictionaries,
         pandas_table,
         pandas_nullable,

@@ -80,12 +80,10 @@ class TestColumns:
     def test_what_has_no_columns(self, tmp_path):
         np.save(tmp_path / "x.npy", np.zeros(3))
         array = zarr.create_array(str(tmp_path / "x.zarr"), data=np.zeros(3))
-        for given in (tmp_path / "x.npy", np.zeros(3), xr.DataArray(np.zeros(3)), [1, 2]):
+        arrays = [np.zeros(3), xr.DataArray(np.zeros(3)), [1, 2], array]
+        for given in (tmp_path / "x.npy", tmp_path / "x.zarr", *arrays):
             sentence = sentence_of(SettingTypeError, Columns(given, "x"))
             assert "data['x'] names columns of" in sentence and "not a table: give" in sentence
-        for given in (array, tmp_path / "x.zarr"):
-            sentence = sentence_of(SettingTypeError, Columns(given, "x"))
-            assert "names columns of a zarr array, not a table: give" in sentence
 
     def test_two_columns_of_one_name(self):
         column = pa.array([1.0])
@@ -161,8 +159,9 @@ class TestValues:
     )
     def test_arrays_of_every_kind(self, array, words, tmp_path):
         given = [array, da.from_array(array, chunks=-1), xr.DataArray(array)]
-        np.save(tmp_path / "x.npy", array, allow_pickle=True)
-        given.append(tmp_path / "x.npy")
+        if array.dtype != object:
+            np.save(tmp_path / "x.npy", array)
+            given.append(tmp_path / "x.npy")
         if array.dtype.kind in "cf":
             given.append(zarr.create_array(str(tmp_path / "x.zarr"), data=array))
         for one in given:
@@ -225,7 +224,7 @@ class TestFiles:
         (tmp_path / "readme.txt").write_text("rows are elsewhere")
         for given in (tmp_path, str(tmp_path / "readme.txt")):
             sentence = sentence_of(DataError, given)
-            assert "to one of these, or read it with pandas or dask" in sentence
+            assert "to one of these, or read it with xarray, pandas or dask" in sentence
 
     def test_a_folder_of_both(self, tmp_path):
         np.save(tmp_path / "x.npy", np.zeros(3))
@@ -276,14 +275,14 @@ class TestFiles:
         content = bytearray(path.read_bytes())
         content[4:200] = bytes(196)
         path.write_bytes(content)
-        assert "cannot be read from" in sentence_of(StorageError, path)
+        assert "cannot be read (" in sentence_of(StorageError, path)
 
     def test_zarr_that_is_damaged(self, tmp_path):
         array = zarr.create_array(str(tmp_path / "x.zarr"), data=np.arange(10.0), chunks=(5,))
         (tmp_path / "x.zarr" / "c" / "1").write_bytes(b"rows")
-        assert "cannot be read from zarr" in sentence_of(StorageError, array)
+        assert "cannot be read (" in sentence_of(StorageError, array)
         (tmp_path / "x.zarr" / "zarr.json").write_text("{")
-        assert "cannot be read as zarr" in sentence_of(StorageError, tmp_path / "x.zarr")
+        assert "cannot be read (" in sentence_of(StorageError, tmp_path / "x.zarr")
 
     def test_a_memory_map_whose_file_is_another_one(self, tmp_path):
         path = tmp_path / "x.npy"
