@@ -14,7 +14,7 @@ from pymc_austerity.model.bounds.chunk import (
     smallest_taylor_form,
 )
 from pymc_austerity.model.bounds.enclosure import enclose
-from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.operations.jets import Jet
 
 __all__ = ["constants_by_groups"]
 

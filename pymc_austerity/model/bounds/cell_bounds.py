@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.bounds.cells import about_rows, at_points
 from pymc_austerity.model.bounds.enclosure import enclose
-from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
+from pymc_austerity.model.operations.jets import Jet
 
 __all__ = ["CellBounds"]
 

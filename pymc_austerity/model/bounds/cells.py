@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.operations.intervals import Interval, point
 
 __all__ = ["Cells", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
 

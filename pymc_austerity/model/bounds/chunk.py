@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.bounds.cells import Cells, about_rows, groups_of_like_rows
-from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
+from pymc_austerity.model.operations.jets import Jet
 
 __all__ = ["CELLS_AT_ONCE", "Chunk", "is_bound", "norm", "smallest_taylor_form"]
 

@@ -19,27 +19,22 @@ from pymc_austerity._pymc import (
     continuous_types,
     discrete_types,
 )
-from pymc_austerity.model.bounds import jets
 from pymc_austerity.model.bounds.cells import Cells, at_points
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.jets import Jet
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
 from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
 from pymc_austerity.model.bounds.reductions import reduce_axes, with_certain_total
-from pymc_austerity.model.bounds.rules import RULES, Enclosed, NoRuleError, values_of
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.bounds.taylor_form import Steps
+from pymc_austerity.model.operations import jets
+from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, values_of
+from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Jet
+from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
 
 __all__ = ["enclose", "first_unbounded"]
 
 Known = dict[Variable, Enclosed]
 Fixed = Mapping[Variable, NDArray]
-
-_BY_RANGE = {
-    "GE", "GT", "LE", "Log", "Log1mexp", "LogNormalProbability", "LT", "Pow", "Reciprocal", "Sqrt",
-    "TrueDiv",
-}  # fmt: skip
-"""Operations whose result depends above all on where their arguments may be."""
 
 _SCALES = (1.0, 0.1, 0.01)
 """Of the random steps that tell whether a sum is constant. A form of probabilities that holds
@@ -95,7 +90,7 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
     for v, data in cells.data.items():
         example = np.asarray(cells.examples[v], dtype=np.float64)
         # what holds for the data of one row need not hold for those of a group
-        center = jets.constant(np.where(data.lower == data.upper, example, np.nan), k)
+        center = jets.constant_jet(np.where(data.lower == data.upper, example, np.nan), k)
         known[v] = Enclosed(center, center if data.is_point else {(0,) * k: data})
     for j, variable in enumerate(function.predictors):
         x = jets.predictor(point(cells.center[:, j]), j, k)
@@ -103,7 +98,7 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
         known[variable] = Enclosed(x, x if cells.are_points else jets.predictor(box, j, k))
     layout = function.layout_of(len(cells.center))
     for v, values in layout.items():
-        x = jets.constant(np.asarray(values, dtype=np.float64), k)
+        x = jets.constant_jet(np.asarray(values, dtype=np.float64), k)
         known[v] = Enclosed(x, x)
     fixed = {**cells.examples, **layout}
     steps, elsewhere = _steps(function, cells, order), _Elsewhere(function, cells)
@@ -183,20 +178,23 @@ def _apply(
 def _elementwise(
     node: Any, known: Known, steps: Steps | None, elsewhere: _Elsewhere, order: int
 ) -> Enclosed:
-    kind, inputs = type(node.op.scalar_op).__name__, operands(node)
+    kind, inputs = scalar_name(node), operands(node)
     if inputs != node.inputs:
         return log_sum_exp(node, known[inputs[0]], order)
-    if kind == "Log1p" and _is_square(inputs[0]):
+    if kind == "Log1p" and scalar_name(inputs[0].owner) == "Sqr":
         kind, inputs = "Log1pOfSquare", inputs[0].owner.inputs
-    if kind not in RULES or (kind == "Cast" and node.outputs[0].dtype == "bool"):
+    if kind == "Cast" and node.outputs[0].dtype == "bool":
         raise NotImplementedError
     if kind == "Cast" and _loses_fractions(node):
         kind = "Trunc"
+    row = OPERATIONS.get(kind, Operation())
+    if row.bound is None:
+        raise NotImplementedError
     enclosed = [_as_number(node, v, known) for v in inputs]
-    if steps is not None and kind in _BY_RANGE:
+    if steps is not None and row.is_steep:
         pairs = zip(inputs, enclosed, strict=True)
         enclosed = [x if v.dtype == "bool" else steps.tightened(x, 0) for v, x in pairs]
-    result = RULES[kind](enclosed, order)
+    result = row.bound(enclosed, order)
     if steps is None or kind != "Add":
         return result
     return with_certain_total(node, enclosed, result, lambda: elsewhere.terms(node))
@@ -220,11 +218,6 @@ def _certain(jet: Jet) -> Jet:
         m: Interval(*(np.where(x.lower == x.upper, end, np.nan) for end in x))
         for m, x in jet.items()
     }
-
-
-def _is_square(v: Variable) -> bool:
-    scalar = getattr(v.owner and v.owner.op, "scalar_op", None)
-    return type(scalar).__name__ == "Sqr"
 
 
 def _each(function: Callable[[Jet], Jet], x: Enclosed) -> Enclosed:

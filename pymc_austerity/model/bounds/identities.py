@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
     join_arguments,
     rebuilt,
 )
+from pymc_austerity.model.operations.table import scalar_name
 
 __all__ = ["simplified"]
 
@@ -45,7 +46,7 @@ def simplified(graphs: Sequence[Variable]) -> list[Variable]:
 
 
 def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-    op, kind = node.op, _kind(node)
+    op, kind = node.op, scalar_name(node)
     found = None
     if isinstance(op, Softmax | LogSoftmax):
         found = _of_shifted(op, inputs[0])
@@ -78,10 +79,14 @@ def _log_of_shifted_sum(total: Variable) -> Variable | None:
     """log(sum(exp(x - s))) as log(sum(exp(x))) - s."""
     kept = total.owner
     reduction = kept.inputs[0].owner if kept and isinstance(kept.op, DimShuffle) else kept
-    if reduction is None or not isinstance(reduction.op, CAReduce) or _kind(reduction) != "Add":
+    if (
+        reduction is None
+        or not isinstance(reduction.op, CAReduce)
+        or scalar_name(reduction) != "Add"
+    ):
         return None
     inner = _without_guard(reduction.inputs[0])
-    if _kind(inner.owner) != "Exp":
+    if scalar_name(inner.owner) != "Exp":
         return None
     axes = _axes(reduction.op, inner.type.ndim)
     parts = _shifted(inner.owner.inputs[0], axes)
@@ -94,7 +99,7 @@ def _log_of_shifted_sum(total: Variable) -> Variable | None:
 
 def _shifted(x: Variable, axes: tuple[int, ...]) -> tuple[Variable, Variable] | None:
     """The parts of x - s, where s is a maximum and the same along the axes."""
-    if _kind(x.owner) != "Sub":
+    if scalar_name(x.owner) != "Sub":
         return None
     whole, shift = x.owner.inputs
     same = all(shift.type.broadcastable[k] for k in axes)
@@ -106,7 +111,7 @@ def _is_maximum(v: Variable) -> bool:
         v = v.owner.inputs[0]
     if _is_guarded(v):
         return _is_maximum(v.owner.inputs[2])
-    return _kind(v.owner) in ("ScalarMaximum", "Maximum")
+    return scalar_name(v.owner) == "Maximum"
 
 
 def _without_guard(v: Variable) -> Variable:
@@ -116,7 +121,7 @@ def _without_guard(v: Variable) -> Variable:
 
 def _is_guarded(v: Variable) -> bool:
     """Whether this is one formula for an infinite shift and another for finite ones."""
-    return _kind(v.owner) == "Switch" and _kind(v.owner.inputs[0].owner) == "IsInf"
+    return scalar_name(v.owner) == "Switch" and scalar_name(v.owner.inputs[0].owner) == "IsInf"
 
 
 # ------------------------------------------------------------------ shares
@@ -126,10 +131,16 @@ def _as_softmax(above: Variable, below: Variable) -> Variable | None:
     """exp(x) / sum(exp(x)) as a softmax, whether or not axes of length one are added."""
     shuffle = above.owner.op if above.owner and isinstance(above.owner.op, DimShuffle) else None
     powers = above if shuffle is None else above.owner.inputs[0]
-    if _kind(powers.owner) != "Exp" or not isinstance(getattr(below.owner, "op", None), DimShuffle):
+    if scalar_name(powers.owner) != "Exp" or not isinstance(
+        getattr(below.owner, "op", None), DimShuffle
+    ):
         return None
     kept, reduction = below.owner.op.new_order, below.owner.inputs[0].owner
-    if reduction is None or not isinstance(reduction.op, CAReduce) or _kind(reduction) != "Add":
+    if (
+        reduction is None
+        or not isinstance(reduction.op, CAReduce)
+        or scalar_name(reduction) != "Add"
+    ):
         return None
     axes = _axes(reduction.op, powers.type.ndim)
     left = [k for k in range(powers.type.ndim) if k not in axes]
@@ -159,7 +170,7 @@ def _sum_of_shares(op: Any, v: Variable) -> Variable | None:
 def _telescoped(op: Any, v: Variable) -> Variable | None:
     """Last less first entry, for the sum of all differences x[k + 1] - x[k] along an axis."""
     axes = _axes(op, v.type.ndim)
-    if len(axes) != 1 or _kind(v.owner) != "Sub":
+    if len(axes) != 1 or scalar_name(v.owner) != "Sub":
         return None
     ahead, behind = (part.owner for part in v.owner.inputs)
     if not all(node and isinstance(node.op, Subtensor) for node in (ahead, behind)):
@@ -209,7 +220,7 @@ def _logit_of(v: Variable) -> Variable | None:
         return pt.log(v) - pt.log1p(-v)
     if node is None:
         return None
-    if _kind(node) == "Sigmoid":
+    if scalar_name(node) == "Sigmoid":
         logit: Variable = node.inputs[0]
         return logit
     if isinstance(node.op, Subtensor):
@@ -255,18 +266,14 @@ def _exponential_tail(shape: Variable, x: Variable) -> Variable | None:
 
 
 def _is_nonnegative(v: Variable) -> bool:
-    node, kind = v.owner, _kind(v.owner)
+    node, kind = v.owner, scalar_name(v.owner)
     if kind in ("Exp", "Sqr"):
         return True
-    if kind != "Switch" or _kind(node.inputs[0].owner) != "LT":
+    if kind != "Switch" or scalar_name(node.inputs[0].owner) != "LT":
         return False
     compared, least = node.inputs[0].owner.inputs
     zeros = constant_entry(least) == 0 and constant_entry(node.inputs[1]) == 0
     return zeros and compared is node.inputs[2]
-
-
-def _kind(node: Any) -> str:
-    return type(getattr(getattr(node, "op", None), "scalar_op", None)).__name__
 
 
 def _axes(op: Any, ndim: int) -> tuple[int, ...]:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import CAReduce, DimShuffle, LogSoftmax, Variable
-from pymc_austerity.model.bounds.intervals import Interval, add, multiply, negate, point, scale
-from pymc_austerity.model.bounds.jets import Jet, MultiIndex
-from pymc_austerity.model.bounds.rules import Enclosed, values_of
+from pymc_austerity.model.operations.enclosures import Enclosed, values_of
+from pymc_austerity.model.operations.intervals import Interval, add, multiply, negate, point, scale
+from pymc_austerity.model.operations.jets import Jet, MultiIndex
+from pymc_austerity.model.operations.table import scalar_name
 
 __all__ = ["log_sum_exp", "operands", "softmax"]
 
@@ -170,23 +171,19 @@ def _indices(n_predictors: int, order: int) -> Iterator[MultiIndex]:
 
 def _sum_of_exponentials(node: Any) -> Any:
     """The sum in log(sum(exp(x))), whether or not the axes are kept; None for other nodes."""
-    if _kind(node) != "Log":
+    if scalar_name(node) != "Log":
         return None
     inner = node.inputs[0].owner
     if inner is not None and isinstance(inner.op, DimShuffle):
         inner = inner.inputs[0].owner
-    if inner is None or not isinstance(inner.op, CAReduce) or _kind(inner) != "Add":
+    if inner is None or not isinstance(inner.op, CAReduce) or scalar_name(inner) != "Add":
         return None
-    return inner if _kind(inner.inputs[0].owner) == "Exp" else None
+    return inner if scalar_name(inner.inputs[0].owner) == "Exp" else None
 
 
 def _exponents(reduction: Any) -> Variable:
     exponents: Variable = reduction.inputs[0].owner.inputs[0]
     return exponents
-
-
-def _kind(node: Any) -> str:
-    return type(getattr(getattr(node, "op", None), "scalar_op", None)).__name__
 
 
 def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:

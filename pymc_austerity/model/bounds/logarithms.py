@@ -27,6 +27,7 @@ from pymc_austerity._pymc import (
     toposort,
 )
 from pymc_austerity.model.bounds.normal_differences import log_of_difference
+from pymc_austerity.model.operations.table import scalar_name
 
 __all__ = ["expand_logarithms"]
 
@@ -69,7 +70,7 @@ def _varies(v: Variable, predictors: set[Variable]) -> bool:
 
 def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
     """Replacement of the result of a node, or None."""
-    kind = _kind(node)
+    kind = scalar_name(node)
     if kind not in ("Log", "Log1p", "Reciprocal", "TrueDiv"):
         return None
     *above, inner = node.inputs
@@ -95,15 +96,15 @@ def _log_of_one_more(v: Variable, predictors: set[Variable]) -> Variable | None:
         logarithm = _log_of(less, predictors)
         return None if logarithm is None else pt.log1mexp(logarithm)
     root = _square_root_of(v, predictors)
-    return None if root is None or _kind(v.owner) == "Sqr" else pt.log1p(pt.sqr(root))
+    return None if root is None or scalar_name(v.owner) == "Sqr" else pt.log1p(pt.sqr(root))
 
 
 def _negative_of(v: Variable) -> Variable | None:
     """The variable that v is -1 times."""
-    if _kind(v.owner) == "Neg":
+    if scalar_name(v.owner) == "Neg":
         negative: Variable = v.owner.inputs[0]
         return negative
-    if _kind(v.owner) == "Mul" and constant_entry(v.owner.inputs[0]) == -1:
+    if scalar_name(v.owner) == "Mul" and constant_entry(v.owner.inputs[0]) == -1:
         rest = v.owner.inputs[1:]
         return rest[0] if len(rest) == 1 else pt.mul(*rest)
     return None
@@ -113,7 +114,7 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     """Logarithm without exponentials inside; None for variables that may not be positive."""
     if not _varies(v, predictors):
         return pt.log(v)
-    node, kind = v.owner, _kind(v.owner)
+    node, kind = v.owner, scalar_name(v.owner)
     if kind == "Exp":
         return node.inputs[0]
     if kind == "Sigmoid":
@@ -154,7 +155,7 @@ def _log_of(v: Variable, predictors: set[Variable]) -> Variable | None:
         "Sqr": lambda: 2.0 * first,
         "Sqrt": lambda: 0.5 * first,
         "TrueDiv": lambda: first - logarithms[1],
-    }[str(kind)]()
+    }[kind]()
 
 
 def _log_of_moved(node: Any, predictors: set[Variable]) -> Variable | None:
@@ -173,9 +174,9 @@ def _log_of_moved(node: Any, predictors: set[Variable]) -> Variable | None:
 def _is_complement(node: Any) -> bool:
     """Whether this is 1 - sigmoid(x)."""
     return (
-        _kind(node) == "Sub"
+        scalar_name(node) == "Sub"
         and constant_entry(node.inputs[0]) == 1
-        and _kind(node.inputs[1].owner) == "Sigmoid"
+        and scalar_name(node.inputs[1].owner) == "Sigmoid"
     )
 
 
@@ -187,7 +188,7 @@ _PARTS_ARE_POSITIVE = {
 
 def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
     """The square root of v, for products of squares and of positive variables."""
-    node, kind = v.owner, _kind(v.owner)
+    node, kind = v.owner, scalar_name(v.owner)
     if not _varies(v, predictors):
         entry = constant_entry(v)
         return None if entry is not None and entry < 0 else pt.sqrt(v)
@@ -204,8 +205,3 @@ def _square_root_of(v: Variable, predictors: set[Variable]) -> Variable | None:
 
 def _is_two(v: Variable) -> bool:
     return isinstance(v, Constant) and bool(np.all(v.data == 2))
-
-
-def _kind(node: Any) -> str | None:
-    scalar = getattr(getattr(node, "op", None), "scalar_op", None)
-    return None if scalar is None else type(scalar).__name__

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Variable, constant_entry
-from pymc_austerity.model.bounds.normal_probability import log_normal_probability
+from pymc_austerity.model.operations.normal_probability import log_normal_probability
+from pymc_austerity.model.operations.table import scalar_name
 
 __all__ = ["log_of_difference"]
 
@@ -57,7 +58,7 @@ def _of_functions(above: Variable, below: Variable) -> Variable | None:
 
 def _as_affine(v: Variable) -> _Affine | None:
     """What is linear in an error function, in terms of the normal distribution function."""
-    node, kind = v.owner, _kind(v.owner)
+    node, kind = v.owner, scalar_name(v.owner)
     if kind == "Erf":
         return _Affine(-1.0, 2.0, _ROOT * node.inputs[0])
     if kind == "Erfc":
@@ -79,7 +80,7 @@ def _constant_part(node: Any) -> tuple[float, list[Variable]]:
     numbers = [constant_entry(x) for x in node.inputs]
     known = [x for x in numbers if x is not None]
     rest = [x for x, number in zip(node.inputs, numbers, strict=True) if number is None]
-    return (prod(known) if _kind(node) == "Mul" else sum(known)), rest
+    return (prod(known) if scalar_name(node) == "Mul" else sum(known)), rest
 
 
 def _of_scaled_functions(above: Variable, below: Variable) -> Variable | None:
@@ -101,13 +102,15 @@ def _of_scaled_functions(above: Variable, below: Variable) -> Variable | None:
 
 def _scaled_pair(above: Variable, below: Variable) -> tuple[list[Variable], list[Variable]] | None:
     """Arguments of the squares, and those of the functions."""
-    if _kind(above.owner) != "Erfcx" or _kind(below.owner) != "Mul":
+    if scalar_name(above.owner) != "Erfcx" or scalar_name(below.owner) != "Mul":
         return None
-    factors = {_kind(x.owner): x.owner for x in below.owner.inputs}
+    factors = {scalar_name(x.owner): x.owner for x in below.owner.inputs}
     if len(below.owner.inputs) != 2 or factors.keys() != {"Exp", "Erfcx"}:
         return None
     exponent = factors["Exp"].inputs[0].owner
-    if _kind(exponent) != "Sub" or any(_kind(x.owner) != "Sqr" for x in exponent.inputs):
+    if scalar_name(exponent) != "Sub" or any(
+        scalar_name(x.owner) != "Sqr" for x in exponent.inputs
+    ):
         return None
     arguments = [above.owner.inputs[0], factors["Erfcx"].inputs[0]]
     return [x.owner.inputs[0] for x in exponent.inputs], arguments
@@ -120,16 +123,12 @@ def _sign(a: Variable, b: Variable) -> int:
 
 
 def _with_sign(v: Variable) -> tuple[float, list[Variable]]:
-    if _kind(v.owner) == "Cast":
+    if scalar_name(v.owner) == "Cast":
         return _with_sign(v.owner.inputs[0])
-    if _kind(v.owner) == "Neg":
+    if scalar_name(v.owner) == "Neg":
         return -1.0, [v.owner.inputs[0]]
-    return _constant_part(v.owner) if _kind(v.owner) == "Mul" else (1.0, [v])
+    return _constant_part(v.owner) if scalar_name(v.owner) == "Mul" else (1.0, [v])
 
 
 def _log_probability(lower: Variable, upper: Variable) -> Variable:
     return log_normal_probability(0.5 * (lower + upper), upper - lower)
-
-
-def _kind(node: Any) -> str:
-    return type(getattr(getattr(node, "op", None), "scalar_op", None)).__name__

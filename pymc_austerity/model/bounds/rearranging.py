@@ -24,8 +24,8 @@ from pymc_austerity._pymc import (
     Variable,
     join_arguments,
 )
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.jets import Jet
+from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Jet
 
 __all__ = ["is_rearrangement", "rearrange"]
 

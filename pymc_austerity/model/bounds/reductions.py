@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.jets import Jet
-from pymc_austerity.model.bounds.rules import Enclosed
+from pymc_austerity.model.operations.enclosures import Enclosed
+from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Jet
 
 __all__ = ["reduce_axes", "with_certain_total"]
 

@@ -6,9 +6,9 @@ from math import comb, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.bounds.intervals import Interval, add, multiply, point, scale
-from pymc_austerity.model.bounds.jets import MultiIndex
-from pymc_austerity.model.bounds.rules import Enclosed
+from pymc_austerity.model.operations.enclosures import Enclosed
+from pymc_austerity.model.operations.intervals import Interval, add, multiply, point, scale
+from pymc_austerity.model.operations.jets import MultiIndex
 
 __all__ = ["Steps"]
 

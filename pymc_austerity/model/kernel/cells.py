@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.operations import apply
+from pymc_austerity.model.kernel.apply import apply, cast
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Kind, Scalar, constant
+from pymc_austerity.model.operations.table import OPERATIONS
 
 __all__ = [
     "LARGEST",
@@ -125,13 +126,11 @@ def reduced(name: str, operand: Cells, axes: Sequence[int], kind: Kind) -> Cells
 
 
 def _folded(name: str, entries: list[Scalar], kind: Kind) -> Scalar:
+    neutral = OPERATIONS[name].neutral
+    if neutral is not None:
+        return apply(name, entries, kind) if entries else cast(constant(neutral), kind)
     if not entries:
-        empty = {"Add": 0, "Mul": 1, "AND": True, "OR": False}
-        if name not in empty:
-            raise NoKernelError(f"{name} of nothing")
-        return apply("Cast", [constant(empty[name])], kind)
-    if name in {"Add", "Mul", "AND", "OR"}:
-        return apply(name, entries, kind)
+        raise NoKernelError(f"{name} of nothing")
     result = entries[0]
     for entry in entries[1:]:
         result = apply(name, [result, entry], kind)

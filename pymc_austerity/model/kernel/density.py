@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable, join_nonshared_inputs
 from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
 from pymc_austerity.model.kernel.addresses import compiled_function
+from pymc_austerity.model.kernel.apply import cast, imports
 from pymc_austerity.model.kernel.cells import Cells, filled
-from pymc_austerity.model.kernel.operations import cast, imports
 from pymc_austerity.model.kernel.prepared import prepared
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Scalar, Source, given, walk

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.kernel.addresses import compiled_function
 from pymc_austerity.model.kernel.adjoint import derivatives
+from pymc_austerity.model.kernel.apply import imports
 from pymc_austerity.model.kernel.density import formula_of
-from pymc_austerity.model.kernel.operations import imports
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import walk
 from pymc_austerity.model.kernel.statements import Names, statements

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Cast, Elemwise, Variable, ancestors
+from pymc_austerity.model.kernel.apply import apply, cast
 from pymc_austerity.model.kernel.cells import Cells, filled, kind_of
-from pymc_austerity.model.kernel.operations import apply, cast
 from pymc_austerity.model.kernel.scalar import Scalar, Source, constant, given
 from pymc_austerity.model.kernel.unrolled import unrolled
 from pymc_austerity.model.predictors import (

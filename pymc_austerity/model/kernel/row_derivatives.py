@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
 from pymc_austerity.model.kernel.addresses import compiled_function
 from pymc_austerity.model.kernel.adjoint import derivatives
+from pymc_austerity.model.kernel.apply import imports
 from pymc_austerity.model.kernel.layout import layout_of
-from pymc_austerity.model.kernel.operations import imports
 from pymc_austerity.model.kernel.prepared import prepared
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, Source, given, walk

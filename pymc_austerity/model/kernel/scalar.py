@@ -98,7 +98,7 @@ def given(code: str, kind: Kind, source: int) -> Scalar:
 
 
 def operation(name: str, arguments: Iterable[Scalar], kind: Kind) -> Scalar:
-    """An operation on scalars; see `pymc_austerity.model.kernel.operations` for the names."""
+    """An operation on scalars; see `pymc_austerity.model.operations.table` for the names."""
     arguments = tuple(arguments)
     sources = Source.NOTHING
     for argument in arguments:

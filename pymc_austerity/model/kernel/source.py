@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from textwrap import indent
 
+from pymc_austerity.model.kernel.apply import imports
 from pymc_austerity.model.kernel.layout import Layout, Line, Lookup, Product
-from pymc_austerity.model.kernel.operations import imports
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, Source, walk
 from pymc_austerity.model.kernel.statements import Names, literal, statements

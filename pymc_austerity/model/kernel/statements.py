@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pymc_austerity.model.kernel.operations import OPERATIONS
 from pymc_austerity.model.kernel.scalar import Scalar, walk
+from pymc_austerity.model.operations.table import OPERATIONS
 
 __all__ = ["Names", "literal", "statements"]
 

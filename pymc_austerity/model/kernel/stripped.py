@@ -1,6 +1,6 @@
 """A formula without the terms that cancel in differences."""
 
-from pymc_austerity.model.kernel.operations import apply
+from pymc_austerity.model.kernel.apply import apply
 from pymc_austerity.model.kernel.scalar import Scalar, Source, constant
 
 __all__ = ["stripped"]

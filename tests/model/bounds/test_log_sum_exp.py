@@ -5,10 +5,10 @@ import pytensor.tensor as pt
 import pytest
 from scipy import special
 
-from pymc_austerity.model.bounds import functions, jets
-from pymc_austerity.model.bounds.intervals import Interval, point
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, softmax
-from pymc_austerity.model.bounds.rules import Enclosed, values_of
+from pymc_austerity.model.operations import functions, jets
+from pymc_austerity.model.operations.enclosures import Enclosed, values_of
+from pymc_austerity.model.operations.intervals import Interval, point
 
 ORDER, N_CELLS, N_TERMS = 4, 40, 3
 X = pt.dmatrix("x")
@@ -30,11 +30,11 @@ def enclosed(name, jet):
 def terms(a, b):
     """Exponents that are not linear in two predictors: a**2 / 4 - b, 2 b + 1 and a b."""
     a, b = jets.predictor(a, 0, 2), jets.predictor(b, 1, 2)
-    one = jets.constant(np.ones(1), 2)
+    one = jets.constant_jet(np.ones(1), 2)
     parts = [
-        jets.add(jets.compose(a, scaled_square(values_of(a))), jets.negate(b)),
-        jets.add(jets.add(b, b), one),
-        jets.multiply(a, b, ORDER),
+        jets.jet_sum(jets.compose(a, scaled_square(values_of(a))), jets.negative(b)),
+        jets.jet_sum(jets.jet_sum(b, b), one),
+        jets.cauchy_product(a, b, ORDER),
     ]
     shape = values_of(a).lower.shape
     stacked = {}
@@ -70,7 +70,7 @@ def test_coefficients_at_points_are_those_of_the_plain_formula(name, boxes):
     total = {m: point(c.lower.sum(axis=1, keepdims=True)) for m, c in powers.items()}
     expected = jets.compose(total, functions.log(values_of(total), ORDER))
     if name.endswith("softmax"):
-        expected = jets.add(x, jets.negate(expected))
+        expected = jets.jet_sum(x, jets.negative(expected))
     if name == "softmax":
         expected = jets.compose(expected, functions.exp(values_of(expected), ORDER))
     found = enclosed(name, x)

@@ -3,12 +3,13 @@
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_austerity.model.bounds import functions, jets, scalar_function
+from pymc_austerity.model.bounds import scalar_function
 from pymc_austerity.model.bounds.cells import about_rows
 from pymc_austerity.model.bounds.enclosure import enclose
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.rules import Enclosed
 from pymc_austerity.model.bounds.taylor_form import Steps
+from pymc_austerity.model.operations import functions, jets
+from pymc_austerity.model.operations.enclosures import Enclosed
+from pymc_austerity.model.operations.intervals import Interval, point
 
 ORDER = 4
 
@@ -17,9 +18,9 @@ def formula(a, b):
     """exp(a) b - sin(b), of two predictors."""
     a, b = jets.predictor(a, 0, 2), jets.predictor(b, 1, 2)
     power = jets.compose(a, functions.exp(a[0, 0], ORDER))
-    return jets.add(
-        jets.multiply(power, b, ORDER),
-        jets.negate(jets.compose(b, functions.sin(b[0, 0], ORDER))),
+    return jets.jet_sum(
+        jets.cauchy_product(power, b, ORDER),
+        jets.negative(jets.compose(b, functions.sin(b[0, 0], ORDER))),
     )
 
 

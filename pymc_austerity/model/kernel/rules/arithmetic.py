@@ -8,17 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import CAReduce, CumOp, Elemwise, LogSoftmax, Softmax
+from pymc_austerity.model.kernel.apply import apply
 from pymc_austerity.model.kernel.cells import Cells, elementwise, filled, kind_of, reduced
-from pymc_austerity.model.kernel.operations import apply
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Kind, Scalar
 from pymc_austerity.model.kernel.unrolled import cells_of
+from pymc_austerity.model.operations.table import scalar_name
 
 
 @cells_of.register(Elemwise)
 def elemwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Scalar by scalar."""
-    name, kind = type(op.scalar_op).__name__, kind_of(node.outputs[0].type.dtype)
+    name, kind = scalar_name(node), kind_of(node.outputs[0].type.dtype)
     return elementwise(lambda scalars: apply(name, scalars, kind), operands)
 
 
@@ -27,9 +28,7 @@ def reduction(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Over all axes or some."""
     (operand,) = operands
     axes = range(operand.ndim) if op.axis is None else op.axis
-    name = type(op.scalar_op).__name__
-    name = {"ScalarMaximum": "Maximum", "ScalarMinimum": "Minimum"}.get(name, name)
-    return reduced(name, operand, list(axes), kind_of(node.outputs[0].type.dtype))
+    return reduced(scalar_name(node), operand, list(axes), kind_of(node.outputs[0].type.dtype))
 
 
 @cells_of.register(CumOp)

@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from pymc_austerity._pymc import CheckAndRaise, CheckParameterValue
+from pymc_austerity.model.kernel.apply import apply
 from pymc_austerity.model.kernel.cells import Cells, elementwise
-from pymc_austerity.model.kernel.operations import apply
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Scalar, constant
 from pymc_austerity.model.kernel.unrolled import cells_of

@@ -14,8 +14,8 @@ from pymc_austerity._pymc import (
     Variable,
     indices_of,
 )
+from pymc_austerity.model.kernel.apply import apply, cast
 from pymc_austerity.model.kernel.cells import Cells, common_row_axis, elementwise, kind_of, of_array
-from pymc_austerity.model.kernel.operations import apply, cast
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, constant
 from pymc_austerity.model.kernel.tables import is_table, looked_up

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from pymc_austerity._pymc import Join, MakeVector, join_arguments
+from pymc_austerity.model.kernel.apply import cast
 from pymc_austerity.model.kernel.cells import Cells, common_row_axis, filled, kind_of
-from pymc_austerity.model.kernel.operations import cast
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.unrolled import cells_of
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from pymc_austerity._pymc import Blockwise, Cholesky, Dot, SolveTriangular
+from pymc_austerity.model.kernel.apply import apply
 from pymc_austerity.model.kernel.cells import Cells, elementwise, kind_of, reduced
-from pymc_austerity.model.kernel.operations import apply
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.unrolled import cells_of
 

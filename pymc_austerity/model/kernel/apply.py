@@ -1,134 +1,22 @@
-"""One rule for every operation on scalars that likelihoods use: how it reads in Python.
-
-The names are those of PyTensor's scalar operations.
-"""
+"""Operations applied to scalars, simplified where a number is known."""
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from pymc_austerity.model.kernel import functions
 from pymc_austerity.model.kernel.refusal import NoKernelError
 from pymc_austerity.model.kernel.scalar import Kind, Scalar, constant, operation
 from pymc_austerity.model.kernel.tables import definitions
+from pymc_austerity.model.operations.table import OPERATIONS, Operation
 
-__all__ = ["OPERATIONS", "Operation", "apply", "imports"]
-
-
-@dataclass(frozen=True)
-class Operation:
-    """How an operation is written.
-
-    Attributes
-    ----------
-    code : str
-        Python expression with ``{0}``, ``{1}`` for the names of its arguments; for an operation
-        that joins any number of arguments, the operator between them.
-    is_costly : bool
-        Whether it is worth a branch to avoid it.
-    joins : bool
-        Whether `code` is an operator between any number of arguments.
-    """
-
-    code: str
-    is_costly: bool = False
-    joins: bool = False
-
-    def written(self, arguments: list[str]) -> str:
-        """The expression for these arguments."""
-        if self.joins:
-            return f" {self.code} ".join(arguments)
-        return self.code.format(*arguments)
-
-
-def _cheap(**codes: str) -> dict[str, Operation]:
-    return {name: Operation(code) for name, code in codes.items()}
-
-
-def _joining(**codes: str) -> dict[str, Operation]:
-    return {name: Operation(code, joins=True) for name, code in codes.items()}
-
-
-def _costly(**codes: str) -> dict[str, Operation]:
-    return {name: Operation(code, is_costly=True) for name, code in codes.items()}
-
-
-OPERATIONS: dict[str, Operation] = (
-    _joining(Add="+", Mul="*", AND="&", OR="|", XOR="^")
-    | _cheap(
-        Sub="{0} - {1}",
-        Neg="-{0}",
-        TrueDiv="{0} / {1}",
-        IntDiv="{0} // {1}",
-        Mod="{0} % {1}",
-        Reciprocal="1.0 / {0}",
-        Sqr="{0} * {0}",
-        Sqrt="math.sqrt({0})",
-        Abs="abs({0})",
-        Sign="({0} if {0} == 0.0 or {0} != {0} else math.copysign(1.0, {0}))",
-        Floor="math.floor({0})",
-        Ceil="math.ceil({0})",
-        Identity="{0}",
-        Second="{1}",
-        Switch="choose({0}, {1}, {2})",
-        LT="{0} < {1}",
-        GT="{0} > {1}",
-        LE="{0} <= {1}",
-        GE="{0} >= {1}",
-        EQ="{0} == {1}",
-        NEQ="{0} != {1}",
-        Invert="not {0}",
-        IsNan="math.isnan({0})",
-        IsInf="math.isinf({0})",
-        Maximum="({0} if {0} >= {1} or {0} != {0} else {1})",
-        Minimum="({0} if {0} <= {1} or {0} != {0} else {1})",
-        Lookup="{0}[min(max({1}, -{0}.size), {0}.size - 1)]",
-        Clip="({1} if {0} < {1} else ({2} if {0} > {2} else {0}))",
-        to_float="1.0 * {0}",
-        to_int="int({0})",
-        to_bool="({0} != 0)",
-    )
-    | _costly(
-        Exp="math.exp({0})",
-        Log="math.log({0})",
-        Log2="(math.log({0}) * 1.4426950408889634)",
-        Log10="math.log10({0})",
-        Log1p="math.log1p({0})",
-        Expm1="math.expm1({0})",
-        Pow="math.pow({0}, {1})",
-        Softplus="(max({0}, 0.0) + math.log1p(math.exp(-abs({0}))))",
-        Sigmoid="1.0 / (1.0 + math.exp(-{0}))",
-        Log1mexp="log1mexp({0})",
-        GammaLn="math.lgamma({0})",
-        Erf="math.erf({0})",
-        Erfc="math.erfc({0})",
-        Erfcx="erfcx({0})",
-        Sin="math.sin({0})",
-        Cos="math.cos({0})",
-        Tan="math.tan({0})",
-        ArcTan="math.atan({0})",
-        Sinh="math.sinh({0})",
-        Cosh="math.cosh({0})",
-        Tanh="math.tanh({0})",
-    )
-)
-"""By name."""
-
-_ALIASES = {"ScalarMaximum": "Maximum", "ScalarMinimum": "Minimum"}
-_LOGICAL = {"Add": "OR", "Mul": "AND"}
-_NEUTRAL = {"Add": 0, "Mul": 1, "AND": True, "OR": False}
-_NEVER_NEGATIVE = {"Exp", "Sigmoid", "Softplus", "Sqr", "Abs", "Sqrt"}
-_REAL = {name for name, operation in OPERATIONS.items() if operation.is_costly} | {
-    "Sqrt", "Sign", "Maximum", "Minimum", "Clip", "Reciprocal", "TrueDiv", "IsNan", "IsInf",
-}  # fmt: skip
-"""Operations whose arguments are turned into real numbers."""
+__all__ = ["apply", "cast", "imports"]
 
 
 def imports(scalars: Iterable[Scalar]) -> str:
     """Lines that import what operations are written with, and define the tables they read."""
     scalars = list(scalars)
     names = {scalar.name for scalar in scalars}
-    codes = [OPERATIONS[name].code for name in names if name in OPERATIONS]
+    codes = [OPERATIONS[name].code or "" for name in names if name in OPERATIONS]
     used = [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]
     lines = "".join(f"from pymc_austerity.model.kernel.functions import {f}\n" for f in used)
     return lines + definitions(scalars)
@@ -156,16 +44,15 @@ def apply(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:
     >>> apply("Mul", [constant(2), constant(3)], "i").value
     6
     """
-    name = _ALIASES.get(name, name)
     if name == "Cast":
         return cast(arguments[0], kind)
-    if name not in OPERATIONS:
+    if name not in OPERATIONS or OPERATIONS[name].code is None:
         raise NoKernelError(f"the operation {name} has no rule")
     if kind == "b":
-        name = _LOGICAL.get(name, name)
+        name = OPERATIONS[name].of_booleans or name
     if name in {"AND", "OR", "XOR", "Invert"} and any(a.kind == "i" for a in arguments):
         raise NoKernelError(f"{name} of integers has no rule")
-    if name in _REAL:
+    if OPERATIONS[name].takes_real:
         real = [cast(a, "f") for a in arguments]
         if kind != "b":
             return cast(_simplified(name, real, "f"), kind)
@@ -184,8 +71,9 @@ def cast(scalar: Scalar, kind: Kind) -> Scalar:
 
 
 def _simplified(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:
-    if name in _NEUTRAL:
-        arguments = [a for a in arguments if not _is(a, _NEUTRAL[name])] or arguments[:1]
+    neutral = OPERATIONS[name].neutral
+    if neutral is not None:
+        arguments = [a for a in arguments if not _is(a, neutral)] or arguments[:1]
         if len(arguments) == 1:
             return cast(arguments[0], kind)
     if name == "AND" and any(_is(a, False) for a in arguments):
@@ -224,10 +112,11 @@ def _is_sure(name: str, arguments: list[Scalar]) -> bool:
     """Whether a bound holds for all real numbers; a NaN makes the log-density NaN anyway."""
     if name not in {"GE", "LE"} or not arguments[1].is_constant:
         return False
-    operand, bound = arguments[0], arguments[1].value
+    limit = arguments[1].value
+    operand = OPERATIONS.get(arguments[0].name, Operation())
     if name == "GE":
-        return operand.name in _NEVER_NEGATIVE and bound <= 0
-    return operand.name == "Sigmoid" and bound >= 1
+        return operand.lowest is not None and limit <= operand.lowest
+    return operand.highest is not None and limit >= operand.highest
 
 
 def _is(scalar: Scalar, value: float) -> bool:

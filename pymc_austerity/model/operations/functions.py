@@ -10,7 +10,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy import special
 
-from pymc_austerity.model.bounds.intervals import Interval, enclose, negate, point, scale
+from pymc_austerity.model.operations.intervals import Interval, hull, negate, point, scale
 
 __all__ = [
     "Derivatives",
@@ -65,7 +65,7 @@ def _over(f: Callable, x: Interval, extrema: Sequence[float]) -> Interval:
     """Enclosure of f over an interval from its ends and from the extrema inside."""
     if x.is_point:
         return point(f(x.lower))
-    result = enclose(f(x.lower), f(x.upper))
+    result = hull(f(x.lower), f(x.upper))
     for place in extrema:
         inside = (x.lower < place) & (place < x.upper)
         if inside.any():
@@ -83,7 +83,7 @@ def _polynomials_in(
     """Function with f = first(v), or with f' = first(v) where f is given; v is monotone."""
 
     def derivatives(x: Interval, order: int) -> list[Interval]:
-        inner = point(v(x.lower)) if x.is_point else enclose(v(x.lower), v(x.upper))
+        inner = point(v(x.lower)) if x.is_point else hull(v(x.lower), v(x.upper))
         found = [] if f is None else [_over(f, x, ())]
         for n in range(order + 1 - len(found)):
             polynomial = _chain(first, rate, n)
@@ -268,7 +268,7 @@ def psi(x: Interval, order: int) -> list[Interval]:
 def _cos(x: Interval, quarter: int) -> Interval:
     """cos(x + quarter * pi / 2)."""
     shifted = Interval(x.lower + quarter * pi / 2, x.upper + quarter * pi / 2)
-    values = enclose(np.cos(shifted.lower), np.cos(shifted.upper))
+    values = hull(np.cos(shifted.lower), np.cos(shifted.upper))
     if x.is_point:
         return point(values.lower)
 

@@ -14,10 +14,10 @@ from math import log, pi
 import numpy as np
 
 from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
-from pymc_austerity.model.bounds import functions, jets
-from pymc_austerity.model.bounds.intervals import scale
-from pymc_austerity.model.bounds.jets import Jet, constant
-from pymc_austerity.model.bounds.normal_integral import taylor_coefficients
+from pymc_austerity.model.operations import functions, jets
+from pymc_austerity.model.operations.intervals import scale
+from pymc_austerity.model.operations.jets import Jet, constant_jet
+from pymc_austerity.model.operations.normal_integral import taylor_coefficients
 
 __all__ = ["LogNormalProbability", "log_normal_probability", "log_normal_probability_jet"]
 
@@ -27,7 +27,7 @@ class LogNormalProbability(BinaryScalarOp):
 
     def impl(self, center: float, width: float) -> float:
         """Value for two numbers."""
-        m, w = (constant(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
+        m, w = (constant_jet(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
         return float(log_normal_probability_jet(m, w, 0)[0,].lower)
 
 
@@ -41,21 +41,21 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
 
     Examples
     --------
-    >>> from pymc_austerity.model.bounds.intervals import point
+    >>> from pymc_austerity.model.operations.intervals import point
     >>> center = {(0,): point(np.zeros(1)), (1,): point(np.ones(1))}
     >>> jet = log_normal_probability_jet(center, {(0,): point(np.ones(1))}, 2)
     >>> round(float(jet[0,].lower[0]), 4), round(float(jet[2,].lower[0]), 4)
     (-0.9599, -0.4597)
     """
     zero = (0,) * len(next(iter(center)))
-    p = jets.multiply(center, width, order)
+    p = jets.cauchy_product(center, width, order)
     square, logarithm = (
         jets.compose(width, f(width[zero], order)) for f in (functions.power(2), functions.log)
     )
     q = {m: scale(x, 0.5) for m, x in square.items()}
-    total = jets.add(
+    total = jets.jet_sum(
         logarithm, jets.compose_two(p, q, taylor_coefficients(p[zero], q[zero], order), order)
     )
     normal = jets.compose(center, functions.power(2)(center[zero], order))
-    total = jets.add(total, {m: scale(x, -0.5) for m, x in normal.items()})
-    return jets.add(total, constant(np.asarray(-0.5 * log(2.0 * pi)), len(zero)))
+    total = jets.jet_sum(total, {m: scale(x, -0.5) for m, x in normal.items()})
+    return jets.jet_sum(total, constant_jet(np.asarray(-0.5 * log(2.0 * pi)), len(zero)))

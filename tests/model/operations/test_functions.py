@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pymc_austerity.model.bounds import functions
-from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.operations import functions
+from pymc_austerity.model.operations.intervals import Interval, point
 
 ORDER = 8
 REAL, POSITIVE, NEGATIVE, ABOVE_MINUS_ONE = (-4.0, 4.0), (0.2, 6.0), (-5.0, -0.2), (-0.8, 4.0)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Interval", "add", "enclose", "multiply", "negate", "point", "scale"]
+__all__ = ["Interval", "add", "hull", "multiply", "negate", "point", "scale"]
 
 
 class Interval(NamedTuple):
@@ -33,7 +33,7 @@ def point(values: NDArray) -> Interval:
     return Interval(values, values)
 
 
-def enclose(*candidates: NDArray) -> Interval:
+def hull(*candidates: NDArray) -> Interval:
     """Smallest intervals that hold all candidates, NaN where one of them is NaN."""
     if len(candidates) == 1:
         return point(candidates[0])
@@ -74,5 +74,5 @@ def multiply(a: Interval, b: Interval) -> Interval:
         return point(a.lower * b.lower)
     if a.is_point or b.is_point:
         fixed, other = (a, b) if a.is_point else (b, a)
-        return enclose(fixed.lower * other.lower, fixed.lower * other.upper)
-    return enclose(a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper)
+        return hull(fixed.lower * other.lower, fixed.lower * other.upper)
+    return hull(a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper)

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.bounds.intervals import Interval, point
+from pymc_austerity.model.operations.intervals import Interval, point
 
 __all__ = ["Coefficients", "taylor_coefficients"]
 

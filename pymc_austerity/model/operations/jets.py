@@ -7,18 +7,18 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.bounds import intervals
-from pymc_austerity.model.bounds.intervals import Interval
+from pymc_austerity.model.operations import intervals
+from pymc_austerity.model.operations.intervals import Interval
 
 __all__ = [
     "Jet",
     "MultiIndex",
-    "add",
+    "cauchy_product",
     "compose",
     "compose_two",
-    "constant",
-    "multiply",
-    "negate",
+    "constant_jet",
+    "jet_sum",
+    "negative",
     "predictor",
 ]
 
@@ -27,7 +27,7 @@ Jet: TypeAlias = dict[MultiIndex, Interval]
 """From the multi-index m to an enclosure of D^m f / m! over a box; 0 where there is no entry."""
 
 
-def constant(value: NDArray, n_predictors: int) -> Jet:
+def constant_jet(value: NDArray, n_predictors: int) -> Jet:
     """Jet of a variable that does not depend on the predictors."""
     return {(0,) * n_predictors: intervals.point(value)}
 
@@ -38,7 +38,7 @@ def predictor(box: Interval, which: int, n_predictors: int) -> Jet:
     return {(0,) * n_predictors: box, unit: intervals.point(np.ones_like(box.lower))}
 
 
-def add(u: Jet, v: Jet) -> Jet:
+def jet_sum(u: Jet, v: Jet) -> Jet:
     """Jet of a sum."""
     total = dict(u)
     for m, x in v.items():
@@ -46,12 +46,12 @@ def add(u: Jet, v: Jet) -> Jet:
     return total
 
 
-def negate(u: Jet) -> Jet:
+def negative(u: Jet) -> Jet:
     """Jet of a function with the sign changed."""
     return {m: intervals.negate(x) for m, x in u.items()}
 
 
-def multiply(u: Jet, v: Jet, order: int) -> Jet:
+def cauchy_product(u: Jet, v: Jet, order: int) -> Jet:
     """Jet of a product, up to an order."""
     product: Jet = {}
     for k, x in u.items():
@@ -107,8 +107,8 @@ def _polynomial(u: Jet, coefficients: Sequence[Jet]) -> Jet:
         return coefficients[0]
     result, order = coefficients[-1], len(coefficients) - 1
     for n in range(order - 1, -1, -1):
-        result = multiply(result, varying, order - n)
-        result = add(result, coefficients[n])
+        result = cauchy_product(result, varying, order - n)
+        result = jet_sum(result, coefficients[n])
     return result
 
 

@@ -1,4 +1,4 @@
-"""One rule for each scalar operation: enclosures of its result from those of its inputs."""
+"""How scalar operations enclose their result, from enclosures of their arguments."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -7,12 +7,44 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.bounds import functions, jets
-from pymc_austerity.model.bounds.intervals import Interval, point
-from pymc_austerity.model.bounds.jets import Jet
-from pymc_austerity.model.bounds.normal_probability import log_normal_probability_jet
+from pymc_austerity.model.operations import functions, jets
+from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Jet
+from pymc_austerity.model.operations.normal_probability import log_normal_probability_jet
 
-__all__ = ["RULES", "Enclosed", "NoRuleError", "values_of"]
+__all__ = [
+    "Enclosed",
+    "NoRuleError",
+    "absolute",
+    "both",
+    "clip",
+    "difference",
+    "either",
+    "equal",
+    "first",
+    "greater",
+    "greater_equal",
+    "is_infinite",
+    "less",
+    "less_equal",
+    "log_normal_probability",
+    "maximum",
+    "minimum",
+    "negate",
+    "negation",
+    "not_equal",
+    "of_function",
+    "of_jets",
+    "power",
+    "product",
+    "quotient",
+    "reciprocal",
+    "second",
+    "step_function",
+    "switch",
+    "total",
+    "values_of",
+]
 
 _SAME = 1e-9
 """Difference of Taylor coefficients, as a share of the largest one, up to which two formulas are
@@ -46,7 +78,7 @@ def values_of(jet: Jet) -> Interval:
     return jet[(0,) * len(next(iter(jet)))]
 
 
-def _for_each(rule: Callable[[list[Jet], int], Jet]) -> Rule:
+def of_jets(rule: Callable[[list[Jet], int], Jet]) -> Rule:
     """Apply a rule for jets to centers and boxes alike."""
 
     def apply(inputs: list[Enclosed], order: int) -> Enclosed:
@@ -61,54 +93,63 @@ def _for_each(rule: Callable[[list[Jet], int], Jet]) -> Rule:
 # -------------------------------------------------------------------------------- arithmetic
 
 
-def _function(derivatives: functions.Derivatives) -> Rule:
+def of_function(derivatives: functions.Derivatives) -> Rule:
+    """Rule of a function of one argument, from enclosures of its derivatives."""
+
     def rule(inputs: list[Jet], order: int) -> Jet:
         return jets.compose(inputs[0], derivatives(values_of(inputs[0]), order))
 
-    return _for_each(rule)
+    return of_jets(rule)
 
 
-def _sum(inputs: list[Jet], order: int) -> Jet:
-    return reduce(jets.add, inputs)
+def total(inputs: list[Jet], order: int) -> Jet:
+    """Sum of all arguments."""
+    return reduce(jets.jet_sum, inputs)
 
 
-def _difference(inputs: list[Jet], order: int) -> Jet:
-    return jets.add(inputs[0], jets.negate(inputs[1]))
+def difference(inputs: list[Jet], order: int) -> Jet:
+    """The first argument less the second."""
+    return jets.jet_sum(inputs[0], jets.negative(inputs[1]))
 
 
-def _product(inputs: list[Jet], order: int) -> Jet:
+def product(inputs: list[Jet], order: int) -> Jet:
+    """Product of all arguments; of one with itself, a power."""
     different = {id(x): x for x in inputs}
     factors = []
     for key, factor in different.items():
         times = sum(id(x) == key for x in inputs)
-        power = functions.power(times)
+        derivatives = functions.power(times)
         factors.append(
-            jets.compose(factor, power(values_of(factor), order)) if times > 1 else factor
+            jets.compose(factor, derivatives(values_of(factor), order)) if times > 1 else factor
         )
-    return reduce(lambda a, b: jets.multiply(a, b, order), factors)
+    return reduce(lambda a, b: jets.cauchy_product(a, b, order), factors)
 
 
-def _reciprocal(inputs: list[Jet], order: int) -> Jet:
+def reciprocal(inputs: list[Jet], order: int) -> Jet:
+    """1 / x."""
     return jets.compose(inputs[0], functions.reciprocal(values_of(inputs[0]), order))
 
 
-def _quotient(inputs: list[Jet], order: int) -> Jet:
-    return jets.multiply(inputs[0], _reciprocal(inputs[1:], order), order)
+def quotient(inputs: list[Jet], order: int) -> Jet:
+    """The first argument over the second."""
+    return jets.cauchy_product(inputs[0], reciprocal(inputs[1:], order), order)
 
 
-def _power(inputs: list[Jet], order: int) -> Jet:
+def power(inputs: list[Jet], order: int) -> Jet:
+    """The first argument to the power of the second."""
     base, exponent = inputs
     if len(exponent) == 1 and np.array_equal(*values_of(exponent)):
         given = np.unique(values_of(exponent).lower)
         if given.size == 1:
-            power = functions.power(float(given[0]))
-            return jets.compose(base, power(values_of(base), order))
+            fixed = functions.power(float(given[0]))
+            return jets.compose(base, fixed(values_of(base), order))
     logarithm = jets.compose(base, functions.log(values_of(base), order))
-    inner = jets.multiply(exponent, logarithm, order)
+    inner = jets.cauchy_product(exponent, logarithm, order)
     return jets.compose(inner, functions.exp(values_of(inner), order))
 
 
-def _log_normal_probability(inputs: list[Jet], order: int) -> Jet:
+def log_normal_probability(inputs: list[Jet], order: int) -> Jet:
+    """Of an interval with a center and a width."""
     center, width = inputs
     return log_normal_probability_jet(center, width, order)
 
@@ -121,7 +162,7 @@ def _as_condition(certain: NDArray, possible: NDArray, like: Jet) -> Jet:
     return {zero: Interval(certain.astype(float), possible.astype(float))}
 
 
-def _compare(rule: Callable[[Interval, Interval], tuple[Any, Any]]) -> Rule:
+def _comparison(rule: Callable[[Interval, Interval], tuple[Any, Any]]) -> Rule:
     """Truth values from certainly and possibly true; NaN makes a condition possible only."""
 
     def apply(inputs: list[Jet], order: int) -> Jet:
@@ -129,7 +170,7 @@ def _compare(rule: Callable[[Interval, Interval], tuple[Any, Any]]) -> Rule:
         certain, impossible = rule(a, b)
         return _as_condition(np.asarray(certain), ~np.asarray(impossible), inputs[0])
 
-    return _for_each(apply)
+    return of_jets(apply)
 
 
 def _is_equal(a: Interval, b: Interval) -> tuple[Any, Any]:
@@ -137,13 +178,15 @@ def _is_equal(a: Interval, b: Interval) -> tuple[Any, Any]:
     return certain, (a.upper < b.lower) | (a.lower > b.upper)
 
 
-def _is_infinite(inputs: list[Jet], order: int) -> Jet:
+def is_infinite(inputs: list[Jet], order: int) -> Jet:
+    """Whether a number is infinite or NaN, which is possible where an end is."""
     x = values_of(inputs[0])
     finite = np.isfinite(x.lower) & np.isfinite(x.upper)
     return _as_condition(np.zeros_like(finite), ~finite, inputs[0])
 
 
-def _not(inputs: list[Jet], order: int) -> Jet:
+def negation(inputs: list[Jet], order: int) -> Jet:
+    """Whether a condition does not hold."""
     yes, no = _truth(values_of(inputs[0]))
     return _as_condition(no, ~yes, inputs[0])
 
@@ -201,7 +244,7 @@ def _pick(yes: NDArray, no: NDArray, same: NDArray, a: Jet, b: Jet) -> Jet:
     return picked
 
 
-def _switch(inputs: list[Enclosed], order: int) -> Enclosed:
+def switch(inputs: list[Enclosed], order: int) -> Enclosed:
     """Choice by a condition that need not be the same all over the box.
 
     Formulas for different ranges of one smooth function have the same Taylor coefficients: either
@@ -217,33 +260,55 @@ def _switch(inputs: list[Enclosed], order: int) -> Enclosed:
     return Enclosed(center, _pick(yes, no, _agree(a.center, b.center), a.box, b.box))
 
 
-_GREATER_EQUAL = _compare(lambda a, b: (a.lower >= b.upper, a.upper < b.lower))
+greater_equal = _comparison(lambda a, b: (a.lower >= b.upper, a.upper < b.lower))
+greater = _comparison(lambda a, b: (a.lower > b.upper, a.upper <= b.lower))
+less_equal = _comparison(lambda a, b: (a.upper <= b.lower, a.lower > b.upper))
+less = _comparison(lambda a, b: (a.upper < b.lower, a.lower >= b.upper))
+equal = _comparison(_is_equal)
+not_equal = _comparison(lambda a, b: _is_equal(a, b)[::-1])
+both = _comparison(_and)
+either = _comparison(_or)
 
 
-def _maximum(inputs: list[Enclosed], order: int) -> Enclosed:
+def first(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The first argument."""
+    return inputs[0]
+
+
+def second(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The second argument."""
+    return inputs[1]
+
+
+def maximum(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The largest argument."""
+
     def larger(a: Enclosed, b: Enclosed) -> Enclosed:
-        return _switch([_GREATER_EQUAL([a, b], order), a, b], order)
+        return switch([greater_equal([a, b], order), a, b], order)
 
     return reduce(larger, inputs)
 
 
-_negate = _for_each(lambda inputs, order: jets.negate(inputs[0]))
+negate = of_jets(lambda inputs, order: jets.negative(inputs[0]))
 
 
-def _minimum(inputs: list[Enclosed], order: int) -> Enclosed:
-    return _negate([_maximum([_negate([x], order) for x in inputs], order)], order)
+def minimum(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The smallest argument."""
+    return negate([maximum([negate([x], order) for x in inputs], order)], order)
 
 
-def _clip(inputs: list[Enclosed], order: int) -> Enclosed:
+def clip(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The first argument within the others."""
     x, lower, upper = inputs
-    return _minimum([_maximum([x, lower], order), upper], order)
+    return minimum([maximum([x, lower], order), upper], order)
 
 
-def _absolute(inputs: list[Enclosed], order: int) -> Enclosed:
-    return _maximum([inputs[0], _negate(inputs, order)], order)
+def absolute(inputs: list[Enclosed], order: int) -> Enclosed:
+    """The larger one of x and -x."""
+    return maximum([inputs[0], negate(inputs, order)], order)
 
 
-def _step_function(f: Callable[[NDArray], NDArray]) -> Rule:
+def step_function(f: Callable[[NDArray], NDArray]) -> Rule:
     """Piecewise constant: known where the box lies in one piece."""
 
     def rule(inputs: list[Jet], order: int) -> Jet:
@@ -252,60 +317,4 @@ def _step_function(f: Callable[[NDArray], NDArray]) -> Rule:
         zero = (0,) * len(next(iter(inputs[0])))
         return {zero: point(np.where(a == b, a, np.nan))}
 
-    return _for_each(rule)
-
-
-RULES: dict[str, Rule] = {
-    "Abs": _absolute,
-    "Add": _for_each(_sum),
-    "AND": _compare(_and),
-    "Cast": lambda inputs, order: inputs[0],
-    "Ceil": _step_function(np.ceil),
-    "Clip": _clip,
-    "Cos": _function(functions.cos),
-    "EQ": _compare(_is_equal),
-    "Erf": _function(functions.erf),
-    "Erfc": _function(functions.erfc),
-    "Erfcx": _function(functions.erfcx),
-    "Exp": _function(functions.exp),
-    "Expm1": _function(functions.expm1),
-    "Floor": _step_function(np.floor),
-    "GammaLn": _function(functions.gammaln),
-    "GE": _GREATER_EQUAL,
-    "GT": _compare(lambda a, b: (a.lower > b.upper, a.upper <= b.lower)),
-    "Identity": lambda inputs, order: inputs[0],
-    "Invert": _for_each(_not),
-    "IsInf": _for_each(_is_infinite),
-    "IsNan": _for_each(_is_infinite),
-    "LE": _compare(lambda a, b: (a.upper <= b.lower, a.lower > b.upper)),
-    "Log": _function(functions.log),
-    "Log1mexp": _function(functions.log1mexp),
-    "Log1p": _function(functions.log1p),
-    "Log1pOfSquare": _function(functions.log1p_of_square),
-    "LogNormalProbability": _for_each(_log_normal_probability),
-    "LT": _compare(lambda a, b: (a.upper < b.lower, a.lower >= b.upper)),
-    "Mul": _for_each(_product),
-    "Neg": _negate,
-    "NEQ": _compare(lambda a, b: _is_equal(a, b)[::-1]),
-    "OR": _compare(_or),
-    "Pow": _for_each(_power),
-    "Psi": _function(functions.psi),
-    "Reciprocal": _for_each(_reciprocal),
-    "ScalarMaximum": _maximum,
-    "ScalarMinimum": _minimum,
-    "Maximum": _maximum,
-    "Minimum": _minimum,
-    "Second": lambda inputs, order: inputs[1],
-    "Sigmoid": _function(functions.sigmoid),
-    "Sign": _step_function(np.sign),
-    "Sin": _function(functions.sin),
-    "Softplus": _function(functions.softplus),
-    "Sqr": _function(functions.power(2)),
-    "Sqrt": _function(functions.sqrt_),
-    "Sub": _for_each(_difference),
-    "Trunc": _step_function(np.trunc),
-    "Switch": _switch,
-    "Tanh": _function(functions.tanh),
-    "TrueDiv": _for_each(_quotient),
-}
-"""Rules by the class name of PyTensor's scalar operation."""
+    return of_jets(rule)
