@@ -1,48 +1,49 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.agree import differences_agree, exact_difference_agrees
-from pymc_austerity.model.any_thread import AnyThread, OneAtATime
 from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.centering import Centered, candidates_for_centering, centered
-from pymc_austerity.model.compile import compile_exact_difference, compile_row_differences
+from pymc_austerity.model.compile import (
+    ExactGradient,
+    compile_exact_difference,
+    compile_exact_gradient,
+    compile_gradient,
+    compile_row_differences,
+)
+from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples
-from pymc_austerity.model.exact_gradient import ExactGradient, compile_exact_gradient
 from pymc_austerity.model.explain import explain, row_length_deterministics
-from pymc_austerity.model.gradient import compile_gradient
-from pymc_austerity.model.kernel import (
+from pymc_austerity.model.kernel.density import (
     DensityGradient,
     DensityKernel,
-    Kernel,
-    RowDerivatives,
     density_gradient_of,
     density_kernel_of,
-    kernel_of,
-    row_derivatives_of,
 )
+from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
+from pymc_austerity.model.kernel.row_derivatives import RowDerivatives, row_derivatives_of
 from pymc_austerity.model.level_rows import LevelsAsRows
 from pymc_austerity.model.moving_support import variables_that_move_the_support
-from pymc_austerity.model.observed import (
-    refuse_not_finite,
-    refuse_simulators,
-    rows_observed,
+from pymc_austerity.model.predictors.derivatives import (
+    PredictorDerivatives,
+    ThirdDerivatives,
+    predictor_derivatives,
+    third_derivatives,
 )
-from pymc_austerity.model.predictors import (
-    Dense,
+from pymc_austerity.model.predictors.design import (
     DenseRows,
     Design,
     DesignFunction,
-    Gathered,
     GatheredRows,
-    Predictor,
-    PredictorDerivatives,
-    RowStructure,
-    Single,
-    ThirdDerivatives,
     data_reader,
     design_function,
-    find_predictors,
-    predictor_derivatives,
-    third_derivatives,
+)
+from pymc_austerity.model.predictors.find import find_predictors
+from pymc_austerity.model.predictors.structure import (
+    Dense,
+    Gathered,
+    Predictor,
+    RowStructure,
+    Single,
 )
 from pymc_austerity.model.prior_terms import (
     LevelTerms,
@@ -60,8 +61,18 @@ from pymc_austerity.model.taylor import (
     compile_residuals,
     compile_row_derivatives,
 )
-from pymc_austerity.model.verify import RowFunction, Verified, verify, verify_centered
-from pymc_austerity.model.verify_examples import verify_examples
+from pymc_austerity.model.terms import (
+    refuse_not_finite,
+    refuse_simulators,
+    rows_observed,
+)
+from pymc_austerity.model.verify import (
+    RowFunction,
+    Verified,
+    verify,
+    verify_centered,
+    verify_examples,
+)
 from pymc_austerity.model.zero_sum import FreeLevels, free_levels
 
 __all__ = [

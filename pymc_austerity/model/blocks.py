@@ -9,10 +9,8 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.predictors import Gathered, RowStructure
 from pymc_austerity.model.predictors.design import data_reader
-from pymc_austerity.model.predictors.naming import Layout
-from pymc_austerity.model.predictors.structure import Term
+from pymc_austerity.model.predictors.structure import Gathered, PointMap, RowStructure, Term
 
 __all__ = ["Blocks", "Factor", "find_blocks"]
 
@@ -109,7 +107,7 @@ def find_blocks(
     change with the other. Moving all levels whose number has a 1 in some binary digit at once
     compares every pair of levels with as many gradients as the largest number has digits.
     """
-    layout = Layout.of(variables, point)
+    layout = PointMap.of(variables, point)
     start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
     terms = [_with_entries_once(term) for term in _terms(structure)]
     indices = _Indices(terms, structure, model)

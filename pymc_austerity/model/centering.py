@@ -16,9 +16,9 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.model.cut import Known
-from pymc_austerity.model.inline import inlined
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.products import find_products
+from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 __all__ = ["Centered", "candidates_for_centering", "centered", "change_of_point"]

@@ -27,8 +27,7 @@ from pymc_austerity._pymc import (
     out2in,
     rebuilt,
 )
-from pymc_austerity.model.any_thread import AnyThread
-from pymc_austerity.model.special import expand_trigamma
+from pymc_austerity.model.compiling import AnyThread, expand_trigamma
 
 __all__ = ["AS_WRITTEN", "NUMPY_MODE", "interpreted", "rounded_otherwise"]
 

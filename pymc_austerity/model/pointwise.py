@@ -31,15 +31,18 @@ from pymc_austerity.model.cut import (
     refuse_work_on_all_rows,
     static_data,
 )
-from pymc_austerity.model.cut.rules.random import ONE_BY_ONE
-from pymc_austerity.model.example_terms import refuse_number_of_rows, with_known_lengths
-from pymc_austerity.model.full_data import on_full_data
-from pymc_austerity.model.inline import inlined
+from pymc_austerity.model.cut.rules.batched import ONE_BY_ONE
 from pymc_austerity.model.interpret import NUMPY_MODE, interpreted
 from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_recipes
+from pymc_austerity.model.rewritten import inlined, on_full_data
 from pymc_austerity.model.small_matrices import spelled_out
 from pymc_austerity.model.split import with_length
-from pymc_austerity.model.terms import checked_axis, terms_of
+from pymc_austerity.model.terms import (
+    checked_axis,
+    refuse_number_of_rows,
+    terms_of,
+    with_known_lengths,
+)
 
 __all__ = ["PointwiseRows", "log_likelihood_rows", "predictive_rows"]
 

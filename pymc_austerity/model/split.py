@@ -23,22 +23,25 @@ from pymc_austerity.model.cut import (
     Known,
     refuse_work_on_all_rows,
 )
-from pymc_austerity.model.example_terms import (
-    reading,
-    refuse_examples_in,
-    refuse_number_of_rows,
-    refuse_unread,
-    with_known_lengths,
-)
-from pymc_austerity.model.full_data import counterpart, in_terms_of, on_full_data
 from pymc_austerity.model.recipes import computed_leaves, leaf_recipes
+from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data
 from pymc_austerity.model.row_likelihood import (
     EvaluatedInFull,
     RowLikelihood,
     data_sources_of,
 )
 from pymc_austerity.model.small_matrices import spelled_out
-from pymc_austerity.model.terms import Term, checked_axis, choose, terms_of
+from pymc_austerity.model.terms import (
+    Term,
+    checked_axis,
+    chosen_terms,
+    reading,
+    refuse_examples_in,
+    refuse_number_of_rows,
+    refuse_unread,
+    terms_of,
+    with_known_lengths,
+)
 
 __all__ = ["cut_terms", "split_log_density", "with_length"]
 
@@ -113,7 +116,9 @@ def split_log_density(
     known = Known(whole.value_vars, model.initial_point() if point is None else point, given)
     terms = terms_of(whole, known)
     _refuse_random(terms)
-    chosen = choose(terms, likelihood if likelihood or not given else reading(terms, known), axis)
+    chosen = chosen_terms(
+        terms, likelihood if likelihood or not given else reading(terms, known), axis
+    )
     plain = spelled_out([term.plain for term in chosen], known)
     known.learn_values(plain)
     n_rows = chosen[0].shape[axis]

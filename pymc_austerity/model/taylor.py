@@ -18,8 +18,7 @@ from pymc_austerity._pymc import (
     toposort,
     vectorize_graph,
 )
-from pymc_austerity.model.any_thread import OneAtATime
-from pymc_austerity.model.compiling import compiled
+from pymc_austerity.model.compiling import OneAtATime, compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.row_likelihood import RowLikelihood
 

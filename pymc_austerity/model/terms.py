@@ -1,21 +1,43 @@
 """The terms of a model's log-density, and which of them to cut to rows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytensor.tensor as pt
 
-from pymc_austerity._pymc import Variable
+from pymc_austerity._pymc import (
+    Mode,
+    Shape,
+    Shape_i,
+    SimulatorRV,
+    Subtensor,
+    TensorType,
+    Variable,
+    ancestors,
+    clone_replace,
+)
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
-from pymc_austerity.model.cut import Known, static_data
-from pymc_austerity.model.inline import inlined
-from pymc_austerity.model.widened import refuse_overflow, widened
+from pymc_austerity.model.cut import Examples, Known, array_of, static_data
+from pymc_austerity.model.rewritten import inlined, refuse_overflow, widened
 
-__all__ = ["Term", "checked_axis", "choose", "terms_of"]
+__all__ = [
+    "Term",
+    "checked_axis",
+    "chosen_terms",
+    "reading",
+    "refuse_examples_in",
+    "refuse_not_finite",
+    "refuse_simulators",
+    "refuse_unread",
+    "rows_observed",
+    "terms_of",
+    "with_known_lengths",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +140,7 @@ def _n_values(model: pm.Model, variable: Variable, known: Known) -> int:
 # ------------------------------------------------------------------ the choice
 
 
-def choose(terms: Sequence[Term], names: Sequence[str] | None, axis: int) -> list[Term]:
+def chosen_terms(terms: Sequence[Term], names: Sequence[str] | None, axis: int) -> list[Term]:
     """Choose the terms to cut to rows: those named, or the observed variables with the most rows.
 
     Raises
@@ -215,3 +237,193 @@ def _refuse_without_rows(term: Term, axis: int) -> None:
             "more rows: name with likelihood= and axis= what has one entry per row, and leave out "
             "a sum over rows."
         )
+
+
+def reading(terms: Sequence[Term], known: Known) -> list[str]:
+    """Names of the observed variables whose log-density reads examples.
+
+    Raises
+    ------
+    SettingError
+        There are none.
+    """
+    names = [t.name for t in terms if t.kind == "observed" and known.reads_examples(t.plain)]
+    if not names:
+        raise SettingError(
+            f"data= names {_listed(known.examples.variables)}, which no observed variable of the "
+            "model reads: name what it observes, or a potential with likelihood=[...]."
+        )
+    return names
+
+
+def refuse_examples_in(terms: Iterable[Term], known: Known) -> None:
+    """Refuse terms that would be evaluated in full, on the example.
+
+    Raises
+    ------
+    SettingError
+        Names the term.
+    """
+    for term in terms:
+        if known.reads_examples(term.plain):
+            read = {known.examples.name_of(v) for v in ancestors([term.plain]) if v.owner is None}
+            named = f"name it in likelihood=[..., {term.name!r}]"
+            remedy = "give the prior numbers" if term.kind == "prior" else named
+            raise SettingError(
+                f"{term.name!r} reads {_listed(n for n in read if n)}, whose rows are in data=, "
+                f"but is not split into rows: {remedy}, or leave it out of the model."
+            )
+
+
+def refuse_unread(examples: Examples, read: Mapping[str, Variable]) -> None:
+    """Refuse data without a use.
+
+    Parameters
+    ----------
+    examples : Examples
+    read : mapping of str to variable
+        Data that rows read.
+
+    Raises
+    ------
+    SettingError
+        Names the data that are not used.
+    """
+    unread = [name for name in examples.variables if name not in read]
+    if unread:
+        raise SettingError(
+            f"data= names {_listed(unread)}, which the rows of the log-likelihood do not read: "
+            "leave it out, or name in likelihood=[...] what reads it."
+        )
+
+
+def refuse_number_of_rows(graphs: Sequence[Variable], known: Known) -> None:
+    """Refuse graphs that know the number of rows of the example, after they were cut.
+
+    Raises
+    ------
+    NotRowwiseError
+        Something depends on the number of rows.
+    """
+    for variable in ancestors(graphs):
+        name = known.examples.name_of(variable) if variable.owner is None else None
+        if name is not None:
+            raise NotRowwiseError(
+                f"the model reads the number of rows of {name!r}, which is that of an example: "
+                "give it as a number, and leave total_size= out."
+            )
+
+
+def with_known_lengths(graphs: Sequence[Variable], known: Known) -> list[Variable]:
+    """Put numbers in the place of lengths that do not change with the number of rows.
+
+    Parameters
+    ----------
+    graphs : sequence of variables
+        Of the rows and of all other terms, after they were cut.
+    known : Known
+
+    Returns
+    -------
+    list of variables
+    """
+    examples = [v for v in ancestors(graphs) if v.owner is None and known.examples.name_of(v)]
+    lengths = [
+        v for v in ancestors(graphs) if _is_length(v) and set(ancestors([v])) & set(examples)
+    ]
+    if not lengths:
+        return list(graphs)
+    arrays = [array_of(v) for v in examples]
+    inputs = [TensorType(a.dtype, shape=(None, *a.shape[1:]))() for a in arrays]
+    given = dict(zip(examples, inputs, strict=True))
+    function = pytensor.function(
+        [*known.parameters, *inputs],
+        clone_replace(lengths, given, rebuild_strict=False),
+        mode=Mode(linker="py", optimizer="fast_compile"),
+        on_unused_input="ignore",
+    )
+    point = [known.start(v) for v in known.parameters]
+    once, twice = (function(*point, *[np.concatenate([a] * k) for a in arrays]) for k in (1, 2))
+    numbers = {
+        v: pt.constant(np.asarray(n, dtype=v.dtype))
+        for v, n, other in zip(lengths, once, twice, strict=True)
+        if n == other
+    }
+    return list(clone_replace(list(graphs), numbers, rebuild_strict=False))
+
+
+def _is_length(variable: Variable) -> bool:
+    """Whether it is one number of a shape."""
+    node = variable.owner
+    if node is None or variable.type.ndim:
+        return False
+    if isinstance(node.op, Shape_i):
+        return True
+    of_shape = node.inputs[0].owner
+    return (
+        isinstance(node.op, Subtensor) and of_shape is not None and isinstance(of_shape.op, Shape)
+    )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))
+
+
+def refuse_simulators(model: pm.Model) -> None:
+    """Refuse what no sampler of ``pm.sample`` can sample.
+
+    Raises
+    ------
+    NotRowwiseError
+        Names the variable whose log-density is random.
+    """
+    for variable in model.observed_RVs:
+        if isinstance(variable.owner.op, SimulatorRV):
+            raise NotRowwiseError(
+                f"the log-density of {variable.name!r} is random, as that of pm.Simulator, so that "
+                "it cannot be compared between points: use pm.sample_smc for this model."
+            )
+
+
+def refuse_not_finite(model: pm.Model) -> NoReturn:
+    """Raise the error of a chain whose start has no density.
+
+    Raises
+    ------
+    DataError
+        Says what to do.
+    """
+    variables = [*model.basic_RVs, *model.potentials]
+    graphs = inlined(model.logp(vars=variables, jacobian=True, sum=False))
+    point = model.initial_point()
+    terms = {variable.name: graph for variable, graph in zip(variables, graphs, strict=True)}
+    refuse_overflow(terms, model.value_vars, [np.asarray(point[v.name]) for v in model.value_vars])
+    raise DataError(
+        "the log-density is not finite where this chain starts: model.point_logps() says which "
+        "term it is; mend that term, or give other initvals to pm.sample."
+    )
+
+
+def rows_observed(model: pm.Model) -> dict[str, int]:
+    """Number of entries of every observed variable; those with axes 1, 2, ... count as well.
+
+    Parameters
+    ----------
+    model : pymc.Model
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import rows_observed
+    >>> with pm.Model() as model:
+    ...     _ = pm.Normal("y", pm.Normal("mu"), 1.0, observed=np.zeros(3))
+    >>> rows_observed(model)
+    {'y': 3}
+    """
+    values = {rv.name: model.rvs_to_values[rv] for rv in model.observed_RVs}
+    arrays = {name: array_of(value) for name, value in values.items()}
+    return {
+        name: int(np.size(array) if array is not None else values[name].size.eval())
+        for name, array in arrays.items()
+    }

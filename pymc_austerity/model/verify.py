@@ -1,6 +1,6 @@
 """The numerical guard: the cut graph must give the numbers of the model itself."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,13 +10,14 @@ import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity.errors import NotRowwiseError
-from pymc_austerity.model.any_thread import AnyThread
-from pymc_austerity.model.full_data import log_density_on_full_data
+from pymc_austerity._pymc import TensorType, clone_replace
+from pymc_austerity.errors import DataError, NotRowwiseError
+from pymc_austerity.model.compiling import AnyThread
+from pymc_austerity.model.cut import array_of
+from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.interpret import NUMPY_MODE, rounded_otherwise
-from pymc_austerity.model.nearby import jittered
-from pymc_austerity.model.row_likelihood import RowLikelihood
-from pymc_austerity.model.start import refuse_infinite_start
+from pymc_austerity.model.rewritten import log_density_on_full_data
+from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 
 __all__ = [
     "WITHOUT_CHECKS",
@@ -24,10 +25,12 @@ __all__ = [
     "RowFunction",
     "Verified",
     "finite_nearby",
+    "refuse_infinite_start",
     "subsets_of",
     "tolerance_of",
     "verify",
     "verify_centered",
+    "verify_examples",
 ]
 
 RowFunction: TypeAlias = Callable[[list[NDArray], NDArray[np.int64]], NDArray]
@@ -288,3 +291,168 @@ def _refuse_wrong_sum(functions: _Functions, point: list[NDArray]) -> None:
 
 def _names(functions: _Functions) -> str:
     return ", ".join(map(repr, functions.split.subsampled))
+
+
+_CHUNK = 16_384
+
+
+def refuse_infinite_start(
+    split: RowLikelihood,
+    rows: Callable[[list[NDArray], NDArray[np.int64]], NDArray],
+    exact: Callable[..., NDArray],
+    start: list[NDArray],
+    rng: np.random.Generator,
+    max_rows: int,
+) -> None:
+    """Refuse a start of probability zero, and data that make the log-likelihood NaN.
+
+    Beyond `max_rows` rows, the log-likelihood is evaluated at random rows and at suspicious ones:
+    those with NaN, infinite or extreme values in the data.
+
+    Raises
+    ------
+    DataError
+        Names the variable, how many rows are concerned, and what to do.
+    """
+    looked_at = np.arange(split.n_in_model)
+    if split.n_in_model > max_rows:
+        at_random = rng.choice(split.n_in_model, size=max_rows, replace=False)
+        looked_at = np.unique(np.concatenate([at_random, *map(_suspicious, split.leaves)]))
+    bad = looked_at[~np.isfinite(rows(start, looked_at))]
+    if bad.size:
+        raise DataError(_about_rows(split, bad, len(looked_at)))
+    if not np.isfinite(exact(*start)):
+        point = dict(zip((v.name for v in split.value_vars), start, strict=True))
+        raise DataError(_about_exact_part(split, point))
+
+
+def _chunks(array: NDArray) -> list[tuple[int, NDArray]]:
+    return [(first, array[first : first + _CHUNK]) for first in range(0, len(array), _CHUNK)]
+
+
+def _not_finite(leaf: RowLeaf) -> NDArray[np.int64]:
+    """Rows of the user's data with NaN or infinite values."""
+    if leaf.is_computed or leaf.array.dtype.kind != "f":
+        return np.empty(0, dtype=np.int64)
+    return np.concatenate(
+        [
+            first + np.flatnonzero(~np.isfinite(chunk.reshape(len(chunk), -1)).all(axis=1))
+            for first, chunk in _chunks(leaf.array)
+        ]
+    )
+
+
+def _suspicious(leaf: RowLeaf) -> NDArray[np.int64]:
+    """Rows that hold the smallest or largest value of a column, and some that are not finite."""
+    # In chunks, because NumPy would copy the array to look along its columns.
+    extreme = np.concatenate([first + _extreme_rows(chunk) for first, chunk in _chunks(leaf.array)])
+    extreme = extreme[_extreme_rows(leaf.array[extreme])]
+    return np.concatenate([extreme, _not_finite(leaf)[:_CHUNK]])
+
+
+def _extreme_rows(array: NDArray) -> NDArray[np.int64]:
+    columns = array.reshape(len(array), -1)
+    return np.unique(np.concatenate([columns.argmin(axis=0), columns.argmax(axis=0)]))
+
+
+def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) -> str:
+    names = ", ".join(map(repr, split.subsampled))
+    of_all = f"{split.n_in_model:,} rows"
+    if n_looked_at < split.n_in_model:
+        of_all = f"the {n_looked_at:,} rows looked at"
+    beginning = (
+        f"the log-likelihood of {names} is not finite at the starting point in {bad.size:,} of "
+        f"{of_all}"
+    )
+    for leaf in split.leaves:
+        # A condition on all rows, such as PyMC's on parameters, fails in all of them for one.
+        causes = np.intersect1d(_not_finite(leaf), bad)
+        if causes.size:
+            name = leaf.placeholder.name
+            what = "an array without a name" if name == "data" else repr(name)
+            return (
+                f"{beginning}, because {what} holds NaN or infinite values in {causes.size:,} of "
+                f"them, the first in row {causes[0]:,}: leave these rows out, or impute what is "
+                "missing before building the model."
+            )
+    return (
+        f"{beginning}, the first of them row {bad[0]:,}: choose another start, as in "
+        "pm.Normal(..., initval=1.0), or look for missing data and observed values outside of the "
+        "support of their distribution."
+    )
+
+
+def _about_exact_part(split: RowLikelihood, point: dict[str, NDArray]) -> str:
+    names = {term.name for term in split.evaluated_in_full}
+    log_densities = split.model.point_logps(point)
+    bad = [name for name, value in log_densities.items() if name in names and ~np.isfinite(value)]
+    return (
+        f"the log-density of {', '.join(map(repr, bad)) or 'the priors'} is not finite at the "
+        "starting point: choose another one, as in pm.Normal(..., initval=1.0), or look for values "
+        "outside of the support of its distribution."
+    )
+
+
+def verify_examples(
+    split: RowLikelihood,
+    verified: Verified,
+    point: Mapping[str, NDArray],
+    windows: Iterable[Mapping[str, NDArray]],
+    *,
+    rng: np.random.Generator,
+    n_points: int = 3,
+) -> None:
+    """Put other rows in the place of the example, and compare the model with its cut graph.
+
+    What the cut concluded from the example, and should not have, shows in rows that differ.
+
+    Parameters
+    ----------
+    split : RowLikelihood
+        With recipes for its leaves.
+    verified : Verified
+        Its cut graph, which agrees with the model on the example.
+    point : dict of str to array
+        Values of the model's value variables: the first point of comparison.
+    windows : iterable of dict of str to array
+        Rows of the named data, each time as many as the example has.
+    rng : numpy.random.Generator
+        Source of the other points, and of the order of the rows.
+    n_points : int
+        Points to compare at.
+
+    Raises
+    ------
+    NotRowwiseError
+        The numbers differ.
+    """
+    assert split.recipes is not None
+    inputs = {}
+    for variable in split.examples.variables.values():
+        array = array_of(variable)
+        inputs[variable] = TensorType(array.dtype, shape=array.shape)()
+    (full,) = clone_replace([split.full], inputs, rebuild_strict=False)
+    function = pytensor.function(
+        [*split.value_vars, *inputs.values()], full, mode=WITHOUT_CHECKS, on_unused_input="ignore"
+    )
+    start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
+    every = np.arange(split.n_in_model)
+    nearby = (finite_nearby(verified.rows, start, every, rng) for _ in range(n_points - 1))
+    points = [start, *nearby]
+    for window in windows:
+        block = split.recipes(window)
+        for values in points:
+            with np.errstate(all="ignore"):
+                expected = function(*values, *[window[name] for name in split.examples.variables])
+            usable = np.flatnonzero(np.isfinite(expected))
+            if usable.size < 2:
+                continue
+            tolerance = tolerance_of(expected)
+            for chosen in (usable[subset] for subset in subsets_of(usable.size, rng)):
+                found = verified.on_block(values, [leaf[chosen] for leaf in block])
+                if not np.allclose(found, expected[chosen], rtol=tolerance, atol=tolerance):
+                    raise NotRowwiseError(
+                        f"the log-likelihood of {', '.join(map(repr, split.subsampled))} gives "
+                        "other numbers on rows of the sources than the model does with these "
+                        "rows in the place of its example: use NUTS for this model."
+                    )

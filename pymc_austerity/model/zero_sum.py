@@ -21,10 +21,10 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.centering import change_of_point
 from pymc_austerity.model.cut import Known
-from pymc_austerity.model.inline import inlined
+from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.interpret import interpreted
-from pymc_austerity.model.nearby import jittered
 from pymc_austerity.model.products import find_products, like
+from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.verify import tolerance_of
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
-from pymc_austerity.model.fingerprint import fingerprint
+from pymc_austerity.model.row_likelihood import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block
 from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces

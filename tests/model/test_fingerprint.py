@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.model.fingerprint import fingerprint
+from pymc_austerity.model.row_likelihood import fingerprint
 
 
 @pytest.mark.parametrize("size", [10, 2_000_000])

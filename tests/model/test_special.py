@@ -5,7 +5,7 @@ import pytest
 from pytensor.gradient import grad
 from scipy.special import polygamma
 
-from pymc_austerity.model.special import expand_trigamma, trigamma
+from pymc_austerity.model.compiling import expand_trigamma, trigamma
 
 X = np.concatenate([np.geomspace(1e-8, 1e8, 200), [0.5, 1.0, 2.0, 9.99, 10.0]])
 

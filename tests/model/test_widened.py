@@ -15,7 +15,7 @@ from pymc_austerity.model import (
     split_log_density,
     verify,
 )
-from pymc_austerity.model.widened import widened
+from pymc_austerity.model.rewritten import widened
 
 Y = np.linspace(-1.0, 1.0, 30)
 

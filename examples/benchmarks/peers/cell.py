@@ -15,7 +15,7 @@ from examples.benchmarks.peers.problems import build
 from examples.benchmarks.peers.run import yardstick
 from examples.benchmarks.peers.samplers import sampler
 from examples.benchmarks.peers.summary import flatten, moments
-from pymc_austerity.model.fingerprint import fingerprint
+from pymc_austerity.model.row_likelihood import fingerprint
 
 
 def main() -> None:

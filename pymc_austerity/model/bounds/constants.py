@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.bounds.by_groups import constants_by_groups
-from pymc_austerity.model.bounds.cell_bounds import CellBounds
-from pymc_austerity.model.bounds.chunk import CELLS_AT_ONCE, Chunk
+from pymc_austerity.model.bounds.by_groups import CELLS_AT_ONCE, Chunk, constants_by_groups
+from pymc_austerity.model.bounds.cell_bounds import CellBounds, kinds_of_rows, tabulated_constants
 from pymc_austerity.model.bounds.enclosure import first_unbounded
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
-from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
 from pymc_austerity.model.operations.enclosures import NoRuleError
 
 __all__ = ["NoBoundError", "are_cheap", "third_derivative_constants"]

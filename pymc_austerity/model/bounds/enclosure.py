@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from itertools import product
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -19,19 +21,106 @@ from pymc_austerity._pymc import (
     continuous_types,
     discrete_types,
 )
-from pymc_austerity.model.bounds.cells import Cells, at_points
+from pymc_austerity.model.bounds.boxes import Boxes, at_points
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
-from pymc_austerity.model.bounds.rearranging import is_rearrangement, rearrange
-from pymc_austerity.model.bounds.reductions import reduce_axes, with_certain_total
+from pymc_austerity.model.bounds.rearranging import (
+    is_rearrangement,
+    rearrange,
+    reduce_axes,
+    with_certain_total,
+)
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
-from pymc_austerity.model.bounds.taylor_form import Steps
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, values_of
-from pymc_austerity.model.operations.intervals import Interval, point
-from pymc_austerity.model.operations.jets import Jet
+from pymc_austerity.model.operations.jets import (
+    Interval,
+    Jet,
+    MultiIndex,
+    add,
+    multiply,
+    point,
+    scale,
+)
 from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
 
-__all__ = ["enclose", "first_unbounded"]
+__all__ = ["TaylorForm", "enclose", "first_unbounded"]
+
+
+class TaylorForm:
+    r"""Powers of the differences between the points of boxes and their centers.
+
+    .. math::
+        \frac{D^m f(\eta)}{m!} = \sum_{|m + n| < P} \binom{m + n}{n} f_{m + n} (\eta - c)^n
+        + \sum_{|m + n| = P} \binom{m + n}{n} F_{m + n} (\eta - c)^n
+
+    with the coefficients :math:`f` at the center, which are exact, and :math:`F` in the box. The
+    difference of two functions that are nearly the same is enclosed by it well, and by the
+    difference of their enclosures badly.
+
+    Parameters
+    ----------
+    center, lower, upper : float array, shape (n, k)
+        A point of each box, and its ends.
+    order : int
+        P.
+    """
+
+    def __init__(self, center: NDArray, lower: NDArray, upper: NDArray, order: int) -> None:
+        down, up = np.minimum(lower - center, 0.0), np.maximum(upper - center, 0.0)
+        self.order, self.n_cells = order, len(center)
+        indices = product(range(order + 1), repeat=center.shape[1])
+        self.powers = {n: _monomial(down, up, n) for n in indices if sum(n) <= order}
+
+    def tightened(self, x: Enclosed, highest: int) -> Enclosed:
+        """The same with smaller enclosures of the coefficients up to an order."""
+        if x.box is x.center:
+            return x
+        box = dict(x.box)
+        for m, natural in x.box.items():
+            if sum(m) <= min(highest, self.order - 1) and self._has_rows(natural):
+                form = self._form(m, x)
+                lower = np.where(form.lower > natural.lower, form.lower, natural.lower)
+                upper = np.where(form.upper < natural.upper, form.upper, natural.upper)
+                box[m] = Interval(lower, upper)
+        return Enclosed(x.center, box)
+
+    def _has_rows(self, x: Interval) -> bool:
+        return x.lower.ndim > 0 and len(x.lower) == self.n_cells
+
+    def _form(self, m: MultiIndex, x: Enclosed) -> Interval:
+        ndim = x.box[m].lower.ndim
+        total = point(np.zeros((1,) * ndim))
+        for n, power in self.powers.items():
+            both = tuple(i + j for i, j in zip(m, n, strict=True))
+            if sum(both) > self.order:
+                continue
+            coefficient = (x.center if sum(both) < self.order else x.box).get(both)
+            if coefficient is not None:
+                along = _along_rows(power, ndim)
+                times = prod(comb(i, j) for i, j in zip(both, n, strict=True))
+                total = add(total, scale(multiply(coefficient, along), times))
+        return total
+
+
+def _along_rows(x: Interval, ndim: int) -> Interval:
+    shape = (-1, *(1,) * (ndim - 1))
+    return point(x.lower.reshape(shape)) if x.is_point else Interval(*(e.reshape(shape) for e in x))
+
+
+def _power(x: Interval, exponent: int) -> Interval:
+    """Power, above zero, of intervals that hold zero."""
+    if exponent % 2:
+        return Interval(x.lower**exponent, x.upper**exponent)
+    return Interval(np.zeros_like(x.lower), np.maximum(-x.lower, x.upper) ** exponent)
+
+
+def _monomial(down: NDArray, up: NDArray, exponents: MultiIndex) -> Interval:
+    total = point(np.ones(len(down)))
+    for j, exponent in enumerate(exponents):
+        if exponent:
+            total = multiply(total, _power(Interval(down[:, j], up[:, j]), exponent))
+    return total
+
 
 Known = dict[Variable, Enclosed]
 Fixed = Mapping[Variable, NDArray]
@@ -41,13 +130,13 @@ _SCALES = (1.0, 0.1, 0.01)
 within limits alone, such as those of ordered categories, is defined after the short ones."""
 
 
-def enclose(function: ScalarFunction, cells: Cells, order: int) -> Enclosed:
+def enclose(function: ScalarFunction, cells: Boxes, order: int) -> Enclosed:
     """Enclosures of the Taylor coefficients of the log-likelihood over cells.
 
     Parameters
     ----------
     function : ScalarFunction
-    cells : Cells
+    cells : Boxes
         Where to evaluate it.
     order : int
         Highest order.
@@ -73,7 +162,7 @@ def enclose(function: ScalarFunction, cells: Cells, order: int) -> Enclosed:
         return Enclosed(value.center, _only_where(allowed, value.box))
 
 
-def first_unbounded(function: ScalarFunction, cells: Cells, order: int) -> str:
+def first_unbounded(function: ScalarFunction, cells: Boxes, order: int) -> str:
     """Name of the first operation whose result has no finite enclosure for some cell."""
     with np.errstate(all="ignore"):
         known = _walk(function, cells, order)
@@ -84,7 +173,7 @@ def first_unbounded(function: ScalarFunction, cells: Cells, order: int) -> str:
     return "a check of parameters"
 
 
-def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
+def _walk(function: ScalarFunction, cells: Boxes, order: int) -> Known:
     k = function.n_predictors
     known: Known = {}
     for v, data in cells.data.items():
@@ -110,13 +199,13 @@ def _walk(function: ScalarFunction, cells: Cells, order: int) -> Known:
     return known
 
 
-def _steps(function: ScalarFunction, cells: Cells, order: int) -> Steps | None:
-    """Steps from the centers, where these have the data of all rows of their cells."""
+def _steps(function: ScalarFunction, cells: Boxes, order: int) -> TaylorForm | None:
+    """TaylorForm from the centers, where these have the data of all rows of their cells."""
     if cells.are_points or not function.has_rows_first:
         return None
     if not all(data.is_point for data in cells.data.values()):
         return None
-    return Steps(cells.center, cells.lower, cells.upper, order)
+    return TaylorForm(cells.center, cells.lower, cells.upper, order)
 
 
 class _Elsewhere:
@@ -126,7 +215,7 @@ class _Elsewhere:
     does not depend on the others.
     """
 
-    def __init__(self, function: ScalarFunction, cells: Cells) -> None:
+    def __init__(self, function: ScalarFunction, cells: Boxes) -> None:
         self.function, self.cells = function, cells
 
     @cached_property
@@ -149,7 +238,7 @@ def _apply(
     node: Any,
     known: Known,
     fixed: Fixed,
-    steps: Steps | None,
+    steps: TaylorForm | None,
     elsewhere: _Elsewhere,
     order: int,
 ) -> Enclosed:
@@ -176,7 +265,7 @@ def _apply(
 
 
 def _elementwise(
-    node: Any, known: Known, steps: Steps | None, elsewhere: _Elsewhere, order: int
+    node: Any, known: Known, steps: TaylorForm | None, elsewhere: _Elsewhere, order: int
 ) -> Enclosed:
     kind, inputs = scalar_name(node), operands(node)
     if inputs != node.inputs:

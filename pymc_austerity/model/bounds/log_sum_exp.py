@@ -9,8 +9,16 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import CAReduce, DimShuffle, LogSoftmax, Variable
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
-from pymc_austerity.model.operations.intervals import Interval, add, multiply, negate, point, scale
-from pymc_austerity.model.operations.jets import Jet, MultiIndex
+from pymc_austerity.model.operations.jets import (
+    Interval,
+    Jet,
+    MultiIndex,
+    add,
+    multiply,
+    negate,
+    point,
+    scale,
+)
 from pymc_austerity.model.operations.table import scalar_name
 
 __all__ = ["log_sum_exp", "operands", "softmax"]

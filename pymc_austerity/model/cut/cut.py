@@ -7,15 +7,19 @@ import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import ARange, Variable, ancestors
-from pymc_austerity.model.cut.examples import array_of
-from pymc_austerity.model.cut.known import Known, is_cast, without_views
-from pymc_austerity.model.cut.protocols import Wanted
-from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import rows_of
-from pymc_austerity.model.cut.selection import WHOLE, Selection, Selections
+from pymc_austerity._pymc import ARange, TensorType, Variable, ancestors
+from pymc_austerity.model.cut.known import Known, array_of, is_cast, is_view, without_views
+from pymc_austerity.model.cut.protocols import (
+    WHOLE,
+    CannotCut,
+    Selection,
+    Selections,
+    Wanted,
+    in_words,
+    rows_of,
+)
 
-__all__ = ["Cut", "RowLeaf"]
+__all__ = ["Cut", "RowLeaf", "refuse_work_on_all_rows"]
 
 _LOCAL_SHARE = 0.25
 """A parameter with an entry for at least this share of the rows belongs to the rows."""
@@ -235,3 +239,43 @@ def _is_constant(array: NDArray) -> bool:
         return True
     chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
     return all(bool((chunk == array[:1]).all()) for chunk in chunks)
+
+
+_SHARE = 0.5
+_AT_LEAST = 200
+"""Data of at least this share of the rows, and this many, is taken for the rows themselves. What
+is smaller costs little, and a model with few rows may well have as many covariates."""
+
+
+def refuse_work_on_all_rows(cut: Cut) -> None:
+    """Refuse parameter-dependent work over all rows, e.g. the mean of all linear predictors.
+
+    The rules make such a graph right, and no comparison of numbers can find it: it only costs a
+    full pass over the data at every evaluation.
+
+    Raises
+    ------
+    CannotCut
+        Something that is kept combines parameters with all rows.
+    """
+    known = cut.known
+    if known.examples:  # what is kept reads no rows: see `Cut.keep`
+        return
+
+    def spans_rows(variable: Variable) -> bool:
+        if not isinstance(variable.type, TensorType):
+            return False
+        shape = known.shape(variable)
+        threshold = max(_SHARE * cut.n_rows, _AT_LEAST)
+        return cut.n_rows in shape or (
+            not known.depends(variable) and max(shape, default=0) >= threshold
+        )
+
+    for variable in known.dependent(dict.fromkeys(cut.kept)):
+        if variable.owner is None or is_view(variable):
+            continue
+        if any(spans_rows(v) for v in (variable, *variable.owner.inputs)):
+            raise CannotCut(
+                f"{in_words(variable.owner.op)} combines parameters with all {cut.n_rows:,} rows, "
+                "which takes a pass over all the data for any batch"
+            )

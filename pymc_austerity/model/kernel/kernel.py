@@ -3,32 +3,34 @@
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
-from pymc_austerity.model.kernel.addresses import compiled_function
-from pymc_austerity.model.kernel.layout import Layout, layout_of
-from pymc_austerity.model.kernel.prepared import prepared
-from pymc_austerity.model.kernel.refusal import NoKernelError
+from pymc_austerity.model.kernel.row_formula import RowFormula, row_formula_of
+from pymc_austerity.model.kernel.scalar import NoKernelError
 from pymc_austerity.model.kernel.source import source_of
-from pymc_austerity.model.kernel.store import module_of
-from pymc_austerity.model.predictors import RowStructure
+from pymc_austerity.model.kernel.store import Generated, module_of
+from pymc_austerity.model.kernel.unrolled import prepared
+from pymc_austerity.model.predictors.structure import RowStructure
 
 __all__ = ["Kernel", "kernel_of", "written_kernel"]
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel:
+class Kernel(Generated):
     """Row differences, or residuals of their expansion, as a compiled function.
+
+    The function at `address` takes seven integers and evaluates rows by their positions: addresses
+    of the two points, entries in the order of the terms, and of `starts`; of the positions, uint64;
+    their number; addresses of a table and of the output, float64. In the table, int64, each array
+    of a block has its address and its shape.
 
     Attributes
     ----------
-    source : str
-        Python code.
     order : {0, 1, 2, 3}
         Order of the expansion about the anchor; 0 for plain differences.
     n_predictors : int
@@ -42,7 +44,7 @@ class Kernel:
         contiguous entries of the point itself.
     """
 
-    source: str
+    by_address: ClassVar = ("differences_at", 7, numba.void)
     order: int
     n_predictors: int
     types: tuple[tuple[str, int], ...]
@@ -66,16 +68,6 @@ class Kernel:
         new, old = self.ordered(proposed), self.ordered(current)
         self._function(new, old, self.starts, rows, out, *block)
         return out
-
-    @property
-    def address(self) -> int:
-        """Of a function of seven integers that evaluates rows by their positions.
-
-        Addresses of the two points, entries in the order of the terms, and of `starts`; of the
-        positions, uint64; their number; addresses of a table and of the output, float64. In the
-        table, int64, each array of a block has its address and its shape.
-        """
-        return int(self._by_address.address)
 
     @property
     def n_constants(self) -> int:
@@ -112,15 +104,6 @@ class Kernel:
         )
         return function
 
-    @cached_property
-    def _by_address(self) -> Any:
-        return compiled_function(module_of(self.source).differences_at, 7, numba.void)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the compiled functions."""
-        compiled = ("_function", "_by_address")
-        return {name: value for name, value in self.__dict__.items() if name not in compiled}
-
 
 def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True) -> Kernel | str:
     """Write and compile the kernel of rows that are functions of linear predictors.
@@ -151,7 +134,7 @@ def written_kernel(
 ) -> Kernel | str:
     """The same, not yet compiled."""
     try:
-        layout = layout_of(structure, prepared(structure.function, check_bounds))
+        layout = row_formula_of(structure, prepared(structure.function, check_bounds))
         source = source_of(layout, _types(structure), order)
     except NoKernelError as refusal:
         return refusal.reason
@@ -163,7 +146,7 @@ def _types(structure: RowStructure) -> tuple[tuple[str, int], ...]:
     return tuple((str(leaf.array.dtype), leaf.array.ndim) for leaf in structure.leaves)
 
 
-def _positions(layout: Layout) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None]:
+def _positions(layout: RowFormula) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None]:
     """Where terms begin, and the entries of the point in the order of the terms if it differs."""
     terms = [term.entries for line in layout.lines for term in line.terms]
     if all(np.array_equal(t, np.arange(t[0], t[0] + len(t))) for t in terms):

@@ -5,24 +5,29 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from textwrap import indent
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
-from pymc_austerity.model.kernel.addresses import compiled_function
-from pymc_austerity.model.kernel.adjoint import derivatives
-from pymc_austerity.model.kernel.apply import imports
-from pymc_austerity.model.kernel.layout import layout_of
-from pymc_austerity.model.kernel.prepared import prepared
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, Source, given, walk
+from pymc_austerity.model.kernel.formula import derivatives, imports
+from pymc_austerity.model.kernel.row_formula import row_formula_of
+from pymc_austerity.model.kernel.scalar import (
+    LENGTH,
+    ROW,
+    Dependence,
+    NoKernelError,
+    Scalar,
+    given,
+    subterms,
+)
 from pymc_austerity.model.kernel.source import from_table
 from pymc_austerity.model.kernel.statements import Names, statements
-from pymc_austerity.model.kernel.store import module_of
-from pymc_austerity.model.predictors import RowStructure
+from pymc_austerity.model.kernel.store import Generated, module_of
+from pymc_austerity.model.kernel.unrolled import prepared
+from pymc_austerity.model.predictors.structure import RowStructure
 
 __all__ = ["RowDerivatives", "row_derivatives_of"]
 
@@ -77,18 +82,18 @@ _MOST_OPERATIONS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class RowDerivatives:
+class RowDerivatives(Generated):
     """Log-likelihoods of rows and their derivatives by predictors, as a compiled function.
+
+    The function at `address` is one of levels; see `pymc_austerity.model.LevelsAsRows.address`.
 
     Attributes
     ----------
-    source : str
-        Python code.
     n_outputs : int
         1 + r + r (r + 1) / 2 for derivatives by r predictors.
     """
 
-    source: str
+    by_address: ClassVar = ("of_levels_at", 3, numba.void)
     n_outputs: int
 
     def __call__(self, etas: NDArray[np.float64], *block: NDArray) -> NDArray[np.float64]:
@@ -110,22 +115,9 @@ class RowDerivatives:
         """Call the function at `address`."""
         self._by_address.ctypes(point.ctypes.data, out.ctypes.data, table.ctypes.data)
 
-    @property
-    def address(self) -> int:
-        """Of a function of levels; see `pymc_austerity.model.LevelsAsRows.address`."""
-        return int(self._by_address.address)
-
     @cached_property
     def _function(self) -> Any:
         return module_of(self.source).derivatives
-
-    @cached_property
-    def _by_address(self) -> Any:
-        return compiled_function(module_of(self.source).of_levels_at, 3, numba.void)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the compiled functions."""
-        return {"source": self.source, "n_outputs": self.n_outputs}
 
 
 def row_derivatives_of(
@@ -148,7 +140,7 @@ def row_derivatives_of(
         Or the reason why there are none.
     """
     try:
-        layout = layout_of(structure, prepared(structure.function, check_bounds))
+        layout = row_formula_of(structure, prepared(structure.function, check_bounds))
         places = [_predictor(k, layout.lines[k].is_common) for k in chosen]
         slopes = derivatives(layout.root, places)
         curvatures = [c for k, slope in enumerate(slopes) for c in derivatives(slope, places[k:])]
@@ -161,13 +153,13 @@ def row_derivatives_of(
 
 
 def _predictor(k: int, is_common: bool) -> Scalar:
-    return given(f"eta_{k}", "f", Source.POINT if is_common else Source.PREDICTOR)
+    return given(f"eta_{k}", "f", Dependence.POINT if is_common else Dependence.PREDICTOR)
 
 
 def _source_of(
     outputs: list[Scalar], are_common: list[bool], r: int, types: Sequence[tuple[str, int]]
 ) -> str:
-    scalars = walk(outputs)
+    scalars = subterms(outputs)
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
     if LENGTH in scalars or ROW in scalars:
@@ -207,9 +199,9 @@ def _of_the_point(outputs: list[Scalar]) -> list[Scalar]:
     """What is the same for all levels, and costs something."""
 
     def is_common(scalar: Scalar) -> bool:
-        return scalar.sources == Source.POINT and scalar.name != "given"
+        return scalar.sources == Dependence.POINT and scalar.name != "given"
 
-    used = [a for scalar in walk(outputs, is_common) for a in scalar.arguments]
+    used = [a for scalar in subterms(outputs, is_common) for a in scalar.arguments]
     return [scalar for scalar in dict.fromkeys([*used, *outputs]) if is_common(scalar)]
 
 

@@ -5,13 +5,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["LENGTH", "ROW", "Kind", "Scalar", "Source", "constant", "given", "operation", "walk"]
+__all__ = [
+    "LENGTH",
+    "ROW",
+    "Dependence",
+    "Kind",
+    "NoKernelError",
+    "Scalar",
+    "constant",
+    "given",
+    "operation",
+    "subterms",
+]
 
 Kind = Literal["b", "i", "f"]
 """Boolean, integer or real; real numbers are always of double precision."""
 
 
-class Source:
+class Dependence:
     """What a scalar depends on, as flags of an integer."""
 
     NOTHING = 0
@@ -40,7 +51,7 @@ class Scalar:
     value : object
         Number of a constant, code of a given scalar.
     sources : int
-        Flags of `Source`.
+        Flags of `Dependence`.
     """
 
     name: str
@@ -77,10 +88,10 @@ def constant(value: Any) -> Scalar:
     True
     """
     if isinstance(value, bool):
-        return _interned("constant", (), "b", value, Source.NOTHING)
+        return _interned("constant", (), "b", value, Dependence.NOTHING)
     if isinstance(value, int):
-        return _interned("constant", (), "i", value, Source.NOTHING)
-    return _interned("constant", (), "f", float(value), Source.NOTHING)
+        return _interned("constant", (), "i", value, Dependence.NOTHING)
+    return _interned("constant", (), "f", float(value), Dependence.NOTHING)
 
 
 def given(code: str, kind: Kind, source: int) -> Scalar:
@@ -92,7 +103,7 @@ def given(code: str, kind: Kind, source: int) -> Scalar:
         Expression that names it there.
     kind : {"b", "i", "f"}
     source : int
-        A flag of `Source`.
+        A flag of `Dependence`.
     """
     return _interned("given", (), kind, code, source)
 
@@ -100,20 +111,20 @@ def given(code: str, kind: Kind, source: int) -> Scalar:
 def operation(name: str, arguments: Iterable[Scalar], kind: Kind) -> Scalar:
     """An operation on scalars; see `pymc_austerity.model.operations.table` for the names."""
     arguments = tuple(arguments)
-    sources = Source.NOTHING
+    sources = Dependence.NOTHING
     for argument in arguments:
         sources |= argument.sources
     return _interned(name, arguments, kind, None, sources)
 
 
-LENGTH = given("n_rows", "i", Source.POINT)
+LENGTH = given("n_rows", "i", Dependence.POINT)
 """Number of rows of a block; shapes have it, formulas do not."""
 
-ROW = given("i", "i", Source.DATA)
+ROW = given("i", "i", Dependence.DATA)
 """Position of the row in the block; indices have it, formulas do not."""
 
 
-def walk(
+def subterms(
     roots: Iterable[Scalar], is_known: Callable[[Scalar], bool] = lambda _: False
 ) -> list[Scalar]:
     """All scalars that roots are made of, arguments first, each once, without known ones."""
@@ -129,3 +140,12 @@ def walk(
             stack.append((scalar, True))
             stack.extend((a, False) for a in reversed(scalar.arguments) if a not in seen)
     return list(seen)
+
+
+class NoKernelError(Exception):
+    """A likelihood has an operation without a rule; the message says which."""
+
+    @property
+    def reason(self) -> str:
+        """The message."""
+        return str(self)

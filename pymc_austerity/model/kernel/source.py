@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from textwrap import indent
 
-from pymc_austerity.model.kernel.apply import imports
-from pymc_austerity.model.kernel.layout import Layout, Line, Lookup, Product
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, Source, walk
+from pymc_austerity.model.kernel.formula import imports, stripped
+from pymc_austerity.model.kernel.row_formula import DotProduct, Line, Lookup, RowFormula
+from pymc_austerity.model.kernel.scalar import (
+    LENGTH,
+    ROW,
+    Dependence,
+    NoKernelError,
+    Scalar,
+    subterms,
+)
 from pymc_austerity.model.kernel.statements import Names, literal, statements
-from pymc_austerity.model.kernel.stripped import stripped
 
 __all__ = ["from_table", "source_of"]
 
@@ -90,12 +95,12 @@ class _Formula:
         return names | {scalar: f"d{k}" for k, scalar in enumerate(self.data)}
 
 
-def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> str:
-    """Source of a module with `differences`, and `log_density` of one row.
+def source_of(layout: RowFormula, types: Sequence[tuple[str, int]], order: int) -> str:
+    """Dependence of a module with `differences`, and `log_density` of one row.
 
     Parameters
     ----------
-    layout : Layout
+    layout : RowFormula
         Predictors and formula.
     types : sequence of (str, int)
         Dtype and ndim of the arrays of a block, without the constants at the anchor.
@@ -116,7 +121,7 @@ def source_of(layout: Layout, types: Sequence[tuple[str, int]], order: int) -> s
     rows = Names("d")
     row = _data(layout.lines, formula, rows) + _etas(layout.lines, rows)
     return _MODULE.format(
-        imports=imports(walk([layout.root, *_of_lines(layout.lines)])),
+        imports=imports(subterms([layout.root, *_of_lines(layout.lines)])),
         parameters=", ".join(formula.parameters.values()),
         formula=indent("\n".join(body), " " * 4),
         arrays=", ".join(arrays),
@@ -143,19 +148,19 @@ def _split(root: Scalar) -> _Formula:
     """Find scalars that are computed once for all rows, or once for both points."""
 
     def is_outside(scalar: Scalar) -> bool:
-        return scalar.name == "given" or scalar.sources in (Source.POINT, Source.DATA)
+        return scalar.name == "given" or scalar.sources in (Dependence.POINT, Dependence.DATA)
 
-    inside = walk([root], is_outside)
-    if any(s is LENGTH or s is ROW for s in walk([root])):
+    inside = subterms([root], is_outside)
+    if any(s is LENGTH or s is ROW for s in subterms([root])):
         raise NoKernelError("the number of rows is part of the formula")
     used = dict.fromkeys(a for s in inside for a in s.arguments)
     used = used if inside else {root: None}
     outside = [s for s in used if is_outside(s) and not s.is_constant]
     return _Formula(
         root,
-        [s for s in outside if s.sources == Source.PREDICTOR],
-        [s for s in outside if s.sources == Source.POINT],
-        [s for s in outside if s.sources == Source.DATA],
+        [s for s in outside if s.sources == Dependence.PREDICTOR],
+        [s for s in outside if s.sources == Dependence.POINT],
+        [s for s in outside if s.sources == Dependence.DATA],
     )
 
 
@@ -165,7 +170,7 @@ def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
     for line in lines:
         found.append(line.offset)
         for term in line.terms:
-            found += [] if isinstance(term, Product) else [term.coefficient, term.index]
+            found += [] if isinstance(term, DotProduct) else [term.coefficient, term.index]
     return found
 
 
@@ -188,7 +193,7 @@ def _common(lines: Sequence[Line], formula: _Formula, points: dict[str, Names]) 
                     if isinstance(term, Lookup)
                 ]
                 code.append(f"{which}_{k} = {' + '.join([literal(line.offset), *terms])}")
-        for scalar in walk(formula.point):
+        for scalar in subterms(formula.point):
             if scalar.name == "given":
                 names.known[scalar] = str(scalar.value).replace("eta", which)
         code += statements(formula.point, names)
@@ -208,7 +213,7 @@ def _etas(lines: Sequence[Line], names: Names) -> list[str]:
         code.append(f"new_{k} = old_{k} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, Product):
+            if isinstance(term, DotProduct):
                 code += _PRODUCT.format(leaf=f"leaf_{term.leaf}", start=start).splitlines()
                 scale = repr(term.scale)
             else:

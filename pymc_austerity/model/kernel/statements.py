@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pymc_austerity.model.kernel.scalar import Scalar, walk
+from pymc_austerity.model.kernel.scalar import Scalar, subterms
 from pymc_austerity.model.operations.table import OPERATIONS
 
 __all__ = ["Names", "literal", "statements"]
@@ -86,14 +86,14 @@ def _branches(switch: Scalar, name: str, names: Names) -> list[str]:
 
 def _worth_a_branch(roots: Sequence[Scalar], names: Names) -> set[Scalar]:
     """Switches with costly scalars that only one of their branches needs."""
-    switches = [s for s in walk(roots, names.has) if s.name == "Switch"]
+    switches = [s for s in subterms(roots, names.has) if s.name == "Switch"]
     lazy = {s for s in switches if _has_costly(s, set(), names)}
     anyway = _unconditional(roots, names, lazy)
     return {s for s in lazy if _has_costly(s, anyway, names)}
 
 
 def _has_costly(switch: Scalar, anyway: set[Scalar], names: Names) -> bool:
-    branches = walk(switch.arguments[1:], names.has)
+    branches = subterms(switch.arguments[1:], names.has)
     return any(OPERATIONS[s.name].is_costly for s in branches if s not in anyway)
 
 
@@ -121,4 +121,4 @@ def _in_order(roots: Sequence[Scalar], names: Names, lazy: set[Scalar]) -> list[
     Branches use what is computed anyway, so it comes before them.
     """
     anyway = _unconditional(roots, names, lazy)
-    return [s for s in walk(roots, names.has) if s in anyway]
+    return [s for s in subterms(roots, names.has) if s in anyway]

@@ -1,4 +1,4 @@
-"""Generated modules on disk, so that a second process has nothing to compile."""
+"""Generated modules, on disk, so that a second process has nothing to compile."""
 
 import contextlib
 import hashlib
@@ -6,17 +6,52 @@ import importlib.util
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
+from typing import Any, ClassVar
 
 import numba
 import pytensor
 
 from pymc_austerity.model.kernel import addresses, functions
 
-__all__ = ["module_of"]
+__all__ = ["Generated", "module_of"]
 
 _FOLDER = "pymc_austerity_kernels"
+
+
+@dataclass(frozen=True, eq=False)
+class Generated:
+    """Functions of a generated module, compiled when they are called first.
+
+    Attributes
+    ----------
+    source : str
+        Python code.
+    by_address : tuple of (str, int, numba type)
+        Of the function that is called by its address: name, number of arguments, and what it
+        returns.
+    """
+
+    by_address: ClassVar[tuple[str, int, Any]]
+    source: str
+
+    @property
+    def address(self) -> int:
+        """Of the function that is called so."""
+        return int(self._by_address.address)
+
+    @cached_property
+    def _by_address(self) -> Any:
+        name, n_arguments, result = self.by_address
+        function = getattr(module_of(self.source), name)
+        return addresses.compiled_function(function, n_arguments, result)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the compiled functions."""
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
 
 def module_of(source: str) -> ModuleType:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.model.operations import functions, jets
-from pymc_austerity.model.operations.intervals import Interval, point
-from pymc_austerity.model.operations.jets import Jet
+from pymc_austerity.model.operations.jets import Interval, Jet, point
 from pymc_austerity.model.operations.normal_probability import log_normal_probability_jet
 
 __all__ = [

@@ -10,7 +10,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy import special
 
-from pymc_austerity.model.operations.intervals import Interval, hull, negate, point, scale
+from pymc_austerity.model.operations.jets import Interval, hull, negate, point, scale
 
 __all__ = [
     "Derivatives",

@@ -1,26 +1,101 @@
-"""Taylor coefficients of functions of several predictors, as intervals, and their arithmetic."""
+"""Intervals, and Taylor coefficients of functions of several predictors as intervals."""
 
 from collections.abc import Mapping, Sequence
 from math import factorial
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.operations import intervals
-from pymc_austerity.model.operations.intervals import Interval
-
 __all__ = [
+    "Interval",
     "Jet",
     "MultiIndex",
+    "add",
     "cauchy_product",
     "compose",
     "compose_two",
     "constant_jet",
+    "hull",
     "jet_sum",
+    "multiply",
+    "negate",
     "negative",
+    "point",
     "predictor",
+    "scale",
 ]
+
+
+class Interval(NamedTuple):
+    """Closed intervals, one for each entry of two arrays of the same shape.
+
+    Both are the same object where every interval is a single point, which halves the work. NaN in
+    either means that nothing is known; NaN propagates through all operations.
+
+    Attributes
+    ----------
+    lower, upper : float array
+    """
+
+    lower: NDArray
+    upper: NDArray
+
+    @property
+    def is_point(self) -> bool:
+        """Whether every interval is known to be a single point."""
+        return self.lower is self.upper
+
+
+def point(values: NDArray) -> Interval:
+    """Intervals that hold a single point each."""
+    return Interval(values, values)
+
+
+def hull(*candidates: NDArray) -> Interval:
+    """Smallest intervals that hold all candidates, NaN where one of them is NaN."""
+    if len(candidates) == 1:
+        return point(candidates[0])
+    return Interval(np.minimum.reduce(candidates), np.maximum.reduce(candidates))
+
+
+def add(a: Interval, b: Interval) -> Interval:
+    """Sum of two intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> lower, upper = add(Interval(np.zeros(1), np.ones(1)), point(np.full(1, 2.0)))
+    >>> float(lower[0]), float(upper[0])
+    (2.0, 3.0)
+    """
+    if a.is_point and b.is_point:
+        return point(a.lower + b.lower)
+    return Interval(a.lower + b.lower, a.upper + b.upper)
+
+
+def negate(a: Interval) -> Interval:
+    """Intervals with the sign changed."""
+    return point(-a.lower) if a.is_point else Interval(-a.upper, -a.lower)
+
+
+def scale(a: Interval, factor: float) -> Interval:
+    """Intervals times a number."""
+    if a.is_point:
+        return point(a.lower * factor)
+    ends = (a.lower * factor, a.upper * factor)
+    return Interval(*(ends if factor >= 0.0 else ends[::-1]))
+
+
+def multiply(a: Interval, b: Interval) -> Interval:
+    """Product of two intervals."""
+    if a.is_point and b.is_point:
+        return point(a.lower * b.lower)
+    if a.is_point or b.is_point:
+        fixed, other = (a, b) if a.is_point else (b, a)
+        return hull(fixed.lower * other.lower, fixed.lower * other.upper)
+    return hull(a.lower * b.lower, a.lower * b.upper, a.upper * b.lower, a.upper * b.upper)
+
 
 MultiIndex: TypeAlias = tuple[int, ...]
 Jet: TypeAlias = dict[MultiIndex, Interval]
@@ -29,26 +104,26 @@ Jet: TypeAlias = dict[MultiIndex, Interval]
 
 def constant_jet(value: NDArray, n_predictors: int) -> Jet:
     """Jet of a variable that does not depend on the predictors."""
-    return {(0,) * n_predictors: intervals.point(value)}
+    return {(0,) * n_predictors: point(value)}
 
 
 def predictor(box: Interval, which: int, n_predictors: int) -> Jet:
     """Jet of one predictor over a box."""
     unit = tuple(int(j == which) for j in range(n_predictors))
-    return {(0,) * n_predictors: box, unit: intervals.point(np.ones_like(box.lower))}
+    return {(0,) * n_predictors: box, unit: point(np.ones_like(box.lower))}
 
 
 def jet_sum(u: Jet, v: Jet) -> Jet:
     """Jet of a sum."""
     total = dict(u)
     for m, x in v.items():
-        total[m] = intervals.add(total[m], x) if m in total else x
+        total[m] = add(total[m], x) if m in total else x
     return total
 
 
 def negative(u: Jet) -> Jet:
     """Jet of a function with the sign changed."""
-    return {m: intervals.negate(x) for m, x in u.items()}
+    return {m: negate(x) for m, x in u.items()}
 
 
 def cauchy_product(u: Jet, v: Jet, order: int) -> Jet:
@@ -58,8 +133,8 @@ def cauchy_product(u: Jet, v: Jet, order: int) -> Jet:
         for n, y in v.items():
             if sum(k) + sum(n) <= order:
                 m = tuple(i + j for i, j in zip(k, n, strict=True))
-                xy = intervals.multiply(x, y)
-                product[m] = intervals.add(product[m], xy) if m in product else xy
+                xy = multiply(x, y)
+                product[m] = add(product[m], xy) if m in product else xy
     return product
 
 
@@ -74,7 +149,7 @@ def compose(u: Jet, derivatives: Sequence[Interval]) -> Jet:
         Enclosures of :math:`g, g', g'', \dots` over the values of `u`; their number less one is
         the order of the result.
     """
-    coefficients = [intervals.scale(d, 1.0 / factorial(n)) for n, d in enumerate(derivatives)]
+    coefficients = [scale(d, 1.0 / factorial(n)) for n, d in enumerate(derivatives)]
     return _polynomial(u, [{_zero(u): c} for c in coefficients])
 
 

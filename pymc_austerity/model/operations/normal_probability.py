@@ -4,22 +4,198 @@ With the center m and the width w of the interval
 
 .. math::
     \log(\Phi(m + w/2) - \Phi(m - w/2))
-    = \log w - \tfrac12 m^2 - \tfrac12 \log 2 \pi + K(m w, \tfrac12 w^2)
+    = \log w - \tfrac12 m^2 - \tfrac12 \log 2 \pi + K(m w, \tfrac12 w^2), \quad
+    K(p, q) = \log \int_{-1/2}^{1/2} e^{-p s - q s^2} ds, \quad q \geq 0
 
-where the derivatives of K are bounded (`normal_integral`).
+Up to their signs the derivatives of K are joint cumulants of S and its square, where S is normal
+with variance :math:`1 / (2 q)` and truncated to the interval of length one. They are bounded.
 """
 
-from math import log, pi
+from collections.abc import Iterator
+from math import comb, log, pi
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
 from pymc_austerity.model.operations import functions, jets
-from pymc_austerity.model.operations.intervals import scale
-from pymc_austerity.model.operations.jets import Jet, constant_jet
-from pymc_austerity.model.operations.normal_integral import taylor_coefficients
+from pymc_austerity.model.operations.jets import Interval, Jet, constant_jet, point, scale
 
-__all__ = ["LogNormalProbability", "log_normal_probability", "log_normal_probability_jet"]
+__all__ = [
+    "Coefficients",
+    "LogNormalProbability",
+    "log_normal_probability",
+    "log_normal_probability_jet",
+    "taylor_coefficients",
+]
+
+Coefficients: TypeAlias = dict[tuple[int, int], Interval]
+"""From (i, j) to an enclosure of the derivative, i times in p and j times in q, over i! j!."""
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
+_NEGLIGIBLE = 40.0
+"""Nats below its maximum at which the integrand is left out."""
+_BEYOND = 2
+"""Orders beyond the highest that are evaluated in the middle of a box."""
+
+
+def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
+    r"""Enclosures of the Taylor coefficients of K up to an order.
+
+    Parameters
+    ----------
+    p, q : Interval
+        NaN for negative q.
+    order : int
+
+    Notes
+    -----
+    Over a box they come from Taylor's formula about its middle. What is left is bounded for all p
+    and q: a sum of positive numbers times :math:`e^{i t_k}` is not zero if all
+    :math:`|t_k| < \pi/2`, so that
+
+    .. math:: F(x, y) = \log E e^{x S + y (S^2 - 1/8)}
+
+    has no singularity in :math:`|x|/2 + |y|/8 < \pi/2`, where its real part is below
+    :math:`\pi/2`. Its coefficients are then at most :math:`\pi / (|x|^i |y|^j)`, by the inequality
+    of Borel and Carathéodory, which is least at :math:`|x| = \pi i / (i + j)` and
+    :math:`|y| = 4 \pi j / (i + j)`.
+
+    Examples
+    --------
+    >>> found = taylor_coefficients(point(np.zeros(1)), point(np.zeros(1)), 2)
+    >>> round(float(found[2, 0].lower[0]), 6)  # half the variance of a uniform variable
+    0.041667
+    """
+    if p.is_point and q.is_point:
+        return {m: point(x) for m, x in _at(p.lower, q.lower, order).items()}
+    half = [0.5 * (x.upper - x.lower) for x in (p, q)]
+    highest = order + _BEYOND
+    here = _at(p.lower + half[0], q.lower + half[1], highest)
+    found = {m: _about(m, here, half, highest) for m in _indices(order) if m != (0, 0)}
+    found[0, 0] = _value(p, q)
+    return found
+
+
+def _about(
+    m: tuple[int, int], here: dict[tuple[int, int], NDArray], half: list[NDArray], highest: int
+) -> Interval:
+    """Coefficient m over a box, by Taylor's formula and by its global bound."""
+    radius = np.zeros_like(here[m])
+    for n in _indices(highest + 1 - sum(m)):
+        if n != (0, 0):
+            both = (m[0] + n[0], m[1] + n[1])
+            size = abs(here[both]) if both in here else _largest(*both)
+            times = comb(both[0], n[0]) * comb(both[1], n[1])
+            radius = radius + times * size * half[0] ** n[0] * half[1] ** n[1]
+    everywhere = _everywhere(m)
+    unknown = 0.0 * radius
+    return Interval(
+        np.fmax(here[m] - radius, everywhere.lower) + unknown,
+        np.fmin(here[m] + radius, everywhere.upper) + unknown,
+    )
+
+
+def _everywhere(m: tuple[int, int]) -> Interval:
+    if m == (0, 1):
+        ends = (-0.25, 0.0)
+    else:
+        largest = {(1, 0): 0.5, (2, 0): 0.125}.get(m, _largest(*m))
+        ends = (0.0 if m == (2, 0) else -largest, largest)
+    return Interval(np.asarray(ends[0]), np.asarray(ends[1]))
+
+
+def _largest(i: int, j: int) -> float:
+    """Bound of a coefficient anywhere, but for the first derivative in q."""
+    n = i + j
+    return float(pi * (n / pi) ** n / (float(i) ** i * (4.0 * j) ** j))
+
+
+def _value(p: Interval, q: Interval) -> Interval:
+    """K increases with the size of p and decreases in q."""
+    least = np.where(p.lower * p.upper <= 0.0, 0.0, np.minimum(abs(p.lower), abs(p.upper)))
+    most = np.maximum(abs(p.lower), abs(p.upper))
+    unknown = 0.0 * (p.lower + p.upper)
+    return Interval(_at(least, q.upper, 0)[0, 0] + unknown, _at(most, q.lower, 0)[0, 0] + unknown)
+
+
+# ------------------------------------------------------------------------------- at points
+
+
+class _Density(NamedTuple):
+    """Weights of points, which add up to one, and S and its square less their means."""
+
+    weights: NDArray
+    s: NDArray
+    square: NDArray
+
+
+@np.errstate(all="ignore")
+def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
+    """Taylor coefficients at points."""
+    p, q = np.broadcast_arrays(p, np.where(q >= 0.0, q, np.nan))
+    mode = np.where(q > 0.0, -p / (2.0 * q), -np.sign(p))
+    mode = np.clip(mode, -0.5, 0.5)
+    slope = p + 2.0 * q * mode
+    slope = np.where(abs(mode) < 0.5, 0.0, slope)
+    reach = 2.0 * _NEGLIGIBLE / (abs(slope) + np.sqrt(slope**2 + 4.0 * q * _NEGLIGIBLE))
+    low, high = np.maximum(-0.5 - mode, -reach), np.minimum(0.5 - mode, reach)
+    half = 0.5 * (high - low)
+    t = (0.5 * (high + low))[..., None] + half[..., None] * _NODES
+    terms = _WEIGHTS * np.exp(-slope[..., None] * t - q[..., None] * t**2)
+    total = terms.sum(axis=-1)
+    value = np.log(half * total) - p * mode - q * mode**2
+    if order == 0:
+        return {(0, 0): value}
+    weights = terms / total[..., None]
+    mean = (weights * t).sum(axis=-1)
+    s = t - mean[..., None]
+    # the square of S, less that of its mean
+    square = s * (s + 2.0 * (mode + mean)[..., None])
+    excess = (weights * square).sum(axis=-1)
+    density = _Density(weights, s, square - excess[..., None])
+    found = _cumulants(_moments(density, order), order)
+    found[0, 0] = value
+    found[1, 0], found[0, 1] = mode + mean, (mode + mean) ** 2 + excess
+    return {(i, j): (-1.0) ** (i + j) * x for (i, j), x in found.items()}
+
+
+def _moments(density: _Density, order: int) -> dict[tuple[int, int], NDArray]:
+    """Central moments over i! j!."""
+    found = {}
+    column = density.weights
+    for j in range(order + 1):
+        power = column
+        for i in range(order + 1 - j):
+            found[i, j] = power.sum(axis=-1)
+            power = power * density.s / (i + 1.0)
+        column = column * density.square / (j + 1.0)
+    return found
+
+
+def _cumulants(
+    moments: dict[tuple[int, int], NDArray], order: int
+) -> dict[tuple[int, int], NDArray]:
+    """Joint cumulants over i! j!, from the derivative of the series of the logarithm."""
+    found: dict[tuple[int, int], NDArray] = {}
+    for m in _indices(order):
+        along = 0 if m[0] else 1
+        if sum(m) < 2:
+            found[m] = np.zeros_like(moments[m])
+            continue
+        total = m[along] * moments[m]
+        for k, cumulant in found.items():
+            rest = (m[0] - k[0], m[1] - k[1])
+            if k[along] and min(rest) >= 0 and sum(rest) > 1:
+                total = total - k[along] * cumulant * moments[rest]
+        found[m] = total / m[along]
+    return found
+
+
+def _indices(order: int) -> Iterator[tuple[int, int]]:
+    """All pairs (i, j) with i + j up to an order, low orders first."""
+    return ((n - j, j) for n in range(order + 1) for j in range(n + 1))
 
 
 class LogNormalProbability(BinaryScalarOp):
@@ -41,7 +217,7 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
 
     Examples
     --------
-    >>> from pymc_austerity.model.operations.intervals import point
+    >>> from pymc_austerity.model.operations.jets import point
     >>> center = {(0,): point(np.zeros(1)), (1,): point(np.ones(1))}
     >>> jet = log_normal_probability_jet(center, {(0,): point(np.ones(1))}, 2)
     >>> round(float(jet[0,].lower[0]), 4), round(float(jet[2,].lower[0]), 4)

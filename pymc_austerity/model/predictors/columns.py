@@ -14,7 +14,7 @@ from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, T
 
 __all__ = [
     "Column",
-    "Columns",
+    "ColumnArray",
     "dense",
     "gathered",
     "mapped",
@@ -48,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class ColumnArray:
     """An array with an axis of rows and a linear function for every position on the others.
 
     Attributes
@@ -118,10 +118,10 @@ def _number(value: float, like: Variable) -> Any:
 # ------------------------------------------------------------------ from parameters
 
 
-def singles(array: Affine, axis: int) -> Columns:
-    """Columns of an array without rows that is broadcast along the rows."""
+def singles(array: Affine, axis: int) -> ColumnArray:
+    """ColumnArray of an array without rows that is broadcast along the rows."""
     columns = mapped(_single, array.numbers, array)
-    return Columns(columns, axis)
+    return ColumnArray(columns, axis)
 
 
 def _single(number: int, array: Affine) -> Column:

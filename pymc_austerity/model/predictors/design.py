@@ -9,8 +9,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.any_thread import OneAtATime
-from pymc_austerity.model.compiling import compiled
+from pymc_austerity.model.compiling import OneAtATime, compiled
 from pymc_austerity.model.interpret import interpreted
 from pymc_austerity.model.predictors.structure import Dense, Gathered, RowStructure, Term
 
@@ -27,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class DenseRows:
-    """Columns of a matrix: ``data @ theta[entries]``.
+    """ColumnArray of a matrix: ``data @ theta[entries]``.
 
     Attributes
     ----------

@@ -17,7 +17,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut import RowLeaf
 
-__all__ = ["MANY", "Facts", "MixedRowsError"]
+__all__ = ["MANY", "GraphFacts", "MixedRowsError"]
 
 _FEW, MANY = 3, 5
 """Numbers of rows: the axis that changes its length with them is that of the rows."""
@@ -27,7 +27,7 @@ class MixedRowsError(Exception):
     """Something has more than one axis of rows."""
 
 
-class Facts:
+class GraphFacts:
     """Properties of the variables of a row graph, found by running it on a few rows.
 
     Parameters

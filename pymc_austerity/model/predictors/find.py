@@ -15,21 +15,29 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
-from pymc_austerity.model.inline import inlined
-from pymc_austerity.model.predictors.affine import Affine, parameter
-from pymc_austerity.model.predictors.checks import checked_by_row
-from pymc_austerity.model.predictors.columns import Column, Columns, mapped, singles
-from pymc_austerity.model.predictors.facts import Facts, MixedRowsError
+from pymc_austerity.model.predictors import (  # noqa: F401 (importing registers the rules)
+    rules_arithmetic,
+    rules_rearranging,
+)
+from pymc_austerity.model.predictors.affine import Affine, TooLargeError, parameter
+from pymc_austerity.model.predictors.columns import Column, ColumnArray, mapped, singles
+from pymc_austerity.model.predictors.facts import GraphFacts, MixedRowsError
 from pymc_austerity.model.predictors.lifting import CannotLiftError, lifted
-from pymc_austerity.model.predictors.linear import Walk
-from pymc_austerity.model.predictors.merging import Identity, Multiple, reduced
-from pymc_austerity.model.predictors.naming import Layout, named
-from pymc_austerity.model.predictors.pushing import pushed
-from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Single
-from pymc_austerity.model.predictors.walk import walk
+from pymc_austerity.model.predictors.linear import BeyondError, Walk, rule
+from pymc_austerity.model.predictors.merging import Identity, Multiple, as_multiple
+from pymc_austerity.model.predictors.pushing import checked_by_row, pushed
+from pymc_austerity.model.predictors.structure import (
+    PointMap,
+    Predictor,
+    RowStructure,
+    Single,
+    named,
+)
+from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 __all__ = ["MOST_PREDICTORS", "find_predictors"]
+
 
 MOST_PREDICTORS = 16
 """Linear predictors beyond which second derivatives by predictors cost more than they save."""
@@ -82,7 +90,7 @@ def find_predictors(
     if shared:
         return "other step methods move other variables"
     variables = list(variables)
-    layout = Layout.of(variables, point)
+    layout = PointMap.of(variables, point)
     values = {v: np.asarray(point[v.name], dtype=v.dtype) for v in variables}
     parameters = {
         v: parameter(start, np.shape(point[v.name]), layout.size)
@@ -111,19 +119,51 @@ def _walked(
     replaced = _copies(split) | _constants(split.rows)
     (rows,) = inlined(clone_replace([split.rows], replaced, rebuild_strict=False))
     rows = rewrite_graph(rows, include=("merge",))
-    facts = Facts(values, split.leaves)
+    facts = GraphFacts(values, split.leaves)
     facts.learn(rows)
     rows = checked_by_row(rows, facts)
     for _ in range(_MOST_PUSHES):
         facts.learn(rows)
-        found = walk(rows, parameters, facts, size)
+        found = _linear_variables(rows, parameters, facts, size)
         before, rows = rows, pushed(rows, found)
         if rows is before:
             break
     return rows, found
 
 
-def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: Layout) -> RowStructure:
+def _linear_variables(
+    output: Variable, parameters: Mapping[Variable, Affine], facts: GraphFacts, size: int
+) -> Walk:
+    """Find everything linear in a graph.
+
+    Parameters
+    ----------
+    output : variable
+        Log-likelihoods of rows.
+    parameters : mapping of variable to Affine
+        The value variables as arrays of entries of the raveled vector.
+    facts : GraphFacts
+        Properties of the graph.
+    size : int
+        Length of the raveled vector.
+    """
+    result = Walk(facts, size)
+    result.linear.update(parameters)
+    for node in toposort([output], blockers=list(parameters)):
+        inputs = [i for i in node.inputs if facts.depends(i)]
+        if not inputs or any(result.is_beyond(i) for i in inputs) or len(node.outputs) > 1:
+            continue
+        if not getattr(node.outputs[0].type, "dtype", "").startswith("float"):
+            continue
+        try:
+            found = rule(node.op, node, result)
+        except (BeyondError, TooLargeError):
+            continue
+        result.linear[node.outputs[0]] = found
+    return result
+
+
+def _structure(rows: Variable, found: Walk, split: RowLikelihood, layout: PointMap) -> RowStructure:
     frontier = _frontier(rows, found)
     identity = Identity()
     arrays = {variable: _multiples(variable, found, identity) for variable in frontier}
@@ -201,7 +241,7 @@ def _is_combination(
 
 
 def _key_of_entry(term: Single) -> Any:
-    return reduced(Column((Single(term.entry),)), Identity()).key
+    return as_multiple(Column((Single(term.entry),)), Identity()).key
 
 
 def _combined(multiple: Multiple, etas: Mapping[Any, Variable]) -> Variable:
@@ -242,8 +282,8 @@ def _multiples(variable: Variable, found: Walk, identity: Identity) -> NDArray[A
         if n > MOST_PREDICTORS:
             raise _too_many(n)
         linear = singles(linear, 0)
-    assert isinstance(linear, Columns)
-    return mapped(lambda column: reduced(column, identity), linear.array)
+    assert isinstance(linear, ColumnArray)
+    return mapped(lambda column: as_multiple(column, identity), linear.array)
 
 
 def _common_offset(family: Sequence[Multiple], identity: Identity) -> Variable | None:

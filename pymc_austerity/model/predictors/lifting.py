@@ -19,8 +19,8 @@ from pymc_austerity._pymc import (
     vectorize_graph,
     vectorized_node,
 )
-from pymc_austerity.model.cut.refusal import in_words
-from pymc_austerity.model.predictors.facts import Facts
+from pymc_austerity.model.cut.protocols import in_words
+from pymc_austerity.model.predictors.facts import GraphFacts
 
 __all__ = ["CannotLiftError", "lifted"]
 
@@ -33,7 +33,7 @@ def lifted(
     rows: Variable,
     by_row: Mapping[Variable, Variable],
     batched: Mapping[Variable, Variable],
-    facts: Facts,
+    facts: GraphFacts,
 ) -> Variable:
     """Rebuild a graph from vectors over the rows in place of parameters.
 
@@ -45,7 +45,7 @@ def lifted(
         Replacements of linear variables with rows.
     batched : mapping of variable to variable
         For linear variables without rows, the same with the rows as a first axis.
-    facts : Facts
+    facts : GraphFacts
         Properties of the graph.
 
     Returns
@@ -76,7 +76,7 @@ def lifted(
 
 
 def _widened(
-    nodes: Sequence[Any], batched: Mapping[Variable, Variable], facts: Facts
+    nodes: Sequence[Any], batched: Mapping[Variable, Variable], facts: GraphFacts
 ) -> dict[Variable, Variable]:
     """Whatever parameters without rows nodes with rows read, with the rows as a first axis."""
     needed = list(
@@ -114,7 +114,7 @@ def _empty_arrays(
 
 
 def _rebuilt(
-    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], facts: Facts
+    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], facts: GraphFacts
 ) -> list[Variable]:
     """Outputs of a node with rows from its new inputs."""
     if not any(i in wide for i in node.inputs):
@@ -134,7 +134,11 @@ def _rebuilt(
 
 
 def _one_by_one(
-    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], axis: int, facts: Facts
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
 ) -> list[Variable]:
     """Outputs for any operation: applied to every row by itself, as if it were the only one."""
     first = []
@@ -162,7 +166,11 @@ def _aligned(wide: Variable, axis: int, ndim: int) -> Variable:
 
 
 def _product(
-    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], axis: int, facts: Facts
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
 ) -> Variable:
     """A matrix with rows times a matrix that is now another one for every row."""
     left, right = inputs
@@ -176,7 +184,11 @@ def _product(
 
 
 def _picked(
-    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], axis: int, facts: Facts
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
 ) -> Variable:
     """Rows pick from vectors of their own."""
     operand = wide[node.inputs[0]]

@@ -10,18 +10,18 @@ from pymc_austerity._pymc import Variable, is_relabelling
 from pymc_austerity.model.predictors.affine import Affine
 from pymc_austerity.model.predictors.columns import (
     Column,
-    Columns,
+    ColumnArray,
     mapped,
     row_vector,
     singles,
     times,
     weighted,
 )
-from pymc_austerity.model.predictors.facts import Facts
+from pymc_austerity.model.predictors.facts import GraphFacts
 
 __all__ = ["BeyondError", "Linear", "Walk", "broadcast", "each", "rule", "small", "weighted_by"]
 
-Linear: TypeAlias = Affine | Columns
+Linear: TypeAlias = Affine | ColumnArray
 MOST_COLUMNS = 2_048
 
 
@@ -34,18 +34,18 @@ class Walk:
 
     Parameters
     ----------
-    facts : Facts
+    facts : GraphFacts
         Properties of the graph.
     size : int
         Length of the raveled vector of the variables.
 
     Attributes
     ----------
-    linear : dict of variable to Affine or Columns
+    linear : dict of variable to Affine or ColumnArray
         What has been found.
     """
 
-    def __init__(self, facts: Facts, size: int) -> None:
+    def __init__(self, facts: GraphFacts, size: int) -> None:
         self.facts = facts
         self.size = size
         self.linear: dict[Variable, Linear] = {}
@@ -55,9 +55,9 @@ class Walk:
         return self.facts.depends(variable) and variable not in self.linear
 
     def columns(self, variable: Variable, axis: int) -> NDArray[Any]:
-        """Columns of a variable that is not beyond, of length 1 along the axis of the rows."""
+        """ColumnArray of a variable that is not beyond, of length 1 along the axis of the rows."""
         found = self.linear.get(variable)
-        if isinstance(found, Columns):
+        if isinstance(found, ColumnArray):
             return found.array
         if isinstance(found, Affine):
             return singles(found, axis).array
@@ -117,7 +117,7 @@ def broadcast(node: Any, operand: Variable, walk: Walk) -> Linear:
     columns = walk.columns(operand, axis)
     ndim = output.type.ndim
     columns = columns.reshape((1,) * (ndim - columns.ndim) + columns.shape)
-    return Columns(each(shape, lambda c: c, [columns]), axis)
+    return ColumnArray(each(shape, lambda c: c, [columns]), axis)
 
 
 def weighted_by(column: Column, weight: Any, inverse: bool) -> Column:

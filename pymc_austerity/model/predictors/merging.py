@@ -11,7 +11,7 @@ from pymc_austerity._pymc import Constant, Subtensor, Variable, indices_of
 from pymc_austerity.model.predictors.columns import Column
 from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, Term
 
-__all__ = ["Identity", "Multiple", "merged", "reduced"]
+__all__ = ["Identity", "Multiple", "as_multiple", "merged"]
 
 _SMALL = 1_000
 
@@ -66,7 +66,7 @@ class Multiple:
     constant: float
 
 
-def reduced(column: Column, identity: Identity) -> Multiple:
+def as_multiple(column: Column, identity: Identity) -> Multiple:
     """Reduce a linear function to the predictor that it is a multiple of."""
     terms = merged(column.terms, identity)
     if not terms:

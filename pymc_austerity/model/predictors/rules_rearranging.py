@@ -1,4 +1,4 @@
-"""Rules for operations that move or pick entries."""
+"""Rules for operations that move, pick, join or add up entries."""
 
 from typing import Any
 
@@ -8,9 +8,14 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
+    Add,
     Alloc,
+    CAReduce,
+    CumOp,
     DimShuffle,
+    Join,
     JoinDims,
+    MakeVector,
     Reshape,
     ScalarFromTensor,
     SpecifyShape,
@@ -19,12 +24,14 @@ from pymc_austerity._pymc import (
     TensorFromScalar,
     Variable,
     indices_of,
+    join_arguments,
     run_node,
 )
+from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
-from pymc_austerity.model.predictors.columns import Columns, gathered, row_vector, singles
-from pymc_austerity.model.predictors.facts import MANY, Facts
-from pymc_austerity.model.predictors.linear import BeyondError, Linear, Walk, broadcast, rule
+from pymc_austerity.model.predictors.columns import ColumnArray, gathered, plus, row_vector, singles
+from pymc_austerity.model.predictors.facts import MANY, GraphFacts
+from pymc_austerity.model.predictors.linear import BeyondError, Linear, Walk, broadcast, rule, small
 
 
 @rule.register(DimShuffle)
@@ -60,7 +67,7 @@ def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     first = np.take(column, [0], axis)
     if (row != own).any() or (column != first).any():
         raise BeyondError
-    return Columns(found.array.ravel()[first], axis)
+    return ColumnArray(found.array.ravel()[first], axis)
 
 
 def _run(node: Any, numbers: NDArray, values: list) -> NDArray[np.int64]:
@@ -102,7 +109,7 @@ for _op in ADVANCED_SUBTENSOR_OPS:
     rule.register(_op, _subtensor)
 
 
-def _is_vector(index: Variable, facts: Facts) -> bool:
+def _is_vector(index: Variable, facts: GraphFacts) -> bool:
     return index.type.dtype != "bool" and int(np.prod(facts.shape(index))) == 1
 
 
@@ -121,7 +128,7 @@ def _one_index(node: Any, found: Affine, index: Variable, axis: int, walk: Walk)
     result = np.empty(numbers.shape[1:], dtype=object)
     for position in np.ndindex(result.shape):
         result[position] = gathered(found.take(numbers[(slice(None), *position)]), picked)
-    return Columns(np.expand_dims(result, axis), axis)
+    return ColumnArray(np.expand_dims(result, axis), axis)
 
 
 def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
@@ -132,12 +139,62 @@ def _many_indices(node: Any, found: Affine, axis: int, walk: Walk) -> Linear:
     result = np.empty(walk.facts.shape(node.outputs[0]), dtype=object)
     for position in np.ndindex(result.shape):
         result[position] = gathered(flat, row_vector(numbers, axis, position))
-    return Columns(result, axis)
+    return ColumnArray(result, axis)
 
 
-def _not_negative(index: Variable, n: int, facts: Facts) -> Variable:
+def _not_negative(index: Variable, n: int, facts: GraphFacts) -> Variable:
     """An index that counts from the front."""
     array = facts.arrays.get(index)
     if index.dtype.startswith("u") or (array is not None and array.size and array.min() >= 0):
         return index
     return pt.switch(index < 0, index + n, index)
+
+
+@rule.register(Join)
+def _join(op: Any, node: Any, walk: Walk) -> Linear:
+    along, parts = join_arguments(node)
+    axis = walk.facts.axis(node.outputs[0])
+    if axis is None:
+        return affine.joined([small(i, walk) for i in parts], along, walk.size)
+    along %= node.outputs[0].type.ndim
+    if along == axis or any(walk.facts.axis(i) is None for i in parts):
+        raise BeyondError
+    return ColumnArray(np.concatenate([walk.columns(i, axis) for i in parts], along), axis)
+
+
+@rule.register(MakeVector)
+def _make_vector(op: Any, node: Any, walk: Walk) -> Linear:
+    parts = [small(i, walk) for i in node.inputs]
+    vectors = [
+        Affine((1,), p.matrix, p.constant) if isinstance(p, Affine) else np.reshape(p, (1,))
+        for p in parts
+    ]
+    return affine.joined(vectors, 0, walk.size)
+
+
+@rule.register(CumOp)
+def _cumulative_sum(op: Any, node: Any, walk: Walk) -> Linear:
+    found = walk.linear[node.inputs[0]]
+    if op.mode != "add" or op.axis is None or not isinstance(found, Affine):
+        raise BeyondError
+    return affine.cumulated(found, op.axis)
+
+
+@rule.register(CAReduce)
+def _sum(op: Any, node: Any, walk: Walk) -> Linear:
+    if not isinstance(op.scalar_op, Add):
+        raise BeyondError
+    found = walk.linear[node.inputs[0]]
+    axes = tuple(range(node.inputs[0].ndim)) if op.axis is None else tuple(op.axis)
+    if isinstance(found, Affine):
+        return affine.summed(found, axes)
+    axis = walk.facts.axis(node.outputs[0])
+    if found.axis in axes or axis is None:
+        raise BeyondError
+    kept = [k for k in range(found.array.ndim) if k not in axes]
+    shape = tuple(found.array.shape[k] for k in kept)
+    moved = np.transpose(found.array, [*kept, *axes]).reshape(*shape, -1)
+    result = np.empty(shape, dtype=object)
+    for position in np.ndindex(shape):
+        result[position] = plus(list(moved[position]))
+    return ColumnArray(result, axis)

@@ -9,7 +9,7 @@ import pytest
 from pymc_austerity.exact import largest_change
 from pymc_austerity.model import find_predictors, split_log_density
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
-from pymc_austerity.model.bounds.cells import at_points
+from pymc_austerity.model.bounds.boxes import at_points
 from pymc_austerity.model.bounds.enclosure import enclose
 from tests.zoo.all_shapes import SHAPES
 from tests.zoo.registry import Shape

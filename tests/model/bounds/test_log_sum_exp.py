@@ -8,7 +8,7 @@ from scipy import special
 from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, softmax
 from pymc_austerity.model.operations import functions, jets
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
-from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Interval, point
 
 ORDER, N_CELLS, N_TERMS = 4, 40, 3
 X = pt.dmatrix("x")

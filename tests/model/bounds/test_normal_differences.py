@@ -7,8 +7,7 @@ import pytest
 from scipy import special
 
 from pymc_austerity._pymc import toposort
-from pymc_austerity.model.bounds.logarithms import expand_logarithms
-from pymc_austerity.model.bounds.normal_differences import log_of_difference
+from pymc_austerity.model.bounds.logarithms import expand_logarithms, log_of_difference
 
 X, Y = pt.dvectors("x", "y")
 ROOT = np.sqrt(2.0)

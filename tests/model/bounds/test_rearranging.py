@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
-from pymc_austerity.model.bounds.cells import about_groups, about_rows, groups_of_like_rows
+from pymc_austerity.model.bounds.boxes import about_groups, about_rows, groups_of_like_rows
 from pymc_austerity.model.bounds.enclosure import enclose
 
 ETA, Y, K = pt.dvector("eta"), pt.dvector("y"), pt.lvector("k")

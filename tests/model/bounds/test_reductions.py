@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model.bounds import scalar_function
-from pymc_austerity.model.bounds.cells import about_rows
+from pymc_austerity.model.bounds.boxes import about_rows
 from pymc_austerity.model.bounds.enclosure import enclose
 
 ETA = pt.dvector("eta")

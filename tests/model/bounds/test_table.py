@@ -12,7 +12,7 @@ from pymc_austerity.model.bounds import (
     scalar_function,
     third_derivative_constants,
 )
-from pymc_austerity.model.bounds.table import kinds_of_rows, tabulated_constants
+from pymc_austerity.model.bounds.cell_bounds import kinds_of_rows, tabulated_constants
 
 N_ROWS = 1_500
 RADII = (1.0, 4.0, 20.0)

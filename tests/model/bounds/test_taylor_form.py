@@ -4,12 +4,11 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_austerity.model.bounds import scalar_function
-from pymc_austerity.model.bounds.cells import about_rows
-from pymc_austerity.model.bounds.enclosure import enclose
-from pymc_austerity.model.bounds.taylor_form import Steps
+from pymc_austerity.model.bounds.boxes import about_rows
+from pymc_austerity.model.bounds.enclosure import TaylorForm, enclose
 from pymc_austerity.model.operations import functions, jets
 from pymc_austerity.model.operations.enclosures import Enclosed
-from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Interval, point
 
 ORDER = 4
 
@@ -32,7 +31,7 @@ def test_tightened_coefficients_hold_those_at_points(rng):
         formula(*map(point, center.T)),
         formula(*(Interval(a, b) for a, b in zip(lower.T, upper.T, strict=True))),
     )
-    tight = Steps(center, lower, upper, ORDER).tightened(natural, ORDER).box
+    tight = TaylorForm(center, lower, upper, ORDER).tightened(natural, ORDER).box
     smaller = tight[0, 0].upper - tight[0, 0].lower
     assert (smaller < natural.box[0, 0].upper - natural.box[0, 0].lower).any()
     for _ in range(100):

@@ -10,8 +10,8 @@ import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Mode, clone_replace
 from pymc_austerity.model import RowLeaf, split_log_density
-from pymc_austerity.model.inline import inlined
-from pymc_austerity.model.predictors import Predictor, RowStructure, Single
+from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Single
+from pymc_austerity.model.rewritten import inlined
 
 
 def leaf(array, name: str) -> RowLeaf:

@@ -12,9 +12,9 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity._pymc import PYMC_GENERATION
-from pymc_austerity.model.kernel import Kernel, kernel_of, store
-from pymc_austerity.model.kernel.kernel import written_kernel
-from pymc_austerity.model.predictors import Dense, Gathered, Predictor, Single
+from pymc_austerity.model.kernel import store
+from pymc_austerity.model.kernel.kernel import Kernel, kernel_of, written_kernel
+from pymc_austerity.model.predictors.structure import Dense, Gathered, Predictor, Single
 from tests.model.kernel.structures import leaf, run_by_python, structure
 
 N_ROWS, N_COLUMNS, N_GROUPS = 40, 6, 5

@@ -8,9 +8,8 @@ import pytest
 from scipy import special
 
 from pymc_austerity.model.kernel import functions
-from pymc_austerity.model.kernel.apply import apply, cast
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import Source, constant, given
+from pymc_austerity.model.kernel.formula import apply, cast
+from pymc_austerity.model.kernel.scalar import Dependence, NoKernelError, constant, given
 from pymc_austerity.model.operations.table import OPERATIONS
 
 SMALL = np.array([0.0, 1e-300, 1e-16, 1e-8, 1e-3, 0.3, 0.7, 1.0, 2.0, 5.0, 9.9, 10.1, 26.0, 37.0])
@@ -147,13 +146,13 @@ def test_conversions():
     assert cast(constant(2), "f").value == 2.0
     assert cast(constant(-2.7), "i").value == -2
     assert cast(constant(0.5), "b").value is True
-    x = given("x", "i", Source.DATA)
+    x = given("x", "i", Dependence.DATA)
     assert cast(x, "f").name == "to_float" and cast(x, "i") is x
 
 
 class TestSimplification:
-    x = given("x", "f", Source.PREDICTOR)
-    c = given("c", "b", Source.DATA)
+    x = given("x", "f", Dependence.PREDICTOR)
+    c = given("c", "b", Dependence.DATA)
 
     def test_equal_formulas_are_one(self):
         assert apply("Exp", [self.x], "f") is apply("Exp", [self.x], "f")
@@ -188,6 +187,6 @@ class TestSimplification:
             apply("GammaIncC", [self.x, self.x], "f")
 
     def test_bits_of_integers_are_refused(self):
-        i = given("i", "i", Source.DATA)
+        i = given("i", "i", Dependence.DATA)
         with pytest.raises(NoKernelError, match="integers"):
             apply("AND", [i, i], "i")

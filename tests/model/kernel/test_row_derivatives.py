@@ -11,7 +11,8 @@ from pymc_austerity.model import (
     row_derivatives_of,
     split_log_density,
 )
-from pymc_austerity.model.predictors import design_function, predictor_function
+from pymc_austerity.model.predictors.derivatives import predictor_function
+from pymc_austerity.model.predictors.design import design_function
 from tests.zoo.all_shapes import SHAPES
 
 REFUSED = {"negative_binomial": "GammaLn", "student_t": "GammaLn", "hurdle": "GammaIncC"}

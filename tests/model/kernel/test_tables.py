@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.model import find_predictors, split_log_density
-from pymc_austerity.model.kernel import kernel_of
+from pymc_austerity.model.kernel.kernel import kernel_of
 from tests.model.kernel.structures import run_by_python
 
 N_GROUPS, N_ROWS = 300, 2_000

@@ -5,7 +5,7 @@ import pytest
 from scipy import special
 
 from pymc_austerity.model.operations import functions
-from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Interval, point
 
 ORDER = 8
 REAL, POSITIVE, NEGATIVE, ABOVE_MINUS_ONE = (-4.0, 4.0), (0.2, 6.0), (-5.0, -0.2), (-0.8, 4.0)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pymc_austerity.model.operations.intervals import Interval, point
-from pymc_austerity.model.operations.normal_integral import taylor_coefficients
-from pymc_austerity.model.operations.normal_probability import log_normal_probability_jet
+from pymc_austerity.model.operations.jets import Interval, point
+from pymc_austerity.model.operations.normal_probability import (
+    log_normal_probability_jet,
+    taylor_coefficients,
+)
 
 ORDER = 6
 EVERYWHERE = [(p, q) for p in (-900.0, -9.0, -0.4, 0.0, 2.0, 60.0) for q in (0.0, 0.02, 1.5, 80.0)]

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.model import compile_row_derivatives
-from pymc_austerity.model.predictors import predictor_derivatives
+from pymc_austerity.model.predictors.derivatives import predictor_derivatives
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 

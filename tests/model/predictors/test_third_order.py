@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity.model.predictors import predictor_derivatives, third_derivatives
+from pymc_austerity.model.predictors.derivatives import predictor_derivatives, third_derivatives
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 

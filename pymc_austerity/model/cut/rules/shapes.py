@@ -1,4 +1,4 @@
-"""Operations that only rearrange: axes moved, added, merged, repeated."""
+"""Operations that only rearrange: axes moved, added, merged, repeated, and pieces joined."""
 
 from typing import Any
 
@@ -8,23 +8,23 @@ import pytensor.tensor as pt
 from pymc_austerity._pymc import (
     Alloc,
     DimShuffle,
+    Join,
     JoinDims,
     Repeat,
     Reshape,
     SpecifyShape,
     SplitDims,
     Variable,
+    join_arguments,
 )
-from pymc_austerity.model.cut.protocols import CutContext, Wanted
-from pymc_austerity.model.cut.refusal import CannotCut
-from pymc_austerity.model.cut.registry import rows_of
+from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, rows_of
 
 _MOST_PARTS = 32
 """Entries of a row that a reshape puts side by side; each is computed by itself."""
 
 
 @rows_of.register(DimShuffle)
-def dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.T[i] == x[:, i]``: the rows are another axis of the input."""
     source = op.new_order[wanted.axis]
     if source == "x":
@@ -38,13 +38,13 @@ def dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 @rows_of.register(SpecifyShape)
-def specify_shape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _specify_shape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Drop an assertion about the shape: it was about all rows."""
     return cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection)
 
 
 @rows_of.register(Alloc)
-def alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``alloc(x, n, k)[i] == alloc(x[i], k)``: as many copies as the batch has rows."""
     value = wanted.node.inputs[0]
     axis = wanted.axis - (wanted.ndim - value.type.ndim)
@@ -56,7 +56,7 @@ def alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 @rows_of.register(Reshape)
 @rows_of.register(JoinDims)
 @rows_of.register(SplitDims)
-def reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``, if the rows are an axis of their own."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
@@ -131,7 +131,7 @@ def _merged(cut: CutContext, wanted: Wanted, group: range) -> Variable:
 
 
 @rows_of.register(Repeat)
-def repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``repeat(x, times)[i] == x[j[i]]`` with ``j`` known beforehand."""
     operand, times = wanted.node.inputs
     axis = 0 if op.axis is None else op.axis % operand.type.ndim
@@ -144,3 +144,33 @@ def repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     rows = np.repeat(np.arange(cut.known.shape(operand)[axis]), cut.known.value(times))
     inner = cut.selections.through(wanted.selection, rows, (wanted.output, "repeat"))
     return cut.take_or_keep(operand, axis, inner)
+
+
+@rows_of.register(Join)
+def _join(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``concatenate([x, y], axis=1)[i] == concatenate([x[i], y[i]])``."""
+    axis, pieces = join_arguments(wanted.node)
+    if axis % wanted.ndim == wanted.axis:
+        return _end_to_end(pieces, cut, wanted)
+    taken = [cut.take(piece, wanted.axis, wanted.selection) for piece in pieces]
+    return pt.join(axis, *taken)
+
+
+def _end_to_end(pieces: list[Variable], cut: CutContext, wanted: Wanted) -> Variable:
+    """Every piece is evaluated at every row, at any of its rows where the row is not its own."""
+    lengths = [cut.known.shape(piece)[wanted.axis] for piece in pieces]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    rows = cut.selections.rows(wanted.selection)
+    joined = None
+    for k, (piece, length, start) in enumerate(zip(pieces, lengths, starts, strict=False)):
+        if length == 0:
+            continue
+        key = (wanted.output, k, wanted.selection)
+        own = cut.selections.new(np.clip(rows - start, 0, length - 1), key)
+        taken = cut.take_or_keep(piece, wanted.axis, own)
+        if joined is None:
+            joined = taken
+        else:
+            here = cut.mask(rows >= start, "part", ("part", *key), wanted)
+            joined = pt.switch(here, taken, joined)
+    return joined

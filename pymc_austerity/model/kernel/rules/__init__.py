@@ -1,13 +1,5 @@
 """Rules for operations on short arrays; importing this package registers them."""
 
-from pymc_austerity.model.kernel.rules import (
-    arithmetic,
-    checks,
-    indexing,
-    joining,
-    products,
-    shapes,
-    triangles,
-)
+from pymc_austerity.model.kernel.rules import algebra, arithmetic, indexing, shapes
 
-__all__ = ["arithmetic", "checks", "indexing", "joining", "products", "shapes", "triangles"]
+__all__ = ["algebra", "arithmetic", "indexing", "shapes"]

@@ -1,5 +1,6 @@
-"""Element-wise operations, reductions of short axes, and operations made of them."""
+"""Element-wise operations and checks, reductions of short axes, and operations made of them."""
 
+import math
 from functools import partial
 from itertools import accumulate, chain
 from typing import Any
@@ -7,24 +8,37 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import CAReduce, CumOp, Elemwise, LogSoftmax, Softmax
-from pymc_austerity.model.kernel.apply import apply
-from pymc_austerity.model.kernel.cells import Cells, elementwise, filled, kind_of, reduced
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import Kind, Scalar
-from pymc_austerity.model.kernel.unrolled import cells_of
+from pymc_austerity._pymc import (
+    CAReduce,
+    CheckAndRaise,
+    CheckParameterValue,
+    CumOp,
+    Elemwise,
+    LogSoftmax,
+    Softmax,
+)
+from pymc_austerity.model.kernel.formula import apply
+from pymc_austerity.model.kernel.scalar import Kind, NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.unrolled import (
+    Cells,
+    cells_of,
+    elementwise,
+    filled,
+    kind_of,
+    reduced,
+)
 from pymc_austerity.model.operations.table import scalar_name
 
 
 @cells_of.register(Elemwise)
-def elemwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _elemwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Scalar by scalar."""
     name, kind = scalar_name(node), kind_of(node.outputs[0].type.dtype)
     return elementwise(lambda scalars: apply(name, scalars, kind), operands)
 
 
 @cells_of.register(CAReduce)
-def reduction(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _reduction(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Over all axes or some."""
     (operand,) = operands
     axes = range(operand.ndim) if op.axis is None else op.axis
@@ -32,7 +46,7 @@ def reduction(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(CumOp)
-def cumulative(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _cumulative(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Sums or products of the entries so far."""
     (operand,) = operands
     kind = kind_of(node.outputs[0].type.dtype)
@@ -50,7 +64,7 @@ def _columns(scalars: NDArray[Any]) -> list[list[Scalar]]:
 
 
 @cells_of.register(Softmax)
-def softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """exp(x - max) over their sum."""
     shifted, total = _shifted(op, operands[0])
     exponentials = _map("Exp", [shifted])
@@ -58,7 +72,7 @@ def softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(LogSoftmax)
-def log_softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _log_softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """X - max - log of the sum of exp(x - max)."""
     shifted, total = _shifted(op, operands[0])
     return _map("Sub", [shifted, _map("Log", [total])])
@@ -86,3 +100,33 @@ def _map(name: str, operands: list[Cells], kind: Kind = "f") -> Cells:
         return apply(name, scalars, kind)
 
     return elementwise(function, operands)
+
+
+@cells_of.register(CheckAndRaise)
+def _assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """A formula cannot raise; conditions that are true already need no check."""
+    operand, *conditions = operands
+    if all(_is_true(c.only) for c in conditions):
+        return operand
+    raise NoKernelError(f"the assertion {op.msg!r} has no rule")
+
+
+def _is_true(condition: Scalar) -> bool:
+    """Whether a condition always holds: PyTensor compares lengths of an axis with themselves."""
+    if condition.name == "EQ" and len({a.kind for a in condition.arguments} - {"f"}) == 1:
+        return condition.arguments[0] == condition.arguments[1]
+    return bool(condition.is_constant and condition.value)
+
+
+@cells_of.register(CheckParameterValue)
+def _check(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """Minus infinity where a condition fails, as PyMC's own compilation has it."""
+    if not op.can_be_replaced_by_ninf:
+        return _assertion(op, node, operands)
+    operand, *conditions = operands
+    passed = apply("AND", [apply("Cast", [c.only], "b") for c in conditions], "b")
+
+    def checked(scalars: list[Scalar]) -> Scalar:
+        return apply("Switch", [passed, *scalars, constant(-math.inf)], "f")
+
+    return elementwise(checked, [operand])

@@ -14,16 +14,20 @@ from pymc_austerity._pymc import (
     Variable,
     indices_of,
 )
-from pymc_austerity.model.kernel.apply import apply, cast
-from pymc_austerity.model.kernel.cells import Cells, common_row_axis, elementwise, kind_of, of_array
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, constant
-from pymc_austerity.model.kernel.tables import is_table, looked_up
-from pymc_austerity.model.kernel.unrolled import cells_of
+from pymc_austerity.model.kernel.formula import apply, cast, is_table, looked_up
+from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.unrolled import (
+    Cells,
+    cells_of,
+    common_row_axis,
+    elementwise,
+    kind_of,
+    of_array,
+)
 
 
 @cells_of.register(Subtensor)
-def subtensor(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _subtensor(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Fixed positions, or slices."""
     cells = dict(zip(node.inputs, operands, strict=True))
     operand = operands[0]
@@ -80,7 +84,7 @@ for _kind in (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS):
 
 
 @cells_of.register(SearchsortedOp)
-def searchsorted(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _searchsorted(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """How many of a few sorted numbers are smaller (or not larger, from the right)."""
     edges, values, *sorter = operands
     if sorter or edges.row_axis is not None:

@@ -1,4 +1,4 @@
-"""Shapes, and operations that change nothing else."""
+"""Shapes, and operations that only rearrange or join."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,9 @@ from pymc_austerity._pymc import (
     ARange,
     DimShuffle,
     ExtractDiag,
+    Join,
     JoinDims,
+    MakeVector,
     Reshape,
     ScalarFromTensor,
     Shape,
@@ -19,23 +21,30 @@ from pymc_austerity._pymc import (
     SpecifyShape,
     SplitDims,
     TensorFromScalar,
+    join_arguments,
 )
-from pymc_austerity.model.kernel.cells import Cells, filled, of_array
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, Scalar, constant
-from pymc_austerity.model.kernel.unrolled import cells_of
+from pymc_austerity.model.kernel.formula import cast
+from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.unrolled import (
+    Cells,
+    cells_of,
+    common_row_axis,
+    filled,
+    kind_of,
+    of_array,
+)
 
 
 @cells_of.register(ScalarFromTensor)
 @cells_of.register(TensorFromScalar)
 @cells_of.register(SpecifyShape)
-def same(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _same(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """The same entries."""
     return operands[0]
 
 
 @cells_of.register(DimShuffle)
-def dimshuffle(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _dimshuffle(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Axes in another order, some new, some dropped."""
     (operand,) = operands
     order = list(op.new_order)
@@ -51,19 +60,19 @@ def dimshuffle(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(Shape)
-def shape(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _shape(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Lengths of all axes."""
     return _vector(_lengths(operands[0]))
 
 
 @cells_of.register(Shape_i)
-def shape_i(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _shape_i(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Length of one axis."""
     return _scalar(_lengths(operands[0])[op.i])
 
 
 @cells_of.register(ARange)
-def arange(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _arange(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Positions of the rows, or a few numbers."""
     start, stop, step = [operand.only for operand in operands]
     is_from_zero = start.is_constant and start.value == 0 and step.is_constant and step.value == 1
@@ -76,20 +85,20 @@ def arange(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(Alloc)
-def alloc(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _alloc(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """The same entries many times over."""
     operand, *lengths = operands
     return broadcast_to(operand, [length.only for length in lengths])
 
 
 @cells_of.register(AllocEmpty)
-def alloc_empty(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _alloc_empty(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Entries that are set later."""
     return broadcast_to(_scalar(constant(0.0)), [length.only for length in operands])
 
 
 @cells_of.register(ExtractDiag)
-def diagonal(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _diagonal(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Diagonal of a small matrix."""
     (operand,) = operands
     if operand.row_axis in {op.axis1, op.axis2}:
@@ -102,14 +111,14 @@ def diagonal(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(Reshape)
-def reshape(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _reshape(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Another shape that leaves the rows where they are."""
     operand, lengths = operands
     return reshaped(operand, list(lengths.scalars.flat))
 
 
 @cells_of.register(JoinDims)
-def join_dims(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _join_dims(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Several axes as one."""
     (operand,) = operands
     lengths = _lengths(operand)
@@ -122,7 +131,7 @@ def join_dims(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(SplitDims)
-def split_dims(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _split_dims(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """One axis as several."""
     operand, parts = operands
     lengths = _lengths(operand)
@@ -191,3 +200,26 @@ def _vector(entries: list[Scalar]) -> Cells:
 
 def _scalar(entry: Scalar) -> Cells:
     return Cells(filled((), [entry]))
+
+
+@cells_of.register(Join)
+def _join(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """End to end along a short axis."""
+    axis, joined = join_arguments(node)
+    parts = operands[len(operands) - len(joined) :]
+    axis %= parts[0].ndim
+    row_axis = {p.row_axis for p in parts} - {None}
+    if row_axis == {axis}:
+        raise NoKernelError("arrays are joined along the rows")
+    kind = kind_of(node.outputs[0].type.dtype)
+    scalars = np.concatenate([p.scalars for p in parts], axis=axis)
+    scalars = filled(scalars.shape, [cast(s, kind) for s in scalars.flat])
+    others = [Cells(p.scalars.take([0], axis=axis), p.row_axis) for p in parts if p.scalars.size]
+    return Cells(scalars, common_row_axis(others))
+
+
+@cells_of.register(MakeVector)
+def _make_vector(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """A vector of scalars."""
+    kind = kind_of(node.outputs[0].type.dtype)
+    return Cells(filled((len(operands),), [cast(operand.only, kind) for operand in operands]))

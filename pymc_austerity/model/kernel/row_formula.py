@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Cast, Elemwise, Variable, ancestors
-from pymc_austerity.model.kernel.apply import apply, cast
-from pymc_austerity.model.kernel.cells import Cells, filled, kind_of
-from pymc_austerity.model.kernel.scalar import Scalar, Source, constant, given
-from pymc_austerity.model.kernel.unrolled import unrolled
-from pymc_austerity.model.predictors import (
+from pymc_austerity._pymc import Variable, ancestors
+from pymc_austerity.model.cut.known import is_cast
+from pymc_austerity.model.kernel.formula import apply, cast
+from pymc_austerity.model.kernel.scalar import Dependence, Scalar, constant, given
+from pymc_austerity.model.kernel.unrolled import Cells, filled, kind_of, unrolled
+from pymc_austerity.model.predictors.structure import (
     Dense,
     Gathered,
     Predictor,
@@ -19,11 +19,11 @@ from pymc_austerity.model.predictors import (
     Single,
 )
 
-__all__ = ["Layout", "Line", "Lookup", "Product", "layout_of", "leaf_cells"]
+__all__ = ["DotProduct", "Line", "Lookup", "RowFormula", "leaf_cells", "row_formula_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class DotProduct:
     """A sum of products of a leaf's columns with entries of the point.
 
     Attributes
@@ -65,13 +65,13 @@ class Line:
 
     Attributes
     ----------
-    terms : tuple of Product or Lookup
+    terms : tuple of DotProduct or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
     """
 
-    terms: tuple[Product | Lookup, ...]
+    terms: tuple[DotProduct | Lookup, ...]
     offset: Scalar
 
     @property
@@ -79,14 +79,14 @@ class Line:
         """Whether it is the same for all rows."""
         parts = [self.offset]
         for term in self.terms:
-            if isinstance(term, Product):
+            if isinstance(term, DotProduct):
                 return False
             parts += [term.coefficient, term.index]
         return all(part.is_constant for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class RowFormula:
     """Linear predictors and the formula above them.
 
     Attributes
@@ -118,11 +118,11 @@ def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
     for where in np.ndindex(*shape):
         index = ", ".join(["i", *map(str, where)])
         code = convert.format(f"leaf_{number}[{index}]")
-        scalars[(0, *where)] = given(code, kind, Source.DATA)
+        scalars[(0, *where)] = given(code, kind, Dependence.DATA)
     return Cells(scalars, 0)
 
 
-def layout_of(structure: RowStructure, prepared: Variable) -> Layout:
+def row_formula_of(structure: RowStructure, prepared: Variable) -> RowFormula:
     """Unroll predictors and function.
 
     Parameters
@@ -140,10 +140,10 @@ def layout_of(structure: RowStructure, prepared: Variable) -> Layout:
     lines = tuple(_line(p, leaves) for p in structure.predictors)
     inputs = leaves.cells([prepared])
     for k, (eta, line) in enumerate(zip(structure.etas, lines, strict=True)):
-        source = Source.POINT if line.is_common else Source.PREDICTOR
+        source = Dependence.POINT if line.is_common else Dependence.PREDICTOR
         inputs[eta] = _cells(given(f"eta_{k}", "f", source), eta.type.ndim)
     (root,) = unrolled([prepared], inputs)
-    return Layout(lines, cast(root.only, "f"))
+    return RowFormula(lines, cast(root.only, "f"))
 
 
 class _Leaves:
@@ -175,7 +175,7 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
         offset = cast(leaves.scalar(predictor.offset), "f")
-    terms: list[Product | Lookup] = []
+    terms: list[DotProduct | Lookup] = []
     for term in predictor.terms:
         if isinstance(term, Dense):
             terms += _dense(term, leaves)
@@ -189,11 +189,11 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     return Line(tuple(terms), offset)
 
 
-def _dense(term: Dense, leaves: _Leaves) -> list[Product | Lookup]:
+def _dense(term: Dense, leaves: _Leaves) -> list[DotProduct | Lookup]:
     """A leaf times entries, or column by column where the columns are computed."""
     data = _without_casts(term.data)
     if data in leaves.numbers:
-        return [Product(leaves.numbers[data], term.entries, float(term.scale))]
+        return [DotProduct(leaves.numbers[data], term.entries, float(term.scale))]
     scale = constant(float(term.scale))
     columns = leaves.of(data).scalars.ravel()
     return [
@@ -204,12 +204,7 @@ def _dense(term: Dense, leaves: _Leaves) -> list[Product | Lookup]:
 
 def _without_casts(variable: Variable) -> Variable:
     """What is cast to real numbers."""
-    while variable.owner is not None:
-        op = variable.owner.op
-        if not (isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)):
-            return variable
-        if not variable.type.dtype.startswith("float"):
-            return variable
+    while is_cast(variable) and variable.type.dtype.startswith("float"):
         variable = variable.owner.inputs[0]
     return variable
 

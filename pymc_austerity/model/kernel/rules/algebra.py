@@ -1,22 +1,27 @@
-"""Cholesky factors of small matrices, and solutions of small triangular systems."""
+"""Products of short matrices, Cholesky factors, and solutions of small triangular systems."""
 
 from typing import Any
 
 import numpy as np
 
-from pymc_austerity._pymc import Cholesky, SolveTriangular
-from pymc_austerity.model.kernel.apply import apply
-from pymc_austerity.model.kernel.cells import Cells, filled
-from pymc_austerity.model.kernel.refusal import NoKernelError
-from pymc_austerity.model.kernel.scalar import Scalar, constant
-from pymc_austerity.model.kernel.unrolled import cells_of
+from pymc_austerity._pymc import Blockwise, Cholesky, Dot, SolveTriangular
+from pymc_austerity.model.kernel.formula import apply
+from pymc_austerity.model.kernel.scalar import NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.unrolled import (
+    Cells,
+    cells_of,
+    elementwise,
+    filled,
+    kind_of,
+    reduced,
+)
 
 _LARGEST = 5
 """Rows of a matrix; their number of operations is cubic."""
 
 
 @cells_of.register(Cholesky)
-def cholesky(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _cholesky(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Lower factor, column by column; the root of a negative number is NaN."""
     (operand,) = operands
     n = operand.scalars.shape[-1]
@@ -34,7 +39,7 @@ def cholesky(op: Any, node: Any, operands: list[Cells]) -> Cells:
 
 
 @cells_of.register(SolveTriangular)
-def solve_triangular(op: Any, node: Any, operands: list[Cells]) -> Cells:
+def _solve_triangular(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """By substitution."""
     matrix, right = operands
     n = matrix.scalars.shape[-1]
@@ -70,3 +75,43 @@ def _over(a: Scalar, b: Scalar) -> Scalar:
 
 def _minus(a: Scalar, products: list[Scalar]) -> Scalar:
     return apply("Sub", [a, apply("Add", products, "f")], "f") if products else a
+
+
+@cells_of.register(Blockwise)
+def _blockwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """Stacks of matrices."""
+    if isinstance(op.core_op, Dot):
+        return _dot(op.core_op, node, operands)
+    if isinstance(op.core_op, Cholesky | SolveTriangular):
+        return cells_of(op.core_op, node, operands)
+    raise NoKernelError(f"the operation {op} has no rule")
+
+
+@cells_of.register(Dot)
+def _dot(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """Sums of products over the axis that both have."""
+    left, right = operands
+    kind = kind_of(node.outputs[0].type.dtype)
+    if left.ndim == 1:
+        left = _with_axis(left, 0)
+        return _without_axis(_dot(op, node, [left, right]), -2 if right.ndim > 1 else 0)
+    if right.ndim == 1:
+        return _without_axis(_dot(op, node, [left, _with_axis(right, 1)]), -1)
+    left, right = _with_axis(left, left.ndim), _with_axis(right, right.ndim - 2)
+    products = elementwise(lambda pair: apply("Mul", pair, kind), [left, right])
+    return reduced("Add", products, [products.ndim - 2], kind)
+
+
+def _with_axis(cells: Cells, position: int) -> Cells:
+    row_axis = cells.row_axis
+    if row_axis is not None and row_axis >= position:
+        row_axis += 1
+    return Cells(np.expand_dims(cells.scalars, position), row_axis)
+
+
+def _without_axis(cells: Cells, position: int) -> Cells:
+    position %= cells.ndim
+    row_axis = cells.row_axis
+    if row_axis is not None and row_axis > position:
+        row_axis -= 1
+    return Cells(np.squeeze(cells.scalars, axis=position), row_axis)

@@ -1,9 +1,10 @@
-"""A log-density as its formula says: arithmetic in as many bits as there are."""
+"""Rewrites of a model that come first: graphs inlined, whole numbers widened, batches undone."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
@@ -15,17 +16,72 @@ from pymc_austerity._pymc import (
     Elemwise,
     Log,
     Log1p,
+    LogSoftmax,
+    MinibatchOp,
     Neg,
+    OpFromGraph,
     ScalarFromTensor,
+    Softmax,
     Sub,
     Variable,
     ancestors,
+    clone_replace,
     constant_entry,
+    inner_outputs,
+    lower_xtensor,
     rebuilt,
+    remove_minibatched_nodes,
+    toposort,
 )
-from pymc_austerity.errors import DataError
+from pymc_austerity.errors import DataError, NotRowwiseError
 
-__all__ = ["refuse_overflow", "widened"]
+__all__ = [
+    "counterpart",
+    "in_terms_of",
+    "inlined",
+    "log_density_on_full_data",
+    "on_full_data",
+    "refuse_overflow",
+    "widened",
+]
+
+_DEEPEST = 50
+
+
+def inlined(outputs: Sequence[Variable]) -> list[Variable]:
+    """Replace labeled and composite operations by the operations they are made of.
+
+    Softmax and log-softmax stay: they have rules of their own.
+    """
+    current = lower_xtensor(outputs)
+    for _ in range(_DEEPEST):
+        contents: dict[Variable, Variable] = {}
+        for node in toposort(current):
+            if isinstance(node.op, OpFromGraph) and not isinstance(node.op, Softmax | LogSoftmax):
+                arguments = dict(zip(node.op.inner_inputs, node.inputs, strict=True))
+                outer = zip(node.outputs, inner_outputs(node.op, arguments), strict=True)
+                contents.update(outer)
+        if not contents:
+            return current
+        current = clone_replace(current, _outermost(contents, current), rebuild_strict=False)
+    raise NotRowwiseError(
+        "the log-likelihood has operations within operations more than 50 deep, which cannot be "
+        "followed to the rows: use NUTS for this model."
+    )
+
+
+def _outermost(
+    contents: dict[Variable, Variable], outputs: Sequence[Variable]
+) -> dict[Variable, Variable]:
+    """Replacements that do not depend on other replacements, so that none is undone by another."""
+    used = set(ancestors(outputs))
+    return {
+        variable: content
+        for variable, content in contents.items()
+        if variable in used
+        and not any(a in contents and a in used for a in ancestors(variable.owner.inputs))
+    }
+
 
 _NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
 
@@ -153,3 +209,40 @@ def _cast(variable: Variable, dtype: str) -> Variable:
     if all(variable.type.broadcastable) and (entry := constant_entry(variable)) is not None:
         return pt.constant(np.full((1,) * variable.type.ndim, entry, dtype=dtype))
     return pt.cast(variable, dtype)
+
+
+def on_full_data(model: pm.Model) -> pm.Model:
+    """Undo ``pm.Minibatch``: a copy of the model on its full data, or the model itself.
+
+    Notes
+    -----
+    The log-likelihood of a minibatch is scaled by ``total_size``; that of the full data is not.
+    """
+    graphs = [*model.observed_RVs, *model.potentials, *model.rvs_to_values.values()]
+    if not any(_is_minibatch(variable) for variable in ancestors(graphs)):
+        return model
+    return remove_minibatched_nodes(model)
+
+
+def _is_minibatch(variable: Variable) -> bool:
+    return variable.owner is not None and isinstance(variable.owner.op, MinibatchOp)
+
+
+def counterpart(variable: Variable, model: pm.Model) -> Variable:
+    """Value variable of the user's model that belongs to a value variable of its copy."""
+    return next(v for v in model.value_vars if v is variable or v.name == variable.name)
+
+
+def in_terms_of(model: pm.Model, whole: pm.Model, graphs: Sequence[Variable]) -> list[Variable]:
+    """Graphs in terms of the value variables of the user's model instead of those of its copy."""
+    if whole is model:
+        return list(graphs)
+    replacements = {v: counterpart(v, model) for v in whole.value_vars}
+    return list(clone_replace(list(graphs), replacements, rebuild_strict=False))
+
+
+def log_density_on_full_data(model: pm.Model) -> Variable:
+    """Log-density of a model, scalar, in nats, on its full data."""
+    whole = on_full_data(model)
+    (log_density,) = in_terms_of(model, whole, widened(inlined([whole.logp()])))
+    return log_density

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.operations.intervals import Interval, point
+from pymc_austerity.model.operations.jets import Interval, point
 
-__all__ = ["Cells", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
+__all__ = ["Boxes", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
 
 _FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Boxes:
     """Boxes of predictors and intervals of data.
 
     Attributes
@@ -45,16 +45,16 @@ def _points(data: Mapping[Variable, NDArray]) -> dict[Variable, Interval]:
     return {v: point(np.asarray(x, dtype=np.float64)) for v, x in data.items()}
 
 
-def at_points(center: NDArray[np.float64], data: Mapping[Variable, NDArray]) -> Cells:
+def at_points(center: NDArray[np.float64], data: Mapping[Variable, NDArray]) -> Boxes:
     """One cell for each row, which is a point."""
-    return Cells(center, center, center, _points(data), data)
+    return Boxes(center, center, center, _points(data), data)
 
 
 def about_rows(
     center: NDArray[np.float64], half_widths: NDArray[np.float64], data: Mapping[Variable, NDArray]
-) -> Cells:
+) -> Boxes:
     """One cell for each row, which is a box about its predictors."""
-    return Cells(center, center - half_widths, center + half_widths, _points(data), data)
+    return Boxes(center, center - half_widths, center + half_widths, _points(data), data)
 
 
 def about_groups(
@@ -62,7 +62,7 @@ def about_groups(
     center: NDArray[np.float64],
     half_widths: NDArray[np.float64],
     data: Mapping[Variable, NDArray],
-) -> Cells:
+) -> Boxes:
     """One cell for each group of rows, which holds the boxes of all its rows."""
     order = np.concatenate(groups)
     sizes = np.array([len(rows) for rows in groups])
@@ -79,7 +79,7 @@ def about_groups(
             ends = np.minimum.reduceat(ordered, starts), np.maximum.reduceat(ordered, starts)
             intervals[v] = point(ends[0]) if np.array_equal(*ends) else Interval(*ends)
             examples[v] = values[first]
-    return Cells(center[first], lower, upper, intervals, examples)
+    return Boxes(center[first], lower, upper, intervals, examples)
 
 
 def groups_of_like_rows(
