@@ -21,9 +21,8 @@ _PER_GRADIENT, _PER_ROW, _PER_NUMBER = 1.0e-4, 1.5e-8, 1.5e-9
 one of the numbers that belong to the rows."""
 _TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
-SETUP_SECONDS = 15.0
-"""A run of NUTS that takes less is not worth the set-up of another step method, which takes two
-thirds of it with empty caches."""
+SETUP_SECONDS = 12.0
+"""A run of NUTS that takes less is not worth the set-up of another step method."""
 
 
 class Size(NamedTuple):

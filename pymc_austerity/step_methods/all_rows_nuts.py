@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
+from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.summary import Words
 
@@ -85,6 +86,21 @@ class _OnAllRows(AusterityStep):
         self._explanation = ""
         if others:
             self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
+
+    def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
+        """Begin a chain (PyMC 6)."""
+        defer_interrupts()
+        super().setup_chain(rng, tune, draws)  # type: ignore[misc]
+
+    def set_rng(self, rng: Any) -> None:
+        """Begin a chain (PyMC 5)."""
+        defer_interrupts()
+        super().set_rng(rng)  # type: ignore[misc]
+
+    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Take a step, unless the chain was interrupted since the previous one."""
+        stop_if_interrupted()
+        return super().step(point)  # type: ignore[misc, no-any-return]
 
     @property
     def constants(self) -> dict[str, Any]:
@@ -173,6 +189,11 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
             of_draw["n_rows_used"] = int(of_draw["tree_size"] * self.n_rows)
             of_draw["data_fraction"] = float(of_draw["tree_size"])
         return following, statistics
+
+    @staticmethod
+    def _progressbar_config(n_chains: int = 1) -> tuple:
+        defer_interrupts()  # PyMC asks once, before the first draw, where the draws are collected
+        return pm.NUTS._progressbar_config(n_chains)
 
     def _jittered(self, q0: RaveledVars) -> NDArray:
         """A start with finite density near the common one, which is returned if there is none."""

@@ -1,6 +1,6 @@
 """Interrupt `pm.sample` at random times, as a script: what became of the draws, as JSON.
 
-python -m tests.step_methods.interrupted sequential 25
+python -m tests.step_methods.interrupted sequential 25 few
 """
 
 import json
@@ -60,16 +60,17 @@ def trial(step: AusterityMH, context: str) -> str:
     return "kept" if 10 <= n_draws < 50_000 else f"{n_draws} draws"
 
 
-def main(context: str, n_trials: str) -> None:
+def main(context: str, n_trials: str, rows: str) -> None:
     warnings.simplefilter("ignore")
     logging.getLogger("pymc").setLevel(logging.ERROR)
     rng = np.random.default_rng(1)
-    x = rng.normal(size=(20_000, 3))
+    n_rows = {"few": 20_000, "all": 2_000}[rows]  # NUTS reads all where there are few
+    x = rng.normal(size=(n_rows, 3))
     with pm.Model():
         beta = pm.Normal("beta", 0.0, 3.0, shape=3)
-        y = rng.random(20_000) < 1.0 / (1.0 + np.exp(-x @ [1.0, -1.0, 0.5]))
+        y = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x @ [1.0, -1.0, 0.5]))
         pm.Bernoulli("y", logit_p=pm.math.dot(x, beta), observed=y)
-        step = AusterityMH()
+        step = AusterityMH(**({"test": "exact"} if rows == "few" else {}))
         outcomes = Counter(trial(step, context) for _ in range(int(n_trials)))
     sys.stdout.write(json.dumps(outcomes))
 

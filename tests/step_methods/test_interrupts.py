@@ -24,18 +24,18 @@ from tests.step_methods.models import normal_mean
 
 REPOSITORY = Path(__file__).parents[2]
 
-few = [("sequential", 5), ("fork", 5)]
-many = [("sequential", 100), ("fork", 100), ("spawn", 100)]
+few = [("sequential", 5, "few"), ("fork", 5, "few"), ("sequential", 5, "all")]
+many = [("sequential", 100, "few"), ("fork", 100, "few"), ("spawn", 100, "few"), ("fork", 5, "all")]
 
 
 @pytest.mark.parametrize(
-    ("context", "n_trials"),
+    ("context", "n_trials", "rows"),
     few + [pytest.param(*one, marks=pytest.mark.exhaustive) for one in many],
 )
-def test_no_draws_are_lost(context, n_trials):
+def test_no_draws_are_lost(context, n_trials, rows):
     """Signals come from another process at random times, many of them in compiled code."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.step_methods.interrupted", context, str(n_trials)],
+        [sys.executable, "-m", "tests.step_methods.interrupted", context, str(n_trials), rows],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
