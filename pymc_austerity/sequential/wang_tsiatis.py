@@ -4,13 +4,11 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from scipy.special import ndtr, ndtri, stdtr
+from scipy.special import ndtr, ndtri
 
 from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
-from pymc_austerity.sequential.relative import raises_acceptance
-from pymc_austerity.sequential.stopping import StoppingTest
-from pymc_austerity.sequential.student_t import upper_quantile
+from pymc_austerity.sequential.student_t import TTest
 
 __all__ = ["WangTsiatisTest"]
 
@@ -23,7 +21,7 @@ def _level(epsilon: float, alpha: float, share: float) -> float:
 
 
 @dataclass(frozen=True)
-class WangTsiatisTest(StoppingTest):
+class WangTsiatisTest(TTest):
     r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
@@ -88,14 +86,6 @@ class WangTsiatisTest(StoppingTest):
             alpha=self.alpha,
         )
 
-    def stops(self, evidence: Evidence) -> bool:
-        """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""
-        level = _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)
-        quantile = upper_quantile(evidence.degrees_of_freedom, level)
-        is_clear = abs(evidence.distance) > quantile * evidence.standard_error
-        return is_clear and not (self.relative and raises_acceptance(evidence, level))
-
-    def error(self, evidence: Evidence) -> float:
-        """Tail probability of Student's t beyond the observed statistic."""
-        statistic = abs(evidence.distance) / evidence.standard_error
-        return float(stdtr(evidence.degrees_of_freedom, -statistic))
+    def level(self, evidence: Evidence) -> float:
+        """Level of the look, by the share of the rows seen."""
+        return _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)

@@ -91,9 +91,8 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     address = address_of_tail()
     assert address is not None
     assert isinstance(decider.state.test, StudentTTest)
-    relative = decider.state.test.relative
-    test = CompiledTest(address, decider.epsilon, relative, decider.audits.share)
-    return sequential_target(target, decider.sampling, test)
+    test = CompiledTest(address, decider.epsilon, decider.state.test.relative)
+    return sequential_target(target, decider.sampling, test, decider.audits.share)
 
 
 def _recorded(
