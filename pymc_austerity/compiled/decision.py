@@ -4,14 +4,23 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import ndtri
 
 from pymc_austerity.compiled.calls import call_of_two
+from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import Survey, begin
-from pymc_austerity.sequential import Evidence, log_uniform
+from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.student_t import is_clear
+from pymc_austerity.sequential.wang_tsiatis import level_of_look
 
-__all__ = ["STATISTICS", "CompiledTest", "SequentialDecisions", "decide_sequentially"]
+__all__ = [
+    "STATISTICS",
+    "CompiledTest",
+    "SequentialDecisions",
+    "compiled_test",
+    "decide_sequentially",
+]
 
 STATISTICS = (
     "accepted",
@@ -27,20 +36,24 @@ STATISTICS = (
 
 
 class CompiledTest(NamedTuple):
-    """The sequential t-test; see `StudentTTest`.
+    """A sequential t-test; see `WangTsiatisTest`.
 
     Attributes
     ----------
     tail : int
         Address of the distribution function of Student's t, as ``scipy.special.stdtr``.
-    epsilon : float
-        Tail probability below which the test stops.
+    epsilon, alpha : float
+        Level of late looks, and shape of the boundary.
+    quantile : float
+        Of the normal distribution at `epsilon`.
     relative : bool
         Whether it keeps the relative error of acceptance probabilities small.
     """
 
     tail: int
     epsilon: float
+    alpha: float
+    quantile: float
     relative: bool
 
     def error_if_clear(self, evidence: Evidence) -> float:
@@ -48,8 +61,17 @@ class CompiledTest(NamedTuple):
         distance, standard_error = evidence.distance, evidence.standard_error
         free, statistic = evidence.degrees_of_freedom, abs(distance) / standard_error
         error = call_of_two(self.tail, free, -statistic)
-        is_over = is_clear(error, distance, standard_error, self.epsilon, self.relative)
+        share = evidence.n_seen / evidence.n_rows
+        level = level_of_look(self.epsilon, self.quantile, self.alpha, share)
+        is_over = is_clear(error, distance, standard_error, level, self.relative)
         return error if is_over else math.nan
+
+
+def compiled_test(test: StudentTTest | WangTsiatisTest) -> CompiledTest:
+    """A t-test for compiled code, where `address_of_tail` is known."""
+    tail, alpha = address_of_tail(), test.description.alpha
+    assert tail is not None
+    return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
 
 
 class SequentialDecisions(NamedTuple):

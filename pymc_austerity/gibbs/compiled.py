@@ -6,7 +6,7 @@ from typing import Any
 
 import numba
 
-from pymc_austerity.compiled import CompiledTest, address_of_tail
+from pymc_austerity.compiled import CompiledTest, address_of_tail, compiled_test
 from pymc_austerity.gibbs.factors import Factors
 from pymc_austerity.gibbs.reference import ReferenceSweep, sweep
 from pymc_austerity.sequential import StudentTTest
@@ -40,6 +40,4 @@ class CompiledSweep(ReferenceSweep):
 
     @property
     def _rule(self) -> CompiledTest:
-        tail = address_of_tail()
-        assert tail is not None
-        return CompiledTest(tail, self.rule.epsilon, self.rule.relative)
+        return compiled_test(self.rule)

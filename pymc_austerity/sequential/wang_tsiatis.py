@@ -2,22 +2,27 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from scipy.special import ndtr, ndtri
+from numba import types
+from scipy.special import ndtri
 
 from pymc_austerity.arguments import checked_number, checked_tail
+from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
 from pymc_austerity.sequential.student_t import TTest
 
-__all__ = ["WangTsiatisTest"]
+__all__ = ["WangTsiatisTest", "level_of_look"]
+
+_ROOT_OF_HALF = math.sqrt(0.5)
 
 
-@lru_cache(maxsize=65_536)
-def _level(epsilon: float, alpha: float, share: float) -> float:
-    if alpha == 0.5 or epsilon == 0.0:
+@part(types.float64)
+def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -> float:
+    """Level of a look at a share of the rows; `quantile` is the normal one at `epsilon`."""
+    if alpha == 0.5:
         return epsilon
-    return float(ndtr(ndtri(epsilon) * share ** (alpha - 0.5)))
+    return 0.5 * math.erfc(-quantile * share ** (alpha - 0.5) * _ROOT_OF_HALF)
 
 
 @dataclass(frozen=True)
@@ -88,4 +93,10 @@ class WangTsiatisTest(TTest):
 
     def level(self, evidence: Evidence) -> float:
         """Level of the look, by the share of the rows seen."""
-        return _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)
+        share = evidence.n_seen / evidence.n_rows
+        return level_of_look(self.epsilon, self.quantile, self.alpha, share)
+
+    @cached_property
+    def quantile(self) -> float:
+        """Quantile of the normal distribution at `epsilon`."""
+        return float(ndtri(self.epsilon))
