@@ -11,7 +11,7 @@ from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import Survey, begin
 from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
-from pymc_austerity.sequential.student_t import is_clear
+from pymc_austerity.sequential.student_t import excess_of, is_clear
 from pymc_austerity.sequential.wang_tsiatis import level_of_look
 
 __all__ = [
@@ -63,8 +63,8 @@ class CompiledTest(NamedTuple):
         error = call_of_two(self.tail, free, -statistic)
         share = evidence.n_seen / evidence.n_rows
         level = level_of_look(self.epsilon, self.quantile, self.alpha, share)
-        is_over = is_clear(error, distance, standard_error, level, self.relative)
-        return error if is_over else math.nan
+        excess = excess_of(distance, standard_error, self.relative)
+        return error if is_clear(error, excess, level) else math.nan
 
 
 def compiled_test(test: StudentTTest | WangTsiatisTest) -> CompiledTest:

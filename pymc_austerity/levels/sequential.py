@@ -10,7 +10,7 @@ from scipy.special import stdtr
 
 from pymc_austerity.levels.drawing import chances, first_of_permutation
 from pymc_austerity.levels.rows import LevelRows
-from pymc_austerity.sequential import weight_of_variance
+from pymc_austerity.sequential import relative_excess, weight_of_variance
 from pymc_austerity.sequential.moments import Segments, merged
 from pymc_austerity.sequential.student_t import is_clear
 
@@ -20,7 +20,7 @@ _FIRST_LOOK = 200
 FEWEST_ROWS = 2 * _FIRST_LOOK
 """Rows from which on a test may save some; with fewer rows all are read."""
 
-_is_clear = np.vectorize(is_clear, otypes=[np.bool_])
+_excess = np.vectorize(relative_excess, otypes=[np.float64])
 
 
 class Populations(NamedTuple):
@@ -144,11 +144,11 @@ def decide_sequentially(
             standard_error = np.sqrt(variance)
             tails = stdtr(count - 1.0, -abs(distance) / standard_error)
         is_certain = (count == own) | ~np.isfinite(means[open_])
-        is_over = is_certain.copy()
-        some = np.flatnonzero(~is_certain & (standard_error > 0.0))  # no spread is no evidence
-        is_over[some] = _is_clear(
-            tails[some], distance[some], standard_error[some], settings.epsilon, True
-        )
+        has_spread = standard_error > 0.0  # equal residuals tell nothing about the others
+        excess = np.zeros(own.size)
+        rises = np.flatnonzero(has_spread & (distance > 0.0))
+        excess[rises] = _excess(distance[rises], standard_error[rises])
+        is_over = is_certain | (has_spread & is_clear(tails, excess, settings.epsilon))
         errors[open_] = np.where(is_certain, 0.0, tails)
         n_seen[open_] = count
         open_, upto = open_[~is_over], 2 * upto

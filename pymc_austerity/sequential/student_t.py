@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from numba import types
 from scipy.special import stdtr
@@ -13,29 +14,29 @@ from pymc_austerity.sequential.protocols import Evidence, TestDescription
 from pymc_austerity.sequential.relative import relative_excess
 from pymc_austerity.sequential.stopping import StoppingTest
 
-__all__ = ["StudentTTest", "TTest", "is_clear"]
+__all__ = ["StudentTTest", "TTest", "excess_of", "is_clear"]
 
 
 @part(types.boolean)
-def is_clear(
-    error: float, distance: float, standard_error: float, level: float, relative: bool
-) -> bool:
-    """Whether a t-test stops, with the tail probability beyond its statistic.
+def is_clear(error: Any, excess: Any, level: Any) -> Any:
+    """Whether a t-test stops, of numbers or arrays of them.
 
     Parameters
     ----------
     error : float
-        The tail probability.
-    distance, standard_error : float
-        See `Evidence`, nats.
+        Tail probability beyond its statistic.
+    excess : float
+        `relative_excess` where it accepts and this matters, else 0.
     level : float
         Largest tail probability at which it stops, in [0, 0.5].
-    relative : bool
-        See `StudentTTest`.
     """
-    if error >= level and level < 0.5:
-        return False
-    return not (relative and distance > 0.0 and relative_excess(distance, standard_error) > level)
+    return ((error < level) | (level >= 0.5)) & (excess <= level)
+
+
+@part(types.float64)
+def excess_of(distance: float, standard_error: float, relative: bool) -> float:
+    """`relative_excess` of a look that accepts, if it matters, else 0."""
+    return relative_excess(distance, standard_error) if relative and distance > 0.0 else 0.0
 
 
 class TTest(StoppingTest):
@@ -49,9 +50,8 @@ class TTest(StoppingTest):
 
     def stops(self, evidence: Evidence) -> bool:
         """Whether the tail probability of Student's t is below the level of this look."""
-        distance, standard_error, *_ = evidence
-        error = self.error(evidence)
-        return is_clear(error, distance, standard_error, self.level(evidence), self.relative)
+        excess = excess_of(evidence.distance, evidence.standard_error, self.relative)
+        return bool(is_clear(self.error(evidence), excess, self.level(evidence)))
 
     def error(self, evidence: Evidence) -> float:
         """Tail probability of Student's t beyond the observed statistic."""
