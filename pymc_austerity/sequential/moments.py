@@ -77,20 +77,18 @@ class Segments(NamedTuple):
     strata: NDArray[np.intp]
     counts: NDArray[np.int64]
     starts: NDArray[np.int64]
-    owners: NDArray[np.intp]
 
     @classmethod
     def of(cls, counts: NDArray[np.int64]) -> "Segments":
         """Stretches of so many rows of each stratum."""
         strata = np.flatnonzero(counts)
         counts = counts[strata]
-        owners = np.repeat(np.arange(counts.size), counts)
-        return cls(strata, counts, np.cumsum(counts) - counts, owners)
+        return cls(strata, counts, np.cumsum(counts) - counts)
 
     def moments(self, values: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and centered sum of squares of each stretch."""
         means = np.add.reduceat(values, self.starts) / self.counts
-        centered = values - means[self.owners]
+        centered = values - np.repeat(means, self.counts)
         return means, np.add.reduceat(centered * centered, self.starts)
 
 
