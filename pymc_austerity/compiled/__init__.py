@@ -12,7 +12,12 @@ from pymc_austerity.compiled.chain import (
     CompiledTarget,
     Transitions,
 )
-from pymc_austerity.compiled.decision import STATISTICS, CompiledTest, SequentialDecisions
+from pymc_austerity.compiled.decision import (
+    STATISTICS,
+    CompiledTest,
+    SequentialDecisions,
+    compiled_test,
+)
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
 from pymc_austerity.compiled.pooled import PooledDecisions
@@ -38,6 +43,7 @@ __all__ = [
     "call_of_prior",
     "call_on_rows",
     "center_and_scale",
+    "compiled_test",
     "integers",
     "new_survey",
     "reals",

@@ -17,9 +17,9 @@ from pymc_austerity.compiled.exact import (
     ExactDecisions,
     decide_exactly,
 )
-from pymc_austerity.compiled.parts import part, part_by_type
 from pymc_austerity.compiled.pooled import PooledDecisions, decide_from_pool
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
+from pymc_austerity.parts import part, part_by_type
 
 __all__ = ["CompiledPosterior", "transitions"]
 
@@ -93,7 +93,7 @@ def _third_order(posterior: CompiledPosterior, proposed: Any, current: Any) -> f
     return total
 
 
-_decide = part_by_type(
+@part_by_type(
     types.int64,
     {
         SequentialDecisions: decide_sequentially,
@@ -101,6 +101,9 @@ _decide = part_by_type(
         PooledDecisions: decide_from_pool,
     },
 )
+def _decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
+    """Accept or reject; see `decide_sequentially`."""
+    raise NotImplementedError
 
 
 @numba.njit(cache=True, error_model="numpy", no_cfunc_wrapper=True, nogil=True)

@@ -4,21 +4,23 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
+from scipy.special import ndtri
 
-from pymc_austerity.compiled.calls import call_of_two, integers
-from pymc_austerity.compiled.parts import part
-from pymc_austerity.compiled.survey import (
-    CompiledRows,
-    Survey,
-    begin,
-    estimate,
-    plan_further,
-    see,
-)
-from pymc_austerity.sequential import relative_excess
+from pymc_austerity.compiled.calls import call_of_two
+from pymc_austerity.compiled.student_t import address_of_tail
+from pymc_austerity.compiled.survey import Survey, begin
+from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
+from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
+from pymc_austerity.sequential.student_t import excess_of, is_clear
+from pymc_austerity.sequential.wang_tsiatis import level_of_look
 
-__all__ = ["STATISTICS", "CompiledTest", "SequentialDecisions", "decide_sequentially"]
+__all__ = [
+    "STATISTICS",
+    "CompiledTest",
+    "SequentialDecisions",
+    "compiled_test",
+    "decide_sequentially",
+]
 
 STATISTICS = (
     "accepted",
@@ -34,24 +36,42 @@ STATISTICS = (
 
 
 class CompiledTest(NamedTuple):
-    """The sequential t-test, and how often its decisions are checked.
+    """A sequential t-test; see `WangTsiatisTest`.
 
     Attributes
     ----------
     tail : int
         Address of the distribution function of Student's t, as ``scipy.special.stdtr``.
-    epsilon : float
-        Tail probability below which the test stops.
+    epsilon, alpha : float
+        Level of late looks, and shape of the boundary.
+    quantile : float
+        Of the normal distribution at `epsilon`.
     relative : bool
         Whether it keeps the relative error of acceptance probabilities small.
-    audit : float
-        Share of decisions that are checked on all rows.
     """
 
     tail: int
     epsilon: float
+    alpha: float
+    quantile: float
     relative: bool
-    audit: float
+
+    def error_if_clear(self, evidence: Evidence) -> float:
+        """See `pymc_austerity.sequential.error_if_clear`."""
+        distance, standard_error = evidence.distance, evidence.standard_error
+        free, statistic = evidence.degrees_of_freedom, abs(distance) / standard_error
+        error = call_of_two(self.tail, free, -statistic)
+        share = evidence.n_seen / evidence.n_rows
+        level = level_of_look(self.epsilon, self.quantile, self.alpha, share)
+        excess = excess_of(distance, standard_error, self.relative)
+        return error if is_clear(error, excess, level) else math.nan
+
+
+def compiled_test(test: StudentTTest | WangTsiatisTest) -> CompiledTest:
+    """A t-test for compiled code, where `address_of_tail` is known."""
+    tail, alpha = address_of_tail(), test.description.alpha
+    assert tail is not None
+    return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
 
 
 class SequentialDecisions(NamedTuple):
@@ -59,15 +79,15 @@ class SequentialDecisions(NamedTuple):
 
     Attributes
     ----------
-    rows : CompiledRows
     survey : Survey
-        Working space.
     test : CompiledTest
+    audit : float
+        Share of decisions that are checked on all rows.
     """
 
-    rows: CompiledRows
     survey: Survey
     test: CompiledTest
+    audit: float
 
 
 def decide_sequentially(
@@ -92,76 +112,14 @@ def decide_sequentially(
     statistics : pointer to floats
         Where what it took is recorded; see `STATISTICS`.
     """
-    rows, survey, test = its.rows, its.survey, its.test
-    is_audited = test.audit > 0.0 and audits.random() < test.audit
-    uniform = rng.random()
-    log_threshold = (math.log(uniform) if uniform > 0.0 else -math.inf) - log_ratio
-    begin(rows, survey, proposed, current, rng)
-    accept = _exceeds(rows, survey, test, log_threshold, statistics)
+    survey, test = its.survey, its.test
+    is_audited = its.audit > 0.0 and audits.random() < its.audit
+    log_threshold = log_uniform(rng) - log_ratio
+    begin(survey, proposed, current, rng)
+    decision = read_until_clear(survey, log_threshold, test)
+    statistics[1], statistics[2] = decision.n_rows_used, decision.n_looks
+    statistics[3], statistics[4] = decision.decision_error, decision.standardized_mean
     if is_audited:
         statistics[5] = 1.0
-        statistics[6] = _exceeds_on_all(rows, survey, log_threshold) != accept
-    return 1 if accept else 0
-
-
-@part(types.boolean)
-def _exceeds(
-    rows: CompiledRows,
-    survey: Survey,
-    test: CompiledTest,
-    log_threshold: float,
-    statistics: Any,
-) -> bool:
-    """Whether the sum of all differences exceeds a threshold, as far as a sample tells.
-
-    Parameters
-    ----------
-    rows : CompiledRows
-    survey : Survey
-        Just begun.
-    test : CompiledTest
-    log_threshold : float
-        Nats.
-    statistics : pointer to floats
-        Where what it took is recorded; see `STATISTICS`.
-    """
-    n_looks, n_rows, spread = 0, 0, 0.0
-    sizes = integers(rows.sizes)
-    for h in range(rows.n_strata):
-        n_rows += sizes[h]
-    while True:
-        see(rows, survey)
-        n_looks += 1
-        total, variance, free, n_seen = estimate(rows, survey)
-        statistics[1], statistics[2] = n_seen, n_looks
-        if not math.isfinite(total):
-            return False
-        distance = total - log_threshold
-        if variance > 0.0 and n_seen < n_rows:
-            spread = math.sqrt(variance * n_seen / (n_rows - n_seen))
-        statistics[4] = distance / spread if spread > 0.0 else math.nan
-        if n_seen >= n_rows:
-            return distance > 0.0
-        if variance > 0.0:
-            error = call_of_two(test.tail, free, -abs(distance) / math.sqrt(variance))
-            is_clear = error < test.epsilon
-            if is_clear and test.relative and distance > 0.0:
-                is_clear = _excess(distance, math.sqrt(variance)) <= test.epsilon
-            if is_clear:
-                statistics[3] = error
-                return distance > 0.0
-        plan_further(rows, survey)
-
-
-_excess = part(types.float64)(relative_excess)
-
-
-@part(types.boolean)
-def _exceeds_on_all(rows: CompiledRows, survey: Survey, log_threshold: float) -> bool:
-    """Whether the sum of all differences exceeds a threshold; reads what is left."""
-    sizes, counts, new = integers(rows.sizes), integers(survey.counts), integers(survey.new)
-    for h in range(rows.n_strata):
-        new[h] = sizes[h] - counts[h]
-    see(rows, survey)
-    total = estimate(rows, survey)[0]
-    return math.isfinite(total) and total > log_threshold
+        statistics[6] = exceeds_on_all_rows(survey, log_threshold) != decision.accept
+    return 1 if decision.accept else 0

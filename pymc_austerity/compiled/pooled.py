@@ -22,7 +22,7 @@ from pymc_austerity.compiled.exact import (
     last_group,
     order_points,
 )
-from pymc_austerity.compiled.parts import part
+from pymc_austerity.parts import part
 
 __all__ = ["PooledDecisions", "decide_from_pool"]
 

@@ -11,7 +11,10 @@ from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
-from pymc_austerity.compiled.parts import part
+from pymc_austerity.parts import part
+from pymc_austerity.sequential import Estimate
+from pymc_austerity.sequential.estimates import ESTIMATE, estimate_strata, plan_further
+from pymc_austerity.sequential.moments import merged, moments_of
 from pymc_austerity.strata import Strata
 
 __all__ = [
@@ -19,19 +22,13 @@ __all__ = [
     "Survey",
     "announce",
     "begin",
-    "estimate",
     "new_survey",
-    "plan_further",
-    "see",
 ]
 
 _AT_ONCE = 8_192
-_FEWEST_NEW_ROWS = 2
-_ROWS_OF_POOLED = 100
 _LINE = 64
 _ANNOUNCED = 16
 """Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""
-_ROUNDING = 8 * 2.0**-52
 
 
 class CompiledRows(NamedTuple):
@@ -73,48 +70,77 @@ class Survey(NamedTuple):
 
     Attributes
     ----------
+    rows : CompiledRows
+    n_rows : int
+        Number of all rows.
     positions, counts, new : int array, shape (H,)
         Next row of each stratum, how many were seen, and how many are to be seen now.
-    means, squares, spreads : float array, shape (H,)
+    means, squares, weights : float array, shape (H,)
         Mean and centered sum of squares of the differences seen; working space.
+    spread : float array, shape (1,)
+        `pymc_austerity.sequential.Estimate.spread`.
     proposed, current : float arrays
         The two points in the order of the terms.
-    rows, values : arrays, shape (B,)
+    batch, values : arrays, shape (B,)
         Positions of the rows of a batch, and their differences.
     owners, lengths : int array, shape (H,)
         Stratum of each piece of the batch, and its length.
     most : int
         Rows of a batch at most.
+    largest_difference : float
+        Bound on the absolute differences; it is not known.
     """
 
+    rows: CompiledRows
+    n_rows: int
     positions: NDArray[np.int64]
     counts: NDArray[np.int64]
     new: NDArray[np.int64]
     means: NDArray[np.float64]
     squares: NDArray[np.float64]
-    spreads: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    spread: NDArray[np.float64]
     proposed: NDArray[np.float64]
     current: NDArray[np.float64]
-    rows: NDArray[np.uint64]
+    batch: NDArray[np.uint64]
     values: NDArray[np.float64]
     owners: NDArray[np.int64]
     lengths: NDArray[np.int64]
     most: int
+    largest_difference: float = math.inf
+
+    def look(self) -> Estimate:
+        """See the first rows of each stratum; at further looks, double the rows seen."""
+        sizes, counts, new = integers(self.rows.sizes), integers(self.counts), integers(self.new)
+        squares, weights = reals(self.squares), reals(self.weights)
+        if counts[0] > 0:
+            plan_further(self.rows.n_strata, sizes, counts, squares, weights, new)
+        return _see(self)
+
+    def finish(self) -> Estimate:
+        """See all remaining rows."""
+        sizes, counts, new = integers(self.rows.sizes), integers(self.counts), integers(self.new)
+        for h in range(self.rows.n_strata):
+            new[h] = sizes[h] - counts[h]
+        return _see(self)
 
 
-def new_survey(strata: Strata, n_entries: int) -> Survey:
-    """Working space for strata and for points of so many entries, as the terms read them."""
+def new_survey(rows: CompiledRows, strata: Strata) -> Survey:
+    """A survey of rows in strata."""
     n, at_once = strata.sizes.size, max(strata.n_first, _AT_ONCE)
     return Survey(
+        rows,
+        strata.n_rows,
         positions=_integers(n),
         counts=_integers(n),
         new=_integers(n),
         means=np.zeros(n),
         squares=np.zeros(n),
-        spreads=np.zeros(n),
-        proposed=np.zeros(n_entries),
-        current=np.zeros(n_entries),
-        rows=np.zeros(at_once, dtype=np.uint64),
+        weights=np.zeros(n),
+        spread=np.zeros(1),
+        proposed=np.zeros(rows.n_entries),
+        current=np.zeros(rows.n_entries),
+        batch=np.zeros(at_once, dtype=np.uint64),
         values=np.zeros(at_once),
         owners=_integers(n),
         lengths=_integers(n),
@@ -127,16 +153,16 @@ def _integers(n: int) -> NDArray[np.int64]:
 
 
 @part(types.void)
-def begin(
-    rows: CompiledRows, survey: Survey, proposed: Any, current: Any, rng: np.random.Generator
-) -> None:
+def begin(survey: Survey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
     """Start at a random row of each stratum, with none of them seen."""
+    rows = survey.rows
     entries, then, now = integers(rows.entries), reals(survey.proposed), reals(survey.current)
     for i in range(rows.n_entries):
         then[i], now[i] = proposed[entries[i]], current[entries[i]]
     sizes, first_counts = integers(rows.sizes), integers(rows.first_counts)
     positions, counts, new = _counters(survey)
     means, squares = reals(survey.means), reals(survey.squares)
+    reals(survey.spread)[0] = 0.0
     for h in range(rows.n_strata):
         positions[h] = np.int64(rng.random() * sizes[h])
         counts[h] = 0
@@ -150,10 +176,11 @@ def _counters(survey: Survey) -> Any:
     return integers(survey.positions), integers(survey.counts), integers(survey.new)
 
 
-@part(types.void)
-def see(rows: CompiledRows, survey: Survey) -> None:
-    """See the next ``new[h]`` rows of each stratum."""
-    sizes, offsets, batch = integers(rows.sizes), integers(rows.offsets), integers(survey.rows)
+@part(ESTIMATE)
+def _see(survey: Survey) -> Estimate:
+    """See the next ``new[h]`` rows of each stratum, and estimate the sum of all."""
+    rows = survey.rows
+    sizes, offsets, batch = integers(rows.sizes), integers(rows.offsets), integers(survey.batch)
     positions, _, new = _counters(survey)
     owners, lengths = integers(survey.owners), integers(survey.lengths)
     places = integers(rows.places)
@@ -174,8 +201,11 @@ def see(rows: CompiledRows, survey: Survey) -> None:
             left -= taken
             n, k = n + taken, k + 1
             if n == survey.most or (left == 0 and h == last):
-                _evaluate(rows, survey, n, k)
+                _evaluate(survey, n, k)
                 n, k = 0, 0
+    means, squares = reals(survey.means), reals(survey.squares)
+    counts, spread = integers(survey.counts), reals(survey.spread)
+    return estimate_strata(rows.n_strata, sizes, counts, means, squares, spread)
 
 
 @part(types.void)
@@ -189,95 +219,28 @@ def announce(places: Any, n_arrays: int, first: int, n_rows: int) -> None:
 
 
 @part(types.void)
-def _evaluate(rows: CompiledRows, survey: Survey, n_rows: int, n_pieces: int) -> None:
-    """Evaluate a batch, and merge it by the update of Chan, Golub and LeVeque (1983)."""
+def _evaluate(survey: Survey, n_rows: int, n_pieces: int) -> None:
+    """Evaluate a batch, and merge it."""
+    rows = survey.rows
     call_on_rows(
         rows.function,
         survey.proposed,
         survey.current,
         rows.starts,
-        survey.rows,
+        survey.batch,
         n_rows,
         rows.table,
         survey.values,
     )
     values, counts = reals(survey.values), integers(survey.counts)
     owners, lengths = integers(survey.owners), integers(survey.lengths)
-    means, all_squares = reals(survey.means), reals(survey.squares)
+    means, squares = reals(survey.means), reals(survey.squares)
     start = 0
     for k in range(n_pieces):
         h, added = owners[k], lengths[k]
         if added == 0:
             continue
-        mean, squares = 0.0, 0.0
-        for i in range(start, start + added):
-            mean += values[i]
-        mean /= added
-        for i in range(start, start + added):
-            apart = values[i] - mean
-            squares += apart * apart
+        mean, own = moments_of(values, start, start + added)
+        means[h], squares[h] = merged(counts[h], means[h], squares[h], added, mean, own)
+        counts[h] += added
         start += added
-        seen = counts[h]
-        if seen == 0:
-            means[h], all_squares[h] = mean, squares
-        else:
-            shift, share = mean - means[h], added / (seen + added)
-            means[h] += shift * share
-            all_squares[h] += squares + shift * shift * seen * share
-        counts[h] = seen + added
-
-
-@part(types.void)
-def plan_further(rows: CompiledRows, survey: Survey) -> None:
-    """Rows to see next, as `pymc_austerity.sequential.further_counts` has them."""
-    sizes, squares, spreads = integers(rows.sizes), reals(survey.squares), reals(survey.spreads)
-    _, counts, new = _counters(survey)
-    total, pooled, n_seen, n_open = 0.0, 0.0, 0, 0
-    for h in range(rows.n_strata):
-        size, count = sizes[h], counts[h]
-        spreads[h] = size * size * (squares[h] / max(count - 1, 1))
-        if size > count:
-            pooled += spreads[h]
-            n_seen += count
-            n_open += 1
-    pooled /= max(n_open, 1)
-    for h in range(rows.n_strata):
-        count, weight = counts[h], 0.0
-        if sizes[h] > count:
-            squared = count * spreads[h] + _ROWS_OF_POOLED * pooled
-            weight = math.sqrt(squared / (count + _ROWS_OF_POOLED))
-        spreads[h] = weight
-        total += weight
-    for h in range(rows.n_strata):
-        count = counts[h]
-        wanted = 1.0 * count
-        if total > 0.0:
-            wanted = math.ceil(2.0 * n_seen * spreads[h] / total - count)
-            wanted = max(wanted, _FEWEST_NEW_ROWS)
-        new[h] = np.int64(min(wanted, 1.0 * (sizes[h] - count)))
-
-
-@part(types.Tuple((types.float64, types.float64, types.float64, types.int64)))
-def estimate(rows: CompiledRows, survey: Survey) -> tuple[float, float, float, int]:
-    """Estimated sum, its variance and degrees of freedom, and the rows seen.
-
-    The variance is 0 where the sample has no spread but rounding, as in
-    `pymc_austerity.sequential.Estimate`.
-    """
-    sizes, counts = integers(rows.sizes), integers(survey.counts)
-    means, squares = reals(survey.means), reals(survey.squares)
-    total, magnitude, variance, squared, n_seen = 0.0, 0.0, 0.0, 0.0, 0
-    for h in range(rows.n_strata):
-        size, count = sizes[h], counts[h]
-        total += size * means[h]
-        magnitude += size * abs(means[h])
-        free = 1.0 / max(count - 1, 1)
-        left = (size - count) / max(size - 1, 1)
-        own = size * size / count * free * left * squares[h]
-        variance += own
-        squared += own * own * free
-        n_seen += count
-    rounding = _ROUNDING * magnitude
-    if not variance > rounding * rounding:
-        return total, 0.0, math.inf, n_seen
-    return total, variance, variance * variance / squared, n_seen

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_austerity.errors import SettingError
-from pymc_austerity.sequential import further_counts
+from pymc_austerity.sequential import further_counts, weight_of_variance
 from pymc_austerity.strata import Strata
 
 __all__ = [
@@ -236,6 +236,5 @@ def _variance(
     strata: Strata, counts: NDArray[np.int64], deviations: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Variance of the estimated sum, nats squared."""
-    sizes = strata.sizes
-    left = (sizes - counts) / np.maximum(sizes - 1, 1)
-    return (deviations**2).dot(sizes * sizes / counts * left)
+    weights = map(weight_of_variance, strata.sizes.tolist(), counts.tolist())
+    return (deviations**2).dot(list(weights))

@@ -81,6 +81,9 @@ class AusterityGibbs(SubsamplingStep):
     epsilon : float
         Tail probability at which the test stops, in [0, 0.5]. It bounds the error of one look;
         the whole test is wrong more often. 0 is plain Gibbs sampling.
+    relative : bool
+        Whether a look raises small probabilities of a change by at most a share of `epsilon`, as in
+        `StudentTTest`. The paper's test, the default, does not ask for this.
     batch_size : int, optional
         Number of factors of each look, 200 by default.
     likelihood : sequence of str, optional
@@ -186,6 +189,7 @@ class AusterityGibbs(SubsamplingStep):
         vars: Sequence | None = None,
         *,
         epsilon: float = 0.05,
+        relative: bool = False,
         batch_size: int | None = None,
         likelihood: Sequence[str] | None = None,
         axis: int = 0,
@@ -201,7 +205,8 @@ class AusterityGibbs(SubsamplingStep):
         batch = checked_batch_size(batch_size) or _USUAL_BATCH
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
-        self.rule = StudentTTest(self.epsilon)
+        checked_choice("relative", relative, (False, True))
+        self.rule = StudentTTest(self.epsilon, relative)
         self.audit_rng = np.random.default_rng(0)
         compile_kwargs = checked_compile_kwargs(compile_kwargs)
         model = checked_model(model)

@@ -1,16 +1,23 @@
-"""A sweep in plain Python: slow, and the reference for the compiled sweep."""
+"""Sweeps over binary variables, interpreted by Python."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.gibbs.factors import Factors
 from pymc_austerity.gibbs.sweep import Outcomes, Plan
-from pymc_austerity.sequential import Decision, StoppingRule, UniformSurvey, audited, exceeds
+from pymc_austerity.parts import part
+from pymc_austerity.rows import LARGEST_BLOCK
+from pymc_austerity.sequential import Estimate, StoppingRule
+from pymc_austerity.sequential.estimates import ESTIMATE, estimate_uniform
+from pymc_austerity.sequential.moments import merged, moments_of
+from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 
-__all__ = ["ReferenceSweep"]
+__all__ = ["ReferenceSweep", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -48,64 +55,121 @@ class ReferenceSweep:
 
     def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
         """Update the entries one by one, in place."""
-        outcomes = Outcomes.none_yet(plan.entries.size)
-        values, data = self.factors.functions.values(), self.factors.data
-        flipped = state.copy()
-        for k, entry in enumerate(plan.entries):
-            old = state[entry]
-            flipped[entry] = 1 - old
-            log_exact_ratio = float(self.factors.functions.exact(flipped, state, *values))
-            if math.isfinite(log_exact_ratio):
-                log_odds = plan.log_odds[k] if old == 0 else -plan.log_odds[k]
-                stream = _Differences(self.factors, flipped, state, data + values, entry, plan, k)
-                decision = self._decide(stream, log_odds - log_exact_ratio, bool(plan.audited[k]))
-                _record(outcomes, k, decision)
-            state[entry] = flipped[entry] = 1 - old if outcomes.flipped[k] else old
+        factors, outcomes = self.factors, Outcomes.none_yet(plan.entries.size)
+        values = factors.functions.values()
+        lists = (factors.order, factors.starts, factors.sizes)
+        arguments = factors.data + values
+        with np.errstate(all="ignore"):  # differences that are not finite reject
+            self._sweep()(
+                *self._functions, state, plan, lists, self.batch_size, self._rule, arguments,
+                values, outcomes,
+            )  # fmt: skip
         return outcomes
 
-    def _decide(self, stream: "_Differences", log_threshold: float, audit: bool) -> Decision:
-        if stream.size == 0:
-            accept = log_threshold < 0.0
-            return Decision(accept, 0, 0, 0.0, math.nan, True, accept if audit else None)
-        size = min(self.batch_size, stream.size)
-        survey = UniformSurvey(stream, n_rows=stream.size, batch_size=size)
-        decision = exceeds(survey, log_threshold, rule=self.rule)
-        return audited(decision, survey) if audit else decision
+    @staticmethod
+    def _sweep() -> Callable[..., None]:
+        return sweep
+
+    @property
+    def _functions(self) -> tuple[Any, Any]:
+        """Functions of rows and of the exact part, which return tuples."""
+        functions = self.factors.functions
+        return (
+            lambda *given: (functions.rows(*given),),
+            lambda *given: (np.asarray(functions.exact(*given)),),
+        )
+
+    @property
+    def _rule(self) -> Any:
+        return self.rule
 
 
-class _Differences:
-    """Differences of the factors of one entry, from a given position in their random order."""
+class FactorSurvey(NamedTuple):
+    """A sample of the factors of an entry: a window of their random order.
 
-    def __init__(
-        self,
-        factors: Factors,
-        proposed: NDArray,
-        current: NDArray,
-        arguments: tuple[NDArray, ...],
-        entry: int,
-        plan: Plan,
-        k: int,
-    ) -> None:
-        start, self.size = int(factors.starts[entry]), int(factors.sizes[entry])
-        self.function = factors.functions.rows
-        self.order = factors.order[start : start + self.size]
-        self.points = (proposed, current)
-        self.arguments = arguments
-        self.position = int(plan.windows[k])
+    Attributes
+    ----------
+    function : callable
+        Of two states and of positions of factors; returns their differences, in a tuple.
+    proposed, current : arrays
+        The two states.
+    own : int array, shape (n,)
+        Factors of the entry in random order.
+    arguments : tuple of arrays
+        Further arguments of the function.
+    window, batch_size, n_rows : int
+        Where the window begins, factors of a look, and factors of the entry.
+    n_seen : int array, shape (1,)
+        Factors seen.
+    moments : float array, shape (2,)
+        Mean and centered sum of squares of their differences.
+    largest_difference : float
+        Bound on the absolute differences; it is not known.
+    """
 
-    def read(self, n_rows: int) -> Iterator[NDArray]:
-        while n_rows > 0:
-            stop = min(self.position + n_rows, self.size)
-            yield self.function(*self.points, self.order[self.position : stop], *self.arguments)
-            n_rows -= stop - self.position
-            self.position = stop if stop < self.size else 0
+    function: Any
+    proposed: NDArray
+    current: NDArray
+    own: NDArray[np.int64]
+    arguments: tuple[NDArray, ...]
+    window: int
+    batch_size: int
+    n_rows: int
+    n_seen: NDArray[np.int64]
+    moments: NDArray[np.float64]
+    largest_difference: float
+
+    def look(self) -> Estimate:
+        """Evaluate the next factors."""
+        return _see(self, min(self.batch_size, self.n_rows - self.n_seen[0]))
+
+    def finish(self) -> Estimate:
+        """Evaluate all remaining factors."""
+        return _see(self, self.n_rows - self.n_seen[0])
 
 
-def _record(outcomes: Outcomes, k: int, decision: Decision) -> None:
-    outcomes.flipped[k] = decision.accept
-    outcomes.n_rows_used[k] = decision.n_rows_used
-    outcomes.n_looks[k] = decision.n_looks
-    outcomes.decision_error[k] = decision.decision_error
-    outcomes.standardized_mean[k] = decision.standardized_mean
-    if decision.exact_accept is not None:
-        outcomes.exact_flip[k] = decision.exact_accept
+@part(ESTIMATE)
+def _see(survey: FactorSurvey, n_new: int) -> Estimate:
+    n_rows, n_seen, moments = survey.n_rows, survey.n_seen, survey.moments
+    while n_new > 0 and math.isfinite(moments[0]):  # one impossible factor decides
+        start = (survey.window + n_seen[0]) % n_rows
+        added = min(n_new, n_rows - start, LARGEST_BLOCK)
+        block = survey.function(
+            survey.proposed, survey.current, survey.own[start : start + added], *survey.arguments
+        )[0]
+        mean, squares = moments_of(block, 0, added)
+        moments[0], moments[1] = merged(n_seen[0], moments[0], moments[1], added, mean, squares)
+        n_seen[0] += added
+        n_new -= added
+    return estimate_uniform(n_rows, n_seen[0], moments[0], moments[1])
+
+
+def sweep(rows, exact, state, plan, lists, batch_size, rule, arguments, values, outcomes):  # type: ignore[no-untyped-def]
+    """Update the entries one by one, for Python and for compiled code."""
+    order, starts, sizes = lists
+    flipped = state.copy()
+    for k in range(plan.entries.size):
+        entry = plan.entries[k]
+        old = state[entry]
+        flipped[entry] = 1 - old
+        log_exact_ratio = exact(flipped, state, *values)[0][()]
+        if math.isfinite(log_exact_ratio):
+            log_odds = plan.log_odds[k] if old == 0 else -plan.log_odds[k]
+            own = order[starts[entry] : starts[entry] + sizes[entry]]
+            survey = FactorSurvey(
+                rows, flipped, state, own, arguments, plan.windows[k], batch_size, own.size,
+                np.zeros(1, dtype=np.int64), np.zeros(2), math.inf,
+            )  # fmt: skip
+            log_threshold = log_odds - log_exact_ratio
+            decision = read_until_clear(survey, log_threshold, rule)
+            outcomes.flipped[k] = decision.accept
+            outcomes.n_rows_used[k] = decision.n_rows_used
+            outcomes.n_looks[k] = min(decision.n_looks, own.size)
+            outcomes.decision_error[k] = decision.decision_error
+            outcomes.standardized_mean[k] = decision.standardized_mean
+            if plan.audited[k]:
+                outcomes.exact_flip[k] = exceeds_on_all_rows(survey, log_threshold)
+        if outcomes.flipped[k]:
+            state[entry] = 1 - old
+        else:
+            flipped[entry] = old

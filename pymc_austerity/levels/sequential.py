@@ -6,11 +6,13 @@ from typing import NamedTuple
 import numba
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from pymc_austerity.levels.drawing import chances, first_of_permutation
 from pymc_austerity.levels.rows import LevelRows
-from pymc_austerity.sequential import relative_excess
+from pymc_austerity.sequential import relative_excess, weight_of_variance
+from pymc_austerity.sequential.moments import Segments, merged
+from pymc_austerity.sequential.student_t import is_clear
 
 __all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "decide_sequentially"]
 
@@ -137,20 +139,19 @@ def decide_sequentially(
         found = residuals(_rows_of_look(populations, open_, keys, n_seen[open_], count))
         with np.errstate(invalid="ignore", divide="ignore"):
             _merge(found, count - n_seen[open_], n_seen[open_], means, squares, open_)
-            signed = means[open_] - thresholds[open_]
-            distance = abs(signed)
-            spread = np.sqrt(squares[open_] / (count - 1.0) / count)
-            spread *= np.sqrt(1.0 - (count - 1.0) / np.maximum(own - 1.0, 1.0))
-            is_certain = (count == own) | ~np.isfinite(means[open_])
-            is_clear = distance > -stdtrit(upto - 1.0, settings.epsilon) * spread
-            is_clear &= spread > 0.0  # equal residuals tell nothing about the others
-            tails = stdtr(count - 1.0, -distance / spread)
-        rises = np.flatnonzero(is_clear & ~is_certain & (signed > 0.0))
-        excess = _excess(own[rises] * distance[rises], own[rises] * spread[rises])
-        is_clear[rises] = excess <= settings.epsilon
+            distance = own * (means[open_] - thresholds[open_])
+            variance = weight_of_variance(own, count) * (squares[open_] / (count - 1.0))
+            standard_error = np.sqrt(variance)
+            tails = stdtr(count - 1.0, -abs(distance) / standard_error)
+        is_certain = (count == own) | ~np.isfinite(means[open_])
+        has_spread = standard_error > 0.0  # equal residuals tell nothing about the others
+        excess = np.zeros(own.size)
+        rises = np.flatnonzero(has_spread & (distance > 0.0))
+        excess[rises] = _excess(distance[rises], standard_error[rises])
+        is_over = is_certain | (has_spread & is_clear(tails, excess, settings.epsilon))
         errors[open_] = np.where(is_certain, 0.0, tails)
         n_seen[open_] = count
-        open_, upto = open_[~(is_certain | is_clear)], 2 * upto
+        open_, upto = open_[~is_over], 2 * upto
     above, n_rows, chosen = means > thresholds, int(n_seen.sum()), np.empty(0, dtype=np.intp)
     if settings.audit:
         chosen = np.flatnonzero(chances(keys) < settings.audit)
@@ -173,17 +174,10 @@ def _merge(
     squares: NDArray[np.float64],
     which: NDArray[np.intp],
 ) -> None:
-    """Add blocks of values, one for each test, to means and to sums of squares about them.
-
-    The update of Chan, Golub and LeVeque (1983); see `pymc_austerity.sequential.moments`.
-    """
-    starts = np.cumsum(counts) - counts
-    mean = np.add.reduceat(found, starts) / counts
-    centered = found - np.repeat(mean, counts)
-    shift, total = mean - means[which], n_seen + counts
-    squares[which] += np.add.reduceat(centered * centered, starts)
-    squares[which] += shift * shift * (n_seen * counts / total)
-    means[which] += shift * counts / total
+    """Add blocks of values, one for each test, to means and to sums of squares about them."""
+    means[which], squares[which] = merged(
+        n_seen, means[which], squares[which], counts, *Segments.of(counts).moments(found)
+    )
 
 
 def _rows_of_look(

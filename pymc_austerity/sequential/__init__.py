@@ -4,6 +4,7 @@ from pymc_austerity.sequential.accept_all import AcceptAll
 from pymc_austerity.sequential.audited import Audited, audited
 from pymc_austerity.sequential.barker import BarkerTest
 from pymc_austerity.sequential.empirical_bernstein import EmpiricalBernsteinTest
+from pymc_austerity.sequential.estimates import weight_of_variance
 from pymc_austerity.sequential.hoeffding import HoeffdingTest
 from pymc_austerity.sequential.logistic_correction import LogisticCorrection, logistic_correction
 from pymc_austerity.sequential.moments import Moments
@@ -66,4 +67,5 @@ __all__ = [
     "log_uniform",
     "logistic_correction",
     "relative_excess",
+    "weight_of_variance",
 ]

@@ -1,11 +1,11 @@
 """Decisions that are checked on all rows, for the record."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from pymc_austerity.sequential.protocols import Decision, SequentialTest, Survey, TestDescription
+from pymc_austerity.sequential.stopping import exceeds_on_all_rows
 
 __all__ = ["Audited", "audited"]
 
@@ -53,6 +53,4 @@ def audited(decision: Decision, survey: Survey) -> Decision:
     if decision.exact:
         return decision._replace(exact_accept=decision.accept)
     with np.errstate(invalid="ignore", over="ignore"):
-        total = survey.finish().total
-    accept = math.isfinite(total) and total > decision.log_threshold
-    return decision._replace(exact_accept=accept)
+        return decision._replace(exact_accept=exceeds_on_all_rows(survey, decision.log_threshold))

@@ -3,14 +3,28 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from pymc_austerity.arguments import checked_number
 from pymc_austerity.sequential.logistic_correction import LogisticCorrection, logistic_correction
-from pymc_austerity.sequential.protocols import Decision, Estimate, Survey, TestDescription
+from pymc_austerity.sequential.protocols import Decision, Evidence, Survey, TestDescription
+from pymc_austerity.sequential.stopping import exceeds
 
 __all__ = ["BarkerTest"]
+
+
+class _SmallNoise(NamedTuple):
+    """Stops as soon as the standard error is small, whatever the side; its error is just that."""
+
+    largest: float
+
+    def stops(self, evidence: Evidence) -> bool:
+        return evidence.standard_error <= self.largest
+
+    def error(self, evidence: Evidence) -> float:
+        return evidence.standard_error
 
 
 @dataclass(frozen=True)
@@ -118,26 +132,14 @@ class BarkerTest:
             A rejection as soon as a difference is not finite. `decision_error` is the error of
             the acceptance probability due to the correction; 0 when all rows were read.
         """
-        with np.errstate(invalid="ignore", over="ignore"):  # not finite: rejected
-            estimate, n_looks = self._look_until_known(survey)
-        total, variance, _, n_seen, spread = estimate
-        if not math.isfinite(total):
-            return Decision(False, n_seen, n_looks, 0.0, math.nan, True)
-        distance = total + log_ratio
-        standardized = distance / spread if spread > 0.0 else math.nan
-        if n_seen >= survey.n_rows:
-            accept = distance + rng.logistic() > 0.0
-            return Decision(accept, n_seen, n_looks, 0.0, standardized, True)
-        missing = math.sqrt(self.noise * self.noise - variance)
+        decision = exceeds(survey, -log_ratio, rule=_SmallNoise(self.noise))
+        decision = decision._replace(log_threshold=math.nan)
+        distance = survey.total + log_ratio
+        if not math.isfinite(distance):
+            return decision
+        if decision.exact:
+            return decision._replace(accept=distance + rng.logistic() > 0.0)
+        noise = decision.decision_error
+        missing = math.sqrt(self.noise * self.noise - noise * noise)
         accept = distance + missing * rng.standard_normal() + self.correction.draw(rng) > 0.0
-        return Decision(accept, n_seen, n_looks, self.correction.error, standardized, False)
-
-    def _look_until_known(self, survey: Survey) -> tuple[Estimate, int]:
-        """Look until the error is small, all rows are read or a difference is not finite."""
-        n_looks = 0
-        while True:
-            estimate, n_looks = survey.look(), n_looks + 1
-            if not math.isfinite(estimate.total) or estimate.n_seen >= survey.n_rows:
-                return estimate, n_looks
-            if 0.0 < estimate.variance <= self.noise * self.noise:
-                return estimate, n_looks
+        return decision._replace(accept=accept, decision_error=self.correction.error)

@@ -2,15 +2,18 @@
 
 import math
 
-from pymc_austerity.sequential.protocols import Evidence
+from numba import types
 
-__all__ = ["raises_acceptance", "relative_excess"]
+from pymc_austerity.parts import part
+
+__all__ = ["relative_excess"]
 
 _ROOT_OF_HALF = math.sqrt(0.5)
 _LARGE = 700.0
 """Its exponential is still a floating-point number."""
 
 
+@part(types.float64)
 def relative_excess(distance: float, standard_error: float) -> float:
     r"""Share by which a look raises small acceptance probabilities, if it accepts at this distance.
 
@@ -55,9 +58,3 @@ def relative_excess(distance: float, standard_error: float) -> float:
     statistic = distance / standard_error
     tilted = math.exp(exponent) * math.erfc((statistic - standard_error) * _ROOT_OF_HALF)
     return 0.5 * (tilted - math.erfc(statistic * _ROOT_OF_HALF))
-
-
-def raises_acceptance(evidence: Evidence, share: float) -> bool:
-    """Whether to accept on this evidence may raise a small acceptance probability by this share."""
-    distance = evidence.distance
-    return distance > 0.0 and relative_excess(distance, evidence.standard_error) > share

@@ -3,18 +3,35 @@
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numba import typeof, types
 
+from pymc_austerity.parts import method, part
+from pymc_austerity.sequential.estimates import ESTIMATE
 from pymc_austerity.sequential.protocols import (
     Decision,
+    Estimate,
     Evidence,
     StoppingRule,
     Survey,
     TestDescription,
 )
 
-__all__ = ["StoppingTest", "exceeds", "log_uniform"]
+__all__ = [
+    "StoppingTest",
+    "error_if_clear",
+    "exceeds",
+    "exceeds_on_all_rows",
+    "finish",
+    "log_uniform",
+    "look",
+    "read_until_clear",
+]
+
+_DECISION = typeof(Decision(True, 0, 0, 0.0, 0.0, True, None, 0.0))
+"""Type of a `Decision` in compiled code."""
 
 
 class StoppingTest(ABC):
@@ -54,6 +71,7 @@ class StoppingTest(ABC):
         return exceeds(survey, log_uniform(rng) - log_ratio, rule=self)
 
 
+@part(types.float64)
 def log_uniform(rng: np.random.Generator) -> float:
     """Log of a uniform random number, which a log-ratio must exceed."""
     uniform = rng.random()
@@ -103,34 +121,65 @@ def exceeds(survey: Survey, log_threshold: float, *, rule: StoppingRule) -> Deci
     (True, 500, False)
     """
     with np.errstate(invalid="ignore", over="ignore"):  # differences that are not finite reject
-        return _exceeds(survey, log_threshold, rule)
+        return read_until_clear(survey, log_threshold, rule)
 
 
-def _exceeds(survey: Survey, log_threshold: float, rule: StoppingRule) -> Decision:
-    n_rows, n_looks = survey.n_rows, 0
+@method(ESTIMATE)
+def look(survey: Any) -> Estimate:
+    """Read more rows."""
+    return survey.look()
+
+
+@method(ESTIMATE)
+def finish(survey: Any) -> Estimate:
+    """Read all remaining rows."""
+    return survey.finish()
+
+
+@method(types.float64)
+def error_if_clear(rule: Any, evidence: Evidence) -> float:
+    """Error of a decision on this evidence; NaN if a rule reads on."""
+    return rule.error(evidence) if rule.stops(evidence) else math.nan
+
+
+@part(_DECISION)
+def read_until_clear(survey: Any, log_threshold: float, rule: Any) -> Decision:
+    """`exceeds`, for Python and for compiled code.
+
+    There, `survey` is a named tuple with `n_rows`, `largest_difference` and the methods `look` and
+    `finish` of a `Survey`, and `rule` is one with the method `error_if_clear`.
+    """
+    n_looks, error, is_exact = 0, 0.0, True
     while True:
-        total, variance, degrees_of_freedom, n_seen, spread = survey.look()
+        total, variance, degrees_of_freedom, n_seen, spread = look(survey)
         n_looks += 1
-        if not math.isfinite(total):
-            return Decision(False, n_seen, n_looks, 0.0, math.nan, True, None, log_threshold)
         distance = total - log_threshold
-        accept = distance > 0.0
-        standardized = distance / spread if spread > 0.0 else math.nan
-        if n_seen >= n_rows:
-            return Decision(accept, n_seen, n_looks, 0.0, standardized, True, None, log_threshold)
-        if variance == 0.0:
-            continue
-        evidence = Evidence(
-            distance,
-            math.sqrt(variance),
-            degrees_of_freedom,
-            n_seen,
-            n_rows,
-            n_looks,
-            survey.largest_difference,
-        )
-        if rule.stops(evidence):
-            error = rule.error(evidence)
-            return Decision(
-                accept, n_seen, n_looks, error, standardized, False, None, log_threshold
+        if n_seen >= survey.n_rows or not math.isfinite(total):
+            break
+        if variance > 0.0:
+            evidence = Evidence(
+                distance,
+                math.sqrt(variance),
+                degrees_of_freedom,
+                n_seen,
+                survey.n_rows,
+                n_looks,
+                survey.largest_difference,
             )
+            error_now = error_if_clear(rule, evidence)
+            if error_now == error_now:
+                error, is_exact = error_now, False
+                break
+    standardized, accept = math.nan, False
+    if math.isfinite(total):
+        accept = distance > 0.0
+        if spread > 0.0:
+            standardized = distance / spread
+    return Decision(accept, n_seen, n_looks, error, standardized, is_exact, None, log_threshold)
+
+
+@part(types.boolean)
+def exceeds_on_all_rows(survey: Any, log_threshold: float) -> bool:
+    """Whether the sum of all differences exceeds a threshold; reads the remaining rows."""
+    total = finish(survey).total
+    return math.isfinite(total) and total > log_threshold

@@ -1,27 +1,66 @@
 """The sequential t-test of Korattikara, Chen and Welling (2014)."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Any
 
-from scipy.special import stdtr, stdtrit
+from numba import types
+from scipy.special import stdtr
 
 from pymc_austerity.arguments import checked_tail
+from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
-from pymc_austerity.sequential.relative import raises_acceptance
+from pymc_austerity.sequential.relative import relative_excess
 from pymc_austerity.sequential.stopping import StoppingTest
 
-__all__ = ["StudentTTest", "upper_quantile"]
+__all__ = ["StudentTTest", "TTest", "excess_of", "is_clear"]
 
 
-@lru_cache(maxsize=65_536)
-def upper_quantile(degrees_of_freedom: float, tail: float) -> float:
-    """Point beyond which Student's t has the given tail probability, at most 1/2; cached."""
-    # by symmetry from the lower tail, which keeps its digits when `tail` is tiny
-    return abs(float(stdtrit(degrees_of_freedom, tail))) if tail > 0.0 else float("inf")
+@part(types.boolean)
+def is_clear(error: Any, excess: Any, level: Any) -> Any:
+    """Whether a t-test stops, of numbers or arrays of them.
+
+    Parameters
+    ----------
+    error : float
+        Tail probability beyond its statistic.
+    excess : float
+        `relative_excess` where it accepts and this matters, else 0.
+    level : float
+        Largest tail probability at which it stops, in [0, 0.5].
+    """
+    return ((error < level) | (level >= 0.5)) & (excess <= level)
+
+
+@part(types.float64)
+def excess_of(distance: float, standard_error: float, relative: bool) -> float:
+    """`relative_excess` of a look that accepts, if it matters, else 0."""
+    return relative_excess(distance, standard_error) if relative and distance > 0.0 else 0.0
+
+
+class TTest(StoppingTest):
+    """Common part of t-tests: the level of a look is the tail probability at which they stop."""
+
+    relative: bool
+
+    @abstractmethod
+    def level(self, evidence: Evidence) -> float:
+        """Level of a look."""
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether the tail probability of Student's t is below the level of this look."""
+        excess = excess_of(evidence.distance, evidence.standard_error, self.relative)
+        return bool(is_clear(self.error(evidence), excess, self.level(evidence)))
+
+    def error(self, evidence: Evidence) -> float:
+        """Tail probability of Student's t beyond the observed statistic."""
+        statistic = abs(evidence.distance) / evidence.standard_error
+        return float(stdtr(evidence.degrees_of_freedom, -statistic))
 
 
 @dataclass(frozen=True)
-class StudentTTest(StoppingTest):
+class StudentTTest(TTest):
     r"""Stop as soon as the tail probability of Student's t falls below a threshold.
 
     With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
@@ -80,13 +119,6 @@ class StudentTTest(StoppingTest):
             epsilon=self.epsilon,
         )
 
-    def stops(self, evidence: Evidence) -> bool:
-        """Whether ``|t|`` exceeds the ``1 - epsilon`` quantile of Student's t."""
-        quantile = upper_quantile(evidence.degrees_of_freedom, self.epsilon)
-        is_clear = abs(evidence.distance) > quantile * evidence.standard_error
-        return is_clear and not (self.relative and raises_acceptance(evidence, self.epsilon))
-
-    def error(self, evidence: Evidence) -> float:
-        """Tail probability of Student's t beyond the observed statistic."""
-        statistic = abs(evidence.distance) / evidence.standard_error
-        return float(stdtr(evidence.degrees_of_freedom, -statistic))
+    def level(self, evidence: Evidence) -> float:
+        """`epsilon`, the same for all looks."""
+        return self.epsilon

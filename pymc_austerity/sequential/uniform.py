@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.sequential.estimates import estimate_uniform
 from pymc_austerity.sequential.moments import Moments
 from pymc_austerity.sequential.protocols import DifferenceStream, Estimate
 
@@ -77,16 +78,9 @@ class UniformSurvey:
         return np.array([math.sqrt(self.moments.variance)])
 
     def _see(self, n_rows: int) -> Estimate:
-        moments, total_rows = self.moments, self.n_rows
+        moments = self.moments
         for differences in self.stream.read(n_rows):
             moments.add(differences)
             if not math.isfinite(moments.mean):  # one impossible row decides
                 break
-        n_seen, sample_variance = moments.count, moments.variance
-        total = total_rows * moments.mean
-        spread = total_rows * math.sqrt(sample_variance / (total_rows - 1)) if n_seen > 1 else 0.0
-        if n_seen >= total_rows:
-            return Estimate(total, 0.0, math.inf, n_seen, spread)
-        share_left = 1.0 - (n_seen - 1) / (total_rows - 1)
-        variance = total_rows * total_rows * sample_variance / n_seen * share_left
-        return Estimate(total, variance, n_seen - 1, n_seen, spread)
+        return estimate_uniform(self.n_rows, moments.count, moments.mean, moments.centered_squares)

@@ -2,28 +2,31 @@
 
 import math
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from scipy.special import ndtr, ndtri, stdtr
+from numba import types
+from scipy.special import ndtri
 
 from pymc_austerity.arguments import checked_number, checked_tail
+from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
-from pymc_austerity.sequential.relative import raises_acceptance
-from pymc_austerity.sequential.stopping import StoppingTest
-from pymc_austerity.sequential.student_t import upper_quantile
+from pymc_austerity.sequential.student_t import TTest
 
-__all__ = ["WangTsiatisTest"]
+__all__ = ["WangTsiatisTest", "level_of_look"]
+
+_ROOT_OF_HALF = math.sqrt(0.5)
 
 
-@lru_cache(maxsize=65_536)
-def _level(epsilon: float, alpha: float, share: float) -> float:
-    if alpha == 0.5 or epsilon == 0.0:
+@part(types.float64)
+def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -> float:
+    """Level of a look at a share of the rows; `quantile` is the normal one at `epsilon`."""
+    if alpha == 0.5:
         return epsilon
-    return float(ndtr(ndtri(epsilon) * share ** (alpha - 0.5)))
+    return 0.5 * math.erfc(-quantile * share ** (alpha - 0.5) * _ROOT_OF_HALF)
 
 
 @dataclass(frozen=True)
-class WangTsiatisTest(StoppingTest):
+class WangTsiatisTest(TTest):
     r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
@@ -88,14 +91,12 @@ class WangTsiatisTest(StoppingTest):
             alpha=self.alpha,
         )
 
-    def stops(self, evidence: Evidence) -> bool:
-        """Whether ``|t|`` exceeds the quantile of Student's t at the level of this look."""
-        level = _level(self.epsilon, self.alpha, evidence.n_seen / evidence.n_rows)
-        quantile = upper_quantile(evidence.degrees_of_freedom, level)
-        is_clear = abs(evidence.distance) > quantile * evidence.standard_error
-        return is_clear and not (self.relative and raises_acceptance(evidence, level))
+    def level(self, evidence: Evidence) -> float:
+        """Level of the look, by the share of the rows seen."""
+        share = evidence.n_seen / evidence.n_rows
+        return level_of_look(self.epsilon, self.quantile, self.alpha, share)
 
-    def error(self, evidence: Evidence) -> float:
-        """Tail probability of Student's t beyond the observed statistic."""
-        statistic = abs(evidence.distance) / evidence.standard_error
-        return float(stdtr(evidence.degrees_of_freedom, -statistic))
+    @cached_property
+    def quantile(self) -> float:
+        """Quantile of the normal distribution at `epsilon`."""
+        return float(ndtri(self.epsilon))

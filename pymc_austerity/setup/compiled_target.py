@@ -42,7 +42,9 @@ def why_python(target: Target) -> str:
     return ""
 
 
-def sequential_target(target: Target, sampling: Sampling, test: CompiledTest) -> CompiledTarget:
+def sequential_target(
+    target: Target, sampling: Sampling, test: CompiledTest, audit: float
+) -> CompiledTarget:
     """A target whose rows are sampled in strata, and whose decisions do not need Python."""
     kernel, arrays = _kernel(target), _arrays(target)
     strata, entries = sampling.strata, _entries(target)
@@ -59,7 +61,7 @@ def sequential_target(target: Target, sampling: Sampling, test: CompiledTest) ->
         n_arrays=len(arrays),
         n_strata=strata.sizes.size,
     )
-    decisions = SequentialDecisions(rows, new_survey(strata, entries.size), test)
+    decisions = SequentialDecisions(new_survey(rows, strata), test, audit)
     return CompiledTarget(_posterior(target), decisions, _alive(target))
 
 

@@ -9,10 +9,10 @@ import numpy as np
 from pymc_austerity.compiled import (
     CompiledChain,
     CompiledTarget,
-    CompiledTest,
     Transitions,
     address_of_tail,
     arrays_of,
+    compiled_test,
     refusal_of,
 )
 from pymc_austerity.deciding.choice import AnyDecider
@@ -21,7 +21,7 @@ from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.deciding.pooled import PoolDecider
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.sequential import StudentTTest
+from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
 from pymc_austerity.setup.compiled_target import exact_target, pooled_target, sequential_target
 from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
@@ -36,7 +36,7 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
-        if type(decider.test) is not StudentTTest:
+        if type(decider.test) not in (StudentTTest, WangTsiatisTest):
             return "the test has no compiled counterpart"
         if decider.schedule is not None and not decider.settings.tightens:
             return "epsilon is a function"
@@ -88,12 +88,10 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
         return pooled_target(target, decider.state.inflation.value, decider.draws)
     if isinstance(decider, ExactDecider):
         return exact_target(target, decider.state.inflation.value)
-    address = address_of_tail()
-    assert address is not None
-    assert isinstance(decider.state.test, StudentTTest)
-    relative = decider.state.test.relative
-    test = CompiledTest(address, decider.epsilon, relative, decider.audits.share)
-    return sequential_target(target, decider.sampling, test)
+    test = decider.state.test
+    assert isinstance(test, StudentTTest | WangTsiatisTest)
+    share = decider.audits.share
+    return sequential_target(target, decider.sampling, compiled_test(test), share)
 
 
 def _recorded(

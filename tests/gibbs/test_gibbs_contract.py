@@ -60,11 +60,18 @@ def draws(idata, name="x"):
 # ------------------------------------------------------------------ the compiled sweep
 
 
-@pytest.mark.parametrize("model", [triples_field(n_entries=12), regression()], ids=["some", "all"])
-def test_compiled_sweeps_decide_as_the_reference_does(model):
-    named = NAMED if model.potentials else {}
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        (triples_field(n_entries=12), NAMED),
+        (triples_field(n_entries=12, spread=0.6), NAMED | {"relative": True}),
+        (regression(), {}),
+    ],
+    ids=["some", "relative", "all"],
+)
+def test_compiled_sweeps_decide_as_the_reference_does(model, settings):
     with model:
-        step = AusterityGibbs(epsilon=0.1, batch_size=13, audit=0.5, rng=1, **named)
+        step = AusterityGibbs(epsilon=0.1, batch_size=13, audit=0.5, rng=1, **settings)
     assert isinstance(step.sweep, CompiledSweep)
     reference = ReferenceSweep(step.factors, step.rule, step.batch_size)
     rng = np.random.default_rng(2)

@@ -9,6 +9,7 @@ import pytest
 
 from pymc_austerity import (
     AusterityMH,
+    BarkerTest,
     CrankNicolsonProposal,
     LangevinProposal,
     ProposalMixture,
@@ -118,6 +119,7 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (logistic, {"max_error": 0.01, "control_variates": 1}),
         (logistic, {"audit": 0.2, "control_variates": 3}),
         (heavy_tails, {"epsilon": 0.01, "control_variates": 3, "steps_per_draw": 2}),
+        (logistic, {"test": WangTsiatisTest(0.01, 0.3, relative=True), "audit": 0.1}),
         (logistic, {"test": "exact"}),
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
     ],
@@ -126,7 +128,8 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
     "logistic-settings0",
     "normal_regression-settings2",
     "logistic-settings4",
-    "heavy_tails-settings8",
+    "logistic-settings7",
+    "heavy_tails-settings9",
 )
 def test_draws_are_those_of_python(model, settings):
     step, point = sampling(model(), settings)
@@ -278,7 +281,7 @@ def own_proposal(point, rng):
         (normal_regression, {"proposal": own_proposal}, "UserProposal has no compiled"),
         (normal_regression, {"proposal": LangevinProposal()}, "LangevinProposal has no compiled"),
         (normal_mean, {"control_variates": None}, "not sampled in strata"),
-        (normal_mean, {"test": WangTsiatisTest(0.05, 0.3)}, "the test has no compiled"),
+        (normal_mean, {"test": BarkerTest()}, "the test has no compiled"),
         (normal_mean, {"epsilon": lambda draw: 0.1}, "epsilon is a function"),
         (normal_regression, {"vars": ["beta"]}, "other step methods move other variables"),
     ],

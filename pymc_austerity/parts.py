@@ -1,18 +1,24 @@
-"""Functions that become parts of the compiled functions that call them."""
+"""Functions that Python interprets, and that become parts of compiled functions."""
 
 import inspect
 from collections.abc import Callable, Mapping, Set
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from numba.core.compiler import Flags, compile_internal
 from numba.core.cpu_options import FastMathOptions
-from numba.extending import intrinsic
+from numba.core.types import Function
+from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 
-__all__ = ["part", "part_by_type"]
+__all__ = ["method", "part", "part_by_type"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
-def part(result: Any, *, fastmath: Set[str] = frozenset()) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a function that only compiled functions call.
+def part(
+    result: Any, *, compiled: Callable[..., Any] | None = None, fastmath: Set[str] = frozenset()
+) -> Callable[[F], F]:
+    """Decorate a function that compiled functions call as well; for Python it does not change.
 
     `numba.njit` would optimize each function, and make machine code of it, together with all that
     it calls, and again in all that call it. Parts are optimized once, where all of them meet.
@@ -21,14 +27,16 @@ def part(result: Any, *, fastmath: Set[str] = frozenset()) -> Callable[[Callable
     ----------
     result : numba.types.Type
         What it returns.
+    compiled : callable, optional
+        A function of the same arguments that compiled functions call instead.
     fastmath : set of str
         What may be changed about its arithmetic, as for `numba.njit`.
     """
-    return lambda function: _part(result, function, lambda first: function, fastmath)
+    return lambda function: _part(result, function, lambda first: compiled or function, fastmath)
 
 
-def part_by_type(result: Any, versions: Mapping[type, Callable[..., Any]]) -> Any:
-    """A function with a version for each named tuple that its first argument may be.
+def part_by_type(result: Any, versions: Mapping[type, Callable[..., Any]]) -> Callable[[F], F]:
+    """Decorate a function with a compiled version for each named tuple that comes first.
 
     Parameters
     ----------
@@ -37,25 +45,42 @@ def part_by_type(result: Any, versions: Mapping[type, Callable[..., Any]]) -> An
     versions : mapping of classes to functions
         Functions of the same arguments.
     """
-    any_version = next(iter(versions.values()))
-    return _part(result, any_version, lambda first: versions[first.instance_class])
+    return lambda function: _part(result, function, lambda first: versions[first.instance_class])
+
+
+def method(result: Any) -> Callable[[F], F]:
+    """Decorate a function that calls the method of the same name of its first argument.
+
+    Compiled functions may call it for named tuples whose method is a function of parts.
+
+    Parameters
+    ----------
+    result : numba.types.Type
+        What it returns.
+    """
+    return lambda function: _part(
+        result, function, lambda first: getattr(first.instance_class, function.__name__)
+    )
 
 
 def _part(
     result: Any,
-    pattern: Callable[..., Any],
+    function: F,
     choose: Callable[[Any], Callable[..., Any]],
     fastmath: Set[str] = frozenset(),
-) -> Any:
+) -> F:
     def typed(typing_context: Any, *arguments: Any) -> Any:
         return result(*arguments), _codegen(choose(arguments[0]), fastmath)
 
-    names = ["typing_context", *inspect.signature(pattern).parameters]
+    names = ["typing_context", *inspect.signature(function).parameters]
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     signature = inspect.Signature([inspect.Parameter(name, kind) for name in names])
     typed.__signature__ = signature  # type: ignore[attr-defined]
-    typed.__name__, typed.__module__ = pattern.__name__, pattern.__module__
-    return intrinsic(typed)
+    typed.__name__, typed.__module__ = function.__name__, function.__module__
+    template = make_intrinsic_template(function, typed, function.__name__)
+    infer(template)
+    infer_global(function, Function(template))
+    return function
 
 
 def _codegen(function: Callable[..., Any], fastmath: Set[str]) -> Callable[..., Any]:
@@ -74,13 +99,15 @@ def _codegen(function: Callable[..., Any], fastmath: Set[str]) -> Callable[..., 
 def _compiled(
     function: Callable[..., Any], context: Any, signature: Any, fastmath: Set[str]
 ) -> Any:
-    """As numba compiles subroutines, but without optimizing them by themselves."""
+    """As numba compiles subroutines, but without optimizing or running them by themselves."""
     flags = Flags()
     flags.error_model, flags.nrt = "numpy", True
     flags.fastmath = FastMathOptions(set(fastmath))
     flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     library = context.codegen().create_library(function.__name__)
     library._optimize_functions = library._optimize_final_module = _leave
+    # the linker would prefer machine code of the part alone, which is slow, to what is optimized
+    library._finalize_final_module = partial(setattr, library, "_finalized", True)
     arguments, result = signature.args, signature.return_type
     return compile_internal(
         context.typing_context, context, library, function, arguments, result, flags, {}
