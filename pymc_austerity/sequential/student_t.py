@@ -14,7 +14,7 @@ from pymc_austerity.sequential.protocols import Evidence, TestDescription
 from pymc_austerity.sequential.relative import relative_excess
 from pymc_austerity.sequential.stopping import StoppingTest
 
-__all__ = ["StudentTTest", "TTest", "excess_of", "is_clear"]
+__all__ = ["StudentTTest", "TailProbabilityTest", "excess_of", "is_clear"]
 
 
 @part(types.boolean)
@@ -39,7 +39,7 @@ def excess_of(distance: float, standard_error: float, relative: bool) -> float:
     return relative_excess(distance, standard_error) if relative and distance > 0.0 else 0.0
 
 
-class TTest(StoppingTest):
+class TailProbabilityTest(StoppingTest):
     """Common part of t-tests: the level of a look is the tail probability at which they stop."""
 
     relative: bool
@@ -60,7 +60,7 @@ class TTest(StoppingTest):
 
 
 @dataclass(frozen=True)
-class StudentTTest(TTest):
+class StudentTTest(TailProbabilityTest):
     r"""Stop as soon as the tail probability of Student's t falls below a threshold.
 
     With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from pymc_austerity.arguments import checked_number, checked_tail
 from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
-from pymc_austerity.sequential.student_t import TTest
+from pymc_austerity.sequential.student_t import TailProbabilityTest
 
 __all__ = ["WangTsiatisTest", "level_of_look"]
 
@@ -26,7 +26,7 @@ def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -
 
 
 @dataclass(frozen=True)
-class WangTsiatisTest(TTest):
+class WangTsiatisTest(TailProbabilityTest):
     r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
 
     The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
