@@ -88,9 +88,13 @@ class _OnAllRows(AusterityStep):
             self._explanation = f"Left to other step methods of PyMC: {', '.join(others)}."
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
-        """Begin a chain (PyMC 6)."""
+        """Begin a chain (PyMC 6); in PyMC 5 only the generator is set."""
         defer_interrupts()
-        super().setup_chain(rng, tune, draws)  # type: ignore[misc]
+        its: Any = super()
+        if hasattr(its, "setup_chain"):
+            its.setup_chain(rng, tune, draws)
+        else:
+            its.set_rng(rng)
 
     def set_rng(self, rng: Any) -> None:
         """Begin a chain (PyMC 5)."""
