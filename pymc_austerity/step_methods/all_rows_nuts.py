@@ -20,7 +20,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
-from pymc_austerity.step_methods.interrupts import defer_interrupts, stop_if_interrupted
+from pymc_austerity.step_methods.interrupts import defer_interrupts
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.summary import Words
 
@@ -100,11 +100,6 @@ class _OnAllRows(AusterityStep):
         """Begin a chain (PyMC 5)."""
         defer_interrupts()
         super().set_rng(rng)  # type: ignore[misc]
-
-    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step, unless the chain was interrupted since the previous one."""
-        stop_if_interrupted()
-        return super().step(point)  # type: ignore[misc, no-any-return]
 
     @property
     def constants(self) -> dict[str, Any]:

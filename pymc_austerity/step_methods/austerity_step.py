@@ -8,6 +8,7 @@ import pymc as pm
 
 from pymc_austerity._pymc import Competence
 from pymc_austerity.errors import SettingError
+from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.run_info import StatisticsTypes
 from pymc_austerity.step_methods.summary import Words
 
@@ -36,6 +37,11 @@ class AusterityStep:
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str
+
+    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Take a step, unless the chain was interrupted since the previous one."""
+        stop_if_interrupted()
+        return super().step(point)  # type: ignore[misc, no-any-return]
 
     def _is_for(self, model: pm.Model) -> None:
         """Remember the model, and which parts it has."""

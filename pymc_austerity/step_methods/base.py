@@ -17,7 +17,6 @@ from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
     end_sampling,
-    stop_if_interrupted,
 )
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
@@ -101,7 +100,6 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
 
         Sampling ends if rows can no longer be read.
         """
-        stop_if_interrupted()
         try:
             return super().step(point)
         except StorageError as error:
