@@ -153,12 +153,13 @@ def test_ctrl_c_returns_the_draws_so_far(threads, simple):
     model, step, _ = simple
     settings = RUN | {"draws": 1_000_000, "tune": 10, "chains": 2}
     when_chains_run(threads, lambda: os.kill(os.getpid(), signal.SIGINT))
-    with pytest.warns(AusterityWarning, match="lost .chain 1: Not enough samples"):  # it waits
+    with pytest.warns(AusterityWarning, match="lost .chain .: Not enough samples"):  # it waits
         there = sample_on(model, client=threads, step=step, **settings)
     n_draws = there.posterior.sizes["draw"]
     assert 0 < n_draws < 1_000_000
     here = sample(step, model, **(settings | {"draws": n_draws}))
-    np.testing.assert_array_equal(there.posterior["mu"][0], here.posterior["mu"][0])
+    (chain,) = there.posterior["chain"].values
+    np.testing.assert_array_equal(there.posterior["mu"][0], here.posterior["mu"][chain])
 
 
 @pytest.mark.exhaustive
