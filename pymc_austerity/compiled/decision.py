@@ -12,7 +12,7 @@ from pymc_austerity.compiled.survey import Survey, begin
 from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.student_t import excess_of, is_clear
-from pymc_austerity.sequential.wang_tsiatis import level_of_look
+from pymc_austerity.sequential.wang_tsiatis import level_of_look, normal_boundary
 
 __all__ = [
     "STATISTICS",
@@ -59,9 +59,10 @@ class CompiledTest(NamedTuple):
     def error_if_clear(self, evidence: Evidence) -> float:
         """See `pymc_austerity.sequential.error_if_clear`."""
         distance, standard_error = evidence.distance, evidence.standard_error
-        free, statistic = evidence.degrees_of_freedom, abs(distance) / standard_error
-        error = call_of_two(self.tail, free, -statistic)
-        share = evidence.n_seen / evidence.n_rows
+        statistic, share = abs(distance) / standard_error, evidence.n_seen / evidence.n_rows
+        if statistic < -normal_boundary(self.quantile, self.alpha, share):
+            return math.nan  # Student's t has more in its tails than the normal distribution
+        error = call_of_two(self.tail, evidence.degrees_of_freedom, -statistic)
         level = level_of_look(self.epsilon, self.quantile, self.alpha, share)
         excess = excess_of(distance, standard_error, self.relative)
         return error if is_clear(error, excess, level) else math.nan

@@ -146,7 +146,7 @@ def decide_sequentially(
         is_certain = (count == own) | ~np.isfinite(means[open_])
         has_spread = standard_error > 0.0  # equal residuals tell nothing about the others
         excess = np.zeros(own.size)
-        rises = np.flatnonzero(has_spread & (distance > 0.0))
+        rises = np.flatnonzero(has_spread & (tails < settings.epsilon) & (distance > 0.0))
         excess[rises] = _excess(distance[rises], standard_error[rises])
         is_over = is_certain | (has_spread & is_clear(tails, excess, settings.epsilon))
         errors[open_] = np.where(is_certain, 0.0, tails)

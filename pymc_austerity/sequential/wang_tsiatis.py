@@ -12,9 +12,15 @@ from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
 from pymc_austerity.sequential.student_t import TailProbabilityTest
 
-__all__ = ["WangTsiatisTest", "level_of_look"]
+__all__ = ["WangTsiatisTest", "level_of_look", "normal_boundary"]
 
 _ROOT_OF_HALF = math.sqrt(0.5)
+
+
+@part(types.float64)
+def normal_boundary(quantile: float, alpha: float, share: float) -> float:
+    """Quantile of the normal distribution at the level of a look at a share of the rows."""
+    return quantile if alpha == 0.5 else quantile * share ** (alpha - 0.5)
 
 
 @part(types.float64)
@@ -22,7 +28,7 @@ def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -
     """Level of a look at a share of the rows; `quantile` is the normal one at `epsilon`."""
     if alpha == 0.5:
         return epsilon
-    return 0.5 * math.erfc(-quantile * share ** (alpha - 0.5) * _ROOT_OF_HALF)
+    return 0.5 * math.erfc(-normal_boundary(quantile, alpha, share) * _ROOT_OF_HALF)
 
 
 @dataclass(frozen=True)
