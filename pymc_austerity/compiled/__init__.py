@@ -19,11 +19,12 @@ from pymc_austerity.compiled.decision import (
     compiled_test,
 )
 from pymc_austerity.compiled.exact import ExactDecisions
-from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
+from pymc_austerity.compiled.hamiltonian import KnownByAddress, center_and_scale, walk
 from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import CompiledRows, announce, new_survey
+from pymc_austerity.compiled.trajectories import CompiledTrajectories
 
 __all__ = [
     "STATISTICS",
@@ -32,7 +33,9 @@ __all__ = [
     "CompiledRows",
     "CompiledTarget",
     "CompiledTest",
+    "CompiledTrajectories",
     "ExactDecisions",
+    "KnownByAddress",
     "PooledDecisions",
     "SequentialDecisions",
     "Transitions",

@@ -21,7 +21,7 @@ from pymc_austerity.compiled.pooled import PooledDecisions, decide_from_pool
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
 from pymc_austerity.parts import part, part_by_type
 
-__all__ = ["CompiledPosterior", "transitions"]
+__all__ = ["CompiledPosterior", "decide", "transitions"]
 
 
 class CompiledPosterior(NamedTuple):
@@ -101,7 +101,7 @@ def _third_order(posterior: CompiledPosterior, proposed: Any, current: Any) -> f
         PooledDecisions: decide_from_pool,
     },
 )
-def _decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
+def decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""
     raise NotImplementedError
 
@@ -154,7 +154,7 @@ def transitions(
         log_ratio += exact_then - exact_now
         if math.isfinite(log_ratio):
             log_ratio += _expansion(posterior, proposed, current)
-            verdict = _decide(decisions, proposed, current, log_ratio, rng, audits, out)
+            verdict = decide(decisions, proposed, current, log_ratio, rng, audits, out)
         if verdict == VIOLATED:
             return t
         out[0], out[7] = verdict, chosen

@@ -12,6 +12,10 @@ from pymc_austerity.compiled.decision import STATISTICS, SequentialDecisions
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import CompiledProposals
+from pymc_austerity.compiled.trajectories import (
+    CompiledTrajectories,
+    transitions_by_trajectories,
+)
 
 __all__ = ["CompiledChain", "CompiledTarget", "Transitions"]
 
@@ -22,13 +26,14 @@ class CompiledTarget:
 
     Attributes
     ----------
-    posterior : CompiledPosterior
+    posterior : CompiledPosterior or None
+        None where only trajectories know it.
     decisions : SequentialDecisions, ExactDecisions or PooledDecisions
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
-    posterior: CompiledPosterior
+    posterior: CompiledPosterior | None
     decisions: SequentialDecisions | ExactDecisions | PooledDecisions
     alive: tuple[Any, ...]
 
@@ -54,21 +59,19 @@ class CompiledChain:
     Parameters
     ----------
     target : CompiledTarget
-    proposals : CompiledProposals
+    proposals : CompiledProposals or CompiledTrajectories
 
     Attributes
     ----------
-    proposals : CompiledProposals
+    proposals : CompiledProposals or CompiledTrajectories
     """
 
-    def __init__(self, target: CompiledTarget, proposals: CompiledProposals) -> None:
+    def __init__(
+        self, target: CompiledTarget, proposals: CompiledProposals | CompiledTrajectories
+    ) -> None:
         self._target = target
         self.proposals = proposals
-        self._known = (
-            addressed(proposals),
-            addressed(target.posterior),
-            addressed(target.decisions),
-        )
+        self._decisions = addressed(target.decisions)
         self._work = np.zeros((3, proposals.size))
 
     @property
@@ -110,8 +113,13 @@ class CompiledChain:
         made = Transitions(
             np.empty((n_transitions, start.size)), np.empty((n_transitions, len(STATISTICS)))
         )
-        points, statistics = (array.ctypes.data for array in made)
-        n_made = transitions(
-            *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
-        )
+        if isinstance(self.proposals, CompiledTrajectories):
+            where = self._work[0], rng, audits
+            n_made = transitions_by_trajectories(self.proposals, self._decisions, *where, *made)
+        else:
+            known = addressed(self.proposals), addressed(self._target.posterior), self._decisions
+            points, statistics = (array.ctypes.data for array in made)
+            n_made = transitions(
+                *known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
+            )
         return Transitions(made.points[:n_made], made.statistics[:n_made])

@@ -35,6 +35,11 @@ class LogRatio(Protocol):
         """Samples of the row differences, or of their residuals about an expansion."""
         ...
 
+    @property
+    def n_kept(self) -> int:
+        """Rows that are known as they are: those of the exact part."""
+        ...
+
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""
         ...

@@ -108,17 +108,18 @@ def rows_of(decider: AnyDecider) -> str:
         if decider.test.description is FIREFLY:
             return f"the bright ones of {n_rows:,} rows per decision"
         return typically(decider.sampling.typical_rows, expected, n_rows, "decision")
-    strata = decider.target.sampling.strata
+    strata, n_kept = decider.target.sampling.strata, decider.target.n_kept
+    n_rows, n_first = strata.n_rows + n_kept, strata.n_first + n_kept
     if decider.test.description.acceptance == "none":
         return "no rows for decisions"
     if sampling.is_exact:  # type: ignore[attr-defined]
-        return f"all {strata.n_rows:,} rows per decision"
+        return f"all {n_rows:,} rows per decision"
     if decider.plan is not None and decider.plan.chooses_batch_size:
-        return f"as many of {strata.n_rows:,} rows per decision as the designed test needs"
+        return f"as many of {n_rows:,} rows per decision as the designed test needs"
     share = _characteristic(decider, decider.target.sampling.usual_spread[1])[1]
     if math.isnan(share) or decider.plan is not None or _has_schedule(decider):
-        return f"at least {strata.n_first:,} of {strata.n_rows:,} rows per decision"
-    return typically(strata.n_first, share * strata.n_rows, strata.n_rows, "decision")
+        return f"at least {n_first:,} of {n_rows:,} rows per decision"
+    return typically(n_first, n_kept + share * strata.n_rows, n_rows, "decision")
 
 
 def expected_errors(decider: Decider) -> float:

@@ -20,7 +20,12 @@ from pymc_austerity.model.kernel.density import (
     density_kernel_of,
 )
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
-from pymc_austerity.model.kernel.row_derivatives import RowDerivatives, row_derivatives_of
+from pymc_austerity.model.kernel.row_derivatives import (
+    RowDerivatives,
+    RowSlopes,
+    row_derivatives_of,
+    row_slopes_of,
+)
 from pymc_austerity.model.level_rows import LevelsAsRows
 from pymc_austerity.model.moving_support import variables_that_move_the_support
 from pymc_austerity.model.predictors.derivatives import (
@@ -105,6 +110,7 @@ __all__ = [
     "RowFunction",
     "RowLeaf",
     "RowLikelihood",
+    "RowSlopes",
     "RowStructure",
     "Single",
     "ThirdDerivatives",
@@ -137,6 +143,7 @@ __all__ = [
     "refuse_simulators",
     "row_derivatives_of",
     "row_length_deterministics",
+    "row_slopes_of",
     "rows_observed",
     "split_log_density",
     "third_derivatives",

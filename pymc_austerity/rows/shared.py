@@ -84,9 +84,9 @@ class SharedRows:
 
         Parameters
         ----------
-        arrays : sequence of arrays, each of shape (n_rows, ...)
+        arrays : sequence of arrays, each of shape (at least n_rows, ...)
         order : int array, shape (n_rows,)
-            The order of the rows that are stored.
+            The rows to store, in this order.
         """
         first, n_bytes = len(self._arrays), sum(array.nbytes for array in arrays)
         with in_words(str(self._folder.parent), n_bytes):
@@ -155,7 +155,7 @@ class SharedRows:
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
     """Write the array in the given order, in pieces, without a second copy."""
     with path.open("wb") as file:
-        write_header(file, array.dtype, array.shape)
+        write_header(file, array.dtype, (order.size, *array.shape[1:]))
         for start in range(0, order.size, _ROWS_PER_WRITE):
             array.take(order[start : start + _ROWS_PER_WRITE], axis=0).tofile(file)
 

@@ -101,7 +101,9 @@ def build_among_others(
         return Built(target, proposal, Alone(target), problem, proposal, run)
     known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
     if names not in known:  # built once for all step methods that move one variable each
-        known[names] = build(whole, settings, anchor=at, earlier=earlier, say=say)
+        known[names] = build(
+            whole, settings, anchor=at, earlier=earlier, say=say, may_keep_rows=False
+        )
     target, usual = known[names]
     surroundings = _beside(problem, whole, target, proposal)
     real = surroundings.real_approximation

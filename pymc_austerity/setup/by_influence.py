@@ -76,9 +76,15 @@ class _Scored:
         return expected_rows_of(self.scores, self.about.settings)
 
     def divided(self) -> "ByInfluence":
-        """The same rows in strata."""
-        settings, rng = self.about.settings, self.about.problem.prepared.rng
-        return ByInfluence(self, stratify(self.scores, self.checked, settings, rng))
+        """The same rows in strata, without those that are known as they are."""
+        about, scores, checked = self.about, self.scores, self.checked
+        rng = about.problem.prepared.rng
+        if about.kept is None:
+            return ByInfluence(self, stratify(scores, checked, about.settings, rng))
+        others = np.delete(np.arange(scores.size), about.kept.which)
+        checked = [values[others] for values in checked]
+        found = stratify(scores[others], checked, about.settings, rng)
+        return ByInfluence(self, found._replace(order=others[found.order]))
 
 
 class ByInfluence(NamedTuple):

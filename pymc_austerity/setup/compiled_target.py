@@ -1,5 +1,7 @@
 """A target for compiled code, or the reason why it needs Python."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -8,6 +10,7 @@ from pymc_austerity.compiled import (
     CompiledRows,
     CompiledTarget,
     CompiledTest,
+    CompiledTrajectories,
     ExactDecisions,
     PooledDecisions,
     SequentialDecisions,
@@ -18,7 +21,10 @@ from pymc_austerity.deciding.pool import PooledSampling
 from pymc_austerity.deciding.pool_draws import PoolDraws
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
+from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
+from pymc_austerity.proposals.hamiltonian import Surrogate
 from pymc_austerity.rows import RowSource, SharedRows
+from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
 __all__ = [
@@ -27,19 +33,56 @@ __all__ = [
     "pooled_target",
     "sequential_target",
     "table_of",
+    "trajectories",
     "why_python",
 ]
 
 
-def why_python(target: Target) -> str:
-    """Why decisions about a target need Python, as a clause; empty if they do not."""
+_BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
+
+
+def why_python(target: Target, proposal: Proposal[Any]) -> str:
+    """Why transitions need Python, as a clause; empty if they do not."""
     if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
         return "rows are not sampled in strata"
     if not isinstance(target.row_function, Kernel):
         return "there is no compiled loop over rows"
+    if isinstance(proposal, SurrogateHamiltonianProposal):
+        return _why_no_trajectories(target, proposal.surrogate)
     if not isinstance(target.exact_difference, DensityKernel):
-        return "the terms that are evaluated in full need PyTensor"
+        return _BY_PYTENSOR
     return ""
+
+
+def _why_no_trajectories(target: Target, surrogate: Surrogate) -> str:
+    anchor = target.anchor
+    if not isinstance(surrogate, SurrogatePosterior) or surrogate.exact.address is None:
+        return _BY_PYTENSOR
+    if anchor is None or not np.array_equal(anchor.point, surrogate.expansion.point):
+        return "trajectories and decisions are about different points"
+    if anchor.order != 2:
+        return f"expansions are of order {anchor.order}"
+    if target.start.dtype != np.float64:
+        return "points are in single precision"
+    return ""
+
+
+def trajectories(
+    target: Target, proposal: SurrogateHamiltonianProposal, state: HamiltonianState
+) -> CompiledTrajectories:
+    """Trajectories whose metric and step size no longer change."""
+    surrogate, anchor = proposal.surrogate, target.anchor
+    assert isinstance(surrogate, SurrogatePosterior) and anchor is not None
+    return CompiledTrajectories(
+        surrogate.exact.address,
+        *surrogate.expansion,
+        surrogate.scaled,
+        np.ascontiguousarray(anchor.hessian - surrogate.expansion.hessian),
+        np.ascontiguousarray(state.root),
+        state.averaging.size,
+        float(proposal.time),
+        proposal.n_trajectories,
+    )
 
 
 def sequential_target(
@@ -128,9 +171,11 @@ def _exact_decisions(
     )
 
 
-def _posterior(target: Target) -> CompiledPosterior:
+def _posterior(target: Target) -> CompiledPosterior | None:
     exact, anchor = target.exact_difference, target.anchor
-    assert isinstance(exact, DensityKernel) and anchor is not None
+    if not isinstance(exact, DensityKernel):
+        return None  # there are trajectories
+    assert anchor is not None
     hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
     third = np.empty((0, 0)) if anchor.third is None else anchor.third.sums
     n_pairs = third.shape[1]
@@ -168,7 +213,7 @@ def _all_of(source: RowSource) -> tuple[NDArray, ...]:
 
 
 def _alive(target: Target) -> tuple[object, ...]:
-    return target.row_function, target.exact_difference, target.source
+    return target.row_function, target.exact_difference, target.source, target.surrogate
 
 
 def table_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:

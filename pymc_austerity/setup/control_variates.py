@@ -17,9 +17,10 @@ from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows
-from pymc_austerity.setup.by_influence import by_influence, of_best_order
+from pymc_austerity.setup.by_influence import ByInfluence, by_influence, of_best_order
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import cheap_exact_sampling, exact_sampling, stored
+from pymc_austerity.setup.kept_rows import keep_influential
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
 from pymc_austerity.setup.plan_from_sources import plan_from_sources
 from pymc_austerity.setup.plans import (
@@ -62,6 +63,7 @@ def control_variate_plan(
     by_default: bool,
     anchor: NDArray | None,
     say: Say,
+    may_keep_rows: bool = True,
 ) -> Plan | NoPlan:
     """Find the anchor, measure the influence of the rows, and store them by influence.
 
@@ -73,6 +75,8 @@ def control_variate_plan(
         Difference of the exact part, nats.
     by_default : bool
         Whether the package chooses the proposal.
+    may_keep_rows : bool
+        Whether influential rows may be known as they are.
 
     Warns
     -----
@@ -101,6 +105,9 @@ def control_variate_plan(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
+    is_open = settings.control_variates == "auto" and settings.test == "auto"
+    if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
+        about = about._replace(exact_difference=exact_difference)
     try:
         return _plan(about)
     except NotThirdOrderError as error:
@@ -137,7 +144,7 @@ def _cheaper(about: About) -> Plan:
     sampled = by_influence(about)
     if rows <= sampled.n_first:
         return _plan_of(exact, about, sampled.n_first)
-    plan = of_best_order(sampled).plan()
+    plan = _best(sampled)
     return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
 
 
@@ -145,9 +152,17 @@ def _sequential(about: About) -> Plan:
     about.say(_INFLUENCE)
     settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        return of_best_order(by_influence(about)).plan()
+        return _best(by_influence(about))
     refuse_too_few_for_strata(settings)
     return _uniform(_of_all_rows(about))
+
+
+def _best(rows: ByInfluence) -> Plan:
+    """Sample by influence what is not kept, or expand to the order that pays."""
+    about = rows.scored.about
+    about.say("looking for rows to keep")
+    kept = keep_influential(about, rows.scored.scores)
+    return of_best_order(rows).plan() if kept is None else by_influence(kept).plan()
 
 
 def _found(

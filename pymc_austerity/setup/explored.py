@@ -42,8 +42,23 @@ class Explored(NamedTuple):
     last: NDArray[np.float64]
 
 
-def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator) -> Explored:
+def explored(
+    surrogate: SurrogatePosterior,
+    start: NDArray,
+    rng: np.random.Generator,
+    *,
+    is_informed: bool = False,
+) -> Explored:
     """Tune the moves on the surrogate as the No-U-Turn sampler is tuned.
+
+    Parameters
+    ----------
+    surrogate : SurrogatePosterior
+    start : float array, shape (d,)
+    rng : numpy.random.Generator
+    is_informed : bool
+        Whether the metric of the surrogate is that of a normal approximation, towards which those
+        of short windows are shrunk.
 
     Raises
     ------
@@ -52,7 +67,7 @@ def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Gener
         width in some direction.
     """
     x, root = surrogate.coordinates(start), surrogate.root
-    before = root
+    before, informed = root, root @ root.T if is_informed else None
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:
         places, n_accepted = np.empty((length, x.size)), 0
@@ -62,6 +77,9 @@ def explored(surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Gener
             averaging = averaging.after(acceptance, _TARGET)
             places[i], n_accepted = x, n_accepted + n
         covariance = covariance_estimate(places, full=True)
+        if covariance is not None and informed is not None:
+            weight = length / (length + 2.0 * x.size)
+            covariance = weight * np.atleast_2d(np.cov(places.T)) + (1.0 - weight) * informed
         if covariance is not None and np.isfinite(covariance).all():
             before, root = root, root_of(covariance)
     points = np.array([surrogate.point(place) for place in places])

@@ -1,7 +1,9 @@
 """Plans for the rows of decisions, and what they are made of."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor, Modes
@@ -20,6 +22,7 @@ from pymc_austerity.setup.surrogate import SurrogatePosterior
 
 __all__ = [
     "About",
+    "Kept",
     "NoPlan",
     "Plan",
     "not_exact",
@@ -41,6 +44,7 @@ class Plan(NamedTuple):
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
     surrogate: SurrogatePosterior | None = None
+    n_kept: int = 0
 
 
 class NoPlan(NamedTuple):
@@ -51,8 +55,18 @@ class NoPlan(NamedTuple):
     modes: tuple[GaussianApproximation, ...] = ()
 
 
+class Kept(NamedTuple):
+    """Rows that are known as they are, and pairs of points of the surrogate that keeps them."""
+
+    which: NDArray[np.intp]
+    pairs: list[tuple[NDArray, NDArray]]
+
+
 class About(NamedTuple):
-    """Parts of a plan: rows, expanded about an anchor, and a description of the anchor."""
+    """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
+
+    The difference of the exact part is there where rows may be kept as they are.
+    """
 
     residuals: Residuals
     anchor: Anchor
@@ -61,6 +75,8 @@ class About(NamedTuple):
     problem: Problem
     settings: Settings
     say: Say
+    exact_difference: Callable[..., Any] | None = None
+    kept: Kept | None = None
 
     def plan(
         self,
@@ -74,14 +90,21 @@ class About(NamedTuple):
             f"Control variates of order {self.anchor.order} about {self.where}.",
             *details,
         )
+        n_kept = 0 if self.kept is None else self.kept.which.size
+        if n_kept:
+            details += (
+                f"The {n_kept:,} rows with the most influence are evaluated as they are, at every "
+                "decision and by proposals, because the posterior is far from normal.",
+            )
         modes = normal_approximations(Modes(self.anchor))
         as_what = self.residuals.compiled_as
-        return Plan(
-            function, source, sampling, self.anchor, details, as_what, modes, self.surrogate
-        )
+        known = self.surrogate, n_kept
+        return Plan(function, source, sampling, self.anchor, details, as_what, modes, *known)
 
     def pilot_pairs(self) -> list[tuple[NDArray, NDArray]]:
-        """Pairs of draws of the normal approximation."""
+        """Pairs of draws of the normal approximation, or of the surrogate that keeps rows."""
+        if self.kept is not None:
+            return self.kept.pairs
         anchor, rng, dtype = self.anchor, self.problem.prepared.rng, self.problem.start.dtype
         return [
             (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))

@@ -42,6 +42,8 @@ class PosteriorRatio:
         The posterior about each of its modes, the best first; empty where none is known.
     surrogate : SurrogatePosterior or None
         The exact part and the expansion, tuned for moves, where the posterior is not normal.
+    n_kept : int
+        Rows that are part of what is known, and not of the source.
     without : str
         Why there are no control variates, and a remedy, as a sentence; empty where there are some
         or none are requested.
@@ -58,8 +60,14 @@ class PosteriorRatio:
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
     surrogate: SurrogatePosterior | None
+    n_kept: int = 0
     without: str = ""
     no_control_variates: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return self.source.n_rows + self.n_kept
 
     def exact_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the exact part, nats."""

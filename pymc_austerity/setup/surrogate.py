@@ -1,17 +1,29 @@
 """The surrogate of a posterior, in coordinates that suit its hierarchy, for the moves on it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity import compiled
 from pymc_austerity.proposals import conditional_scaling, trajectories
-from pymc_austerity.setup.exact_gradient import AnyGradient
 
 __all__ = ["Expansion", "SurrogatePosterior"]
+
+
+class KnownGradient(Protocol):
+    """A log-density that is known without sampling rows, and its gradient."""
+
+    def __call__(self, point: NDArray[np.float64], /) -> Sequence[Any]:
+        """Log-density, up to a constant, nats, and gradient, shape (d,)."""
+        ...
+
+    @property
+    def address(self) -> "int | compiled.KnownByAddress | None":
+        """What compiled code needs; None where it needs Python."""
+        ...
 
 
 class Expansion(NamedTuple):
@@ -51,8 +63,8 @@ class SurrogatePosterior:
 
     Attributes
     ----------
-    exact : DensityGradient or ExactGradient
-        The exact part.
+    exact : callable
+        The exact part with its gradient, and rows that are kept as they are, if any.
     exact_difference : callable
         ``f(proposed, current)``: difference of the exact part, nats.
     expansion : Expansion
@@ -65,7 +77,7 @@ class SurrogatePosterior:
         Step size for these coordinates.
     """
 
-    exact: AnyGradient
+    exact: KnownGradient
     exact_difference: Callable[..., Any]
     expansion: Expansion
     scaled: NDArray[np.intp]

@@ -140,10 +140,12 @@ def _surrogate(
     return SurrogatePosterior(exact, exact_difference, expansion, scaled, start, root)
 
 
-def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bool:
-    """Whether the normal approximation is close to the surrogate; reads no rows.
+def is_nearly_normal(
+    exact_difference: Callable[..., Any], anchor: Anchor, share: float = _FEWEST
+) -> bool:
+    """Whether the normal approximation is close to the surrogate; reads no rows to sample.
 
-    By importance weights, its draws must be worth more than a small share of as many draws of the
+    By importance weights, its draws must be worth more than a share of as many draws of the
     surrogate.
     """
     anchor, center = replace(anchor, order=2), anchor.point  # as in the surrogate
@@ -160,7 +162,7 @@ def is_nearly_normal(exact_difference: Callable[..., Any], anchor: Anchor) -> bo
     if not finite.size:
         return False
     weights = np.exp(finite - finite.max())
-    return bool(weights.sum() ** 2 > _FEWEST * _DRAWS * (weights**2).sum())
+    return bool(weights.sum() ** 2 > share * _DRAWS * (weights**2).sum())
 
 
 def with_surrogate(

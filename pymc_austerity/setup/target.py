@@ -33,6 +33,9 @@ from pymc_austerity.setup.surrogate_anchor import with_surrogate
 
 __all__ = ["Target", "build"]
 
+_FEW_TRAJECTORIES = 2, 1.5
+"""Number and length of trajectories that evaluate rows."""
+
 _CONDITIONAL_SIZES = 1.0, 0.7, 0.4, 0.2
 
 
@@ -67,6 +70,7 @@ def build(
     anchor: NDArray | None = None,
     earlier: NDArray | None = None,
     say: Say = str,
+    may_keep_rows: bool = True,
 ) -> tuple[Target, Proposal[Any]]:
     """Compile what decisions need, choose how rows are sampled, and approximate the posterior.
 
@@ -84,6 +88,8 @@ def build(
         Draws of an earlier run, whose moments are used to approximate the posterior.
     say : callable
         Shows which stage begins.
+    may_keep_rows : bool
+        Whether influential rows may be known as they are.
 
     Returns
     -------
@@ -98,13 +104,13 @@ def build(
         A variable has one entry per row, or the user's settings are not possible for the model.
     """
     refuse_local(problem)
-    ratio = _posterior_ratio(problem, settings, proposal, anchor, say)
+    ratio = _posterior_ratio(problem, settings, proposal, anchor, say, may_keep_rows)
     approximation = ratio.modes[0] if ratio.modes else None
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
     untouched = None
     if proposal is None and ratio.surrogate is not None:
-        proposal = SurrogateHamiltonianProposal()
+        proposal = SurrogateHamiltonianProposal(*(_FEW_TRAJECTORIES if ratio.n_kept else ()))
     if proposal is None:
         untouched = _untouched_moves(problem, ratio)
         proposal = _default_proposal(ratio, untouched)
@@ -153,6 +159,7 @@ def _posterior_ratio(
     proposal: Proposal[Any] | None,
     anchor: NDArray | None,
     say: Say,
+    may_keep_rows: bool,
 ) -> PosteriorRatio:
     say("compiling")
     exact, without = exact_difference(problem), NoPlan("")
@@ -160,10 +167,17 @@ def _posterior_ratio(
         plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
             plan = control_variate_plan(
-                problem, settings, exact, by_default=proposal is None, anchor=anchor, say=say
+                problem,
+                settings,
+                exact,
+                by_default=proposal is None,
+                anchor=anchor,
+                say=say,
+                may_keep_rows=may_keep_rows,
             )
         if isinstance(plan, Plan):
-            return PosteriorRatio(exact, *plan)
+            known = exact if plan.surrogate is None else plan.surrogate.exact_difference
+            return PosteriorRatio(known, *plan)
         without = plan
         _refuse_without_control_variates(settings, without.reason)
     if problem.prepared.from_sources:
@@ -187,8 +201,8 @@ def _posterior_ratio(
         compiled_as,
         without.modes,
         None,
-        _in_a_sentence(without, all_rows=usual.is_exact),
-        without.reason,
+        without=_in_a_sentence(without, all_rows=usual.is_exact),
+        no_control_variates=without.reason,
     )
 
 

@@ -20,9 +20,14 @@ from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.deciding.pooled import PoolDecider
-from pymc_austerity.proposals import Proposal
+from pymc_austerity.proposals import Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
-from pymc_austerity.setup.compiled_target import exact_target, pooled_target, sequential_target
+from pymc_austerity.setup.compiled_target import (
+    exact_target,
+    pooled_target,
+    sequential_target,
+    trajectories,
+)
 from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.ahead import DrawsAhead
@@ -42,7 +47,9 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
             return "epsilon is a function"
         if address_of_tail() is None:
             return "this version of SciPy does not offer Student's t to compiled code"
-    return refusal_of(proposal) or why_target_needs_python(target)
+    if not isinstance(proposal, SurrogateHamiltonianProposal) and (refusal := refusal_of(proposal)):
+        return refusal
+    return why_target_needs_python(target, proposal)
 
 
 def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:
@@ -60,7 +67,8 @@ def draws_ahead(
     chain = _chain(target, decider, proposal, proposal_state)
     record = partial(
         _recorded,
-        n_rows=target.source.n_rows,
+        n_rows=target.n_rows,
+        n_kept=target.n_kept,
         steps_per_draw=steps_per_draw,
         scalings=chain.proposals.sizes,
         epsilon=decider.epsilon,
@@ -78,6 +86,8 @@ def draws_ahead(
 def _chain(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
 ) -> CompiledChain:
+    if isinstance(proposal, SurrogateHamiltonianProposal):
+        return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
     assert target.approximation is not None
     proposals = arrays_of(proposal, state, target.approximation, target.start.dtype)
     return CompiledChain(_compiled(target, decider), proposals)

@@ -187,7 +187,11 @@ class MetropolisStep(SubsamplingStep):
             state = self.proposal.tune(state, outcome)
         self.proposal_state = state
         return following, of_decision(
-            decision, self.n_rows, scaling=scaling, epsilon=decider.epsilon
+            decision,
+            self.n_rows,
+            scaling=scaling,
+            epsilon=decider.epsilon,
+            n_kept=self.target.n_kept,
         )
 
     # ------------------------------------------------------------------ a chain

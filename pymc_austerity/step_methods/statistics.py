@@ -71,19 +71,23 @@ _OVER_STEPS: dict[str, Callable[[Sequence[Any]], Any]] = {
 
 
 def of_decision(
-    decision: Decision, n_rows: int, *, scaling: float, epsilon: float
+    decision: Decision, n_rows: int, *, scaling: float, epsilon: float, n_kept: int = 0
 ) -> dict[str, Any]:
-    """Statistics of one decision, for the size of the proposal and the strictness of the test."""
+    """Statistics of one decision, for the size of the proposal and the strictness of the test.
+
+    Rows that are evaluated whenever others are, `n_kept` of all `n_rows`, count as used.
+    """
+    used = decision.n_rows_used + (n_kept if decision.n_rows_used else 0)
     audited = decision.exact_accept is not None
     wrong = audited and decision.exact_accept != decision.accept
     return {
         "accepted": float(decision.accept),
-        "n_rows_used": decision.n_rows_used,
-        "data_fraction": decision.n_rows_used / n_rows,
+        "n_rows_used": used,
+        "data_fraction": used / n_rows,
         "n_looks": decision.n_looks,
         "decision_error": decision.decision_error,
         "standardized_mean": decision.standardized_mean,
-        "used_all_rows": decision.n_rows_used == n_rows,
+        "used_all_rows": used == n_rows,
         "audited": audited,
         "audit_agrees": not wrong,
         "n_audited": int(audited),
@@ -126,6 +130,7 @@ def of_transitions(
     steps_per_draw: int,
     scalings: NDArray[np.float64],
     epsilon: float,
+    n_kept: int = 0,
 ) -> list[dict[str, Any]]:
     """Statistics of draws whose transitions were made in compiled code.
 
@@ -141,9 +146,11 @@ def of_transitions(
         Size of each component of the proposal.
     epsilon : float
         Tail probability at which the test stops.
+    n_kept : int
+        As in `of_decision`.
     """
     column = dict(zip(MADE, made.T.reshape(len(MADE), -1, steps_per_draw), strict=True))
-    used = column["n_rows_used"]
+    used = column["n_rows_used"] + n_kept * (column["n_rows_used"] > 0.0)
     n_audited, n_wrong = (column[name].sum(axis=1) for name in ("audited", "wrong"))
     arrays: dict[str, NDArray] = {
         "accepted": column["accepted"].mean(axis=1),

@@ -27,6 +27,7 @@ class MadeUp:
     exact: float = 0.0
     expanded: float = 0.0
     sampling: UniformSampling = field(init=False)
+    n_kept: int = 0
 
     def __post_init__(self):
         rows = np.random.default_rng(1).standard_normal(N_ROWS)

@@ -29,6 +29,7 @@ class MadeUp:
     rows: np.ndarray
     sampling: object
     row_function = staticmethod(row_function)
+    n_kept = 0
 
     @property
     def source(self):

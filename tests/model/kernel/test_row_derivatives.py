@@ -7,8 +7,10 @@ import pytest
 
 from pymc_austerity.model import (
     RowDerivatives,
+    RowSlopes,
     find_predictors,
     row_derivatives_of,
+    row_slopes_of,
     split_log_density,
 )
 from pymc_austerity.model.predictors.derivatives import predictor_function
@@ -50,6 +52,20 @@ def test_agree_with_pytensor(name, rng):
     expected = predictor_function(structure, model, range(len(etas)))(*etas, *split.arrays)
     found = written(etas, *split.arrays)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["slopes_by_group", "mixture_of_regressions"])
+def test_slopes_are_the_first_of_them(name, rng):
+    model, split, structure = structure_of(name)
+    slopes, n_rows = row_slopes_of(structure), len(split.arrays[0])
+    assert isinstance(slopes, RowSlopes), slopes
+    etas = np.ascontiguousarray(etas_near(model, split, structure, rng))
+    block = [np.ascontiguousarray(array) for array in split.arrays]
+    shapes = [number for array in block for number in (array.ctypes.data, *array.shape)]
+    out = np.empty((1 + len(etas), n_rows))
+    slopes(etas, out, np.array([n_rows, *shapes], dtype=np.int64))
+    every = row_derivatives_of(structure, range(len(etas)))(etas, *split.arrays)
+    np.testing.assert_allclose(out, every[: len(out)], rtol=1e-13)
 
 
 def test_are_by_the_chosen_predictors(rng):

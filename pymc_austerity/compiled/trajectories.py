@@ -1,0 +1,130 @@
+"""Transitions of a chain of Hamiltonian moves in one compiled function, the same for all models."""
+
+import math
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.compiled.block import decide
+from pymc_austerity.compiled.calls import reals
+from pymc_austerity.compiled.exact import ACCEPTED, REJECTED, VIOLATED
+from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
+
+__all__ = ["CompiledTrajectories", "transitions_by_trajectories"]
+
+
+class CompiledTrajectories(NamedTuple):
+    """Trajectories on a surrogate of the posterior, in a state that no longer changes.
+
+    Attributes
+    ----------
+    exact : int or KnownByAddress
+        What is known without an expansion.
+    anchor, gradient, hessian, scaled : arrays
+        As in `pymc_austerity.proposals.conditional_scaling.log_density`.
+    beyond : float array, shape (d, d)
+        Hessian of the expansion that decisions use, minus that of the surrogate.
+    root : float array, shape (d, d)
+        Of the inverse of the metric.
+    step_size, time : float
+    n_trajectories : int
+    """
+
+    exact: Any
+    anchor: NDArray[np.float64]
+    gradient: NDArray[np.float64]
+    hessian: NDArray[np.float64]
+    scaled: NDArray[np.intp]
+    beyond: NDArray[np.float64]
+    root: NDArray[np.float64]
+    step_size: float
+    time: float
+    n_trajectories: int
+
+    @property
+    def size(self) -> int:
+        """Dimension, d."""
+        return self.anchor.size
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Step size of the only kind of move."""
+        return np.array([self.step_size])
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _end(its: CompiledTrajectories, current: NDArray, rng: Any) -> tuple[NDArray, int]:
+    """The point at the end of the trajectories, and how many of them were accepted."""
+    known, scaled, place = (its.anchor, its.gradient, its.hessian, its.scaled), its.scaled, current
+    if scaled.size > 0:
+        center, scale = center_and_scale(its.exact, current, its.anchor, its.hessian, scaled)
+        place = current.copy()
+        place[scaled] = (current[scaled] - center) / scale
+    found = walk(
+        its.exact, known, place, its.root, its.step_size, its.time, its.n_trajectories, rng
+    )
+    end, n_accepted = found[0], found[2]
+    if scaled.size > 0 and n_accepted > 0:
+        center, scale = center_and_scale(its.exact, end, its.anchor, its.hessian, scaled)
+        point = end.copy()
+        point[scaled] = center + scale * end[scaled]
+        return point, n_accepted
+    return end, n_accepted
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def transitions_by_trajectories(
+    its: CompiledTrajectories,
+    decisions: Any,
+    start: NDArray[np.float64],
+    rng: np.random.Generator,
+    audits: np.random.Generator,
+    points: NDArray[np.float64],
+    statistics: NDArray[np.float64],
+) -> int:
+    """Make transitions; what is known cancels, and the rows that are sampled decide.
+
+    Parameters
+    ----------
+    its, decisions
+        What moves, and what decides, as `addressed` has it.
+    start : float array, shape (d,)
+        Where the chain is.
+    rng, audits : numpy.random.Generator
+        Of the chain, and of what is checked.
+    points, statistics : float arrays, shapes (n, d) and (n, 8)
+        Where the chain is after each transition, and what each took; see `STATISTICS`.
+
+    Returns
+    -------
+    int
+        Transitions made: fewer where one of them violates a bound.
+    """
+    current = start.copy()
+    for t in range(len(points)):
+        statistics[t] = 0.0
+        statistics[t, 4] = math.nan
+        proposed, n_accepted = _end(its, current, rng)
+        verdict = REJECTED
+        if n_accepted > 0:
+            moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
+            log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
+            if math.isfinite(log_ratio):
+                verdict = decide(
+                    decisions,
+                    reals(proposed.ctypes.data),
+                    reals(current.ctypes.data),
+                    log_ratio,
+                    rng,
+                    audits,
+                    reals(statistics[t].ctypes.data),
+                )
+        if verdict == VIOLATED:
+            return t
+        statistics[t, 0] = verdict
+        if verdict == ACCEPTED:
+            current = proposed
+        points[t] = current
+    return len(points)

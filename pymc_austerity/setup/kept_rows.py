@@ -1,0 +1,239 @@
+"""Influential rows that the surrogate of the posterior keeps as they are."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity import compiled
+from pymc_austerity.control_variates import Anchor, NoAnchorError
+from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
+from pymc_austerity.rows import Block
+from pymc_austerity.setup.exact_gradient import AnyGradient, exact_gradient
+from pymc_austerity.setup.explored import explored
+from pymc_austerity.setup.plans import About, Kept
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
+from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
+
+__all__ = ["KeptRows", "KnownDifference", "KnownPart", "keep_influential", "kept_rows"]
+
+_MOST, _SHARE = 500, 0.9
+"""Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
+
+_ENOUGH = 0.5
+"""Effective share of draws of the normal approximation with which its own proposals are about as
+good as trajectories, and cheaper."""
+
+_PAIRS, _APART = 8, 5
+"""Pilot pairs, and moves on the surrogate between their points."""
+
+
+@dataclass(frozen=True, eq=False)
+class KeptRows:
+    r"""Log-likelihood of m rows and its gradient; their k linear predictors are stored.
+
+    Attributes
+    ----------
+    slopes : RowSlopes
+        Rows as functions of their predictors.
+    block : tuple of arrays
+        Data of the rows, C-contiguous.
+    design : float array, shape (k m, d)
+    offsets : float array, shape (k m,)
+    """
+
+    slopes: RowSlopes
+    block: Block
+    design: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+    def __call__(self, point: NDArray) -> tuple[float, NDArray[np.float64]]:
+        """Log-likelihood of the rows, nats, and gradient, shape (d,)."""
+        n_rows = int(self.table[0])
+        etas = self.design @ point.astype(np.float64, copy=False) + self.offsets
+        found = np.empty(n_rows + etas.size)
+        self.slopes(etas, found, self.table)
+        return float(found[:n_rows].sum()), found[n_rows:] @ self.design
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Number of rows, and the address and shape of each array."""
+        numbers = [n for array in self.block for n in (array.ctypes.data, *array.shape)]
+        return np.array([len(self.block[0]), *numbers], dtype=np.int64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {name: value for name, value in vars(self).items() if name != "table"}
+
+    def hessian(self, curvatures: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum of the Hessians, shape (d, d).
+
+        Parameters
+        ----------
+        curvatures : float array, shape (m, k (k + 1) / 2)
+            Second derivatives of the rows by their predictors, the upper triangle row by row.
+        """
+        n_rows = len(curvatures)
+        parts = self.design.reshape(-1, n_rows, self.design.shape[1])
+        total, column = np.zeros((self.design.shape[1],) * 2), 0
+        for a, left in enumerate(parts):
+            for b, right in enumerate(parts[a:], start=a):
+                product = (left * curvatures[:, [column]]).T @ right
+                total += product if a == b else product + product.T
+                column += 1
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class KnownPart:
+    """The exact part, and rows that are kept as they are, with the gradient.
+
+    Attributes
+    ----------
+    exact : DensityGradient or ExactGradient
+    rows : KeptRows
+    """
+
+    exact: AnyGradient
+    rows: KeptRows
+
+    def __call__(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Log-density, up to a constant, nats, and gradient, shape (d,)."""
+        (value, gradient), (of_rows, slope) = self.exact(point), self.rows(point)
+        return value + of_rows, gradient + slope
+
+    @property
+    def address(self) -> "compiled.KnownByAddress | None":
+        """What compiled code needs; None where the exact part needs Python."""
+        if self.exact.address is None:
+            return None
+        rows = self.rows
+        return compiled.KnownByAddress(
+            self.exact.address, rows.slopes.address, rows.table, rows.design, rows.offsets
+        )
+
+
+def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
+    """Keep some rows, or say why that is not possible.
+
+    Parameters
+    ----------
+    problem : Problem
+    block : tuple of arrays
+        Data of the rows.
+    """
+    structure = problem.structure
+    if not isinstance(structure, RowStructure):
+        return structure
+    slopes = row_slopes_of(structure, check_bounds=problem.model.check_bounds)
+    if isinstance(slopes, str):
+        return slopes
+    designs, size = design_function(structure, problem.model)(block), structure.size
+    columns = np.zeros((len(designs), len(block[0]), size))
+    for own, design in zip(columns, designs, strict=True):
+        for entry, weights in enumerate(np.eye(size)):
+            own[:, entry] = design.eta(weights) - design.eta(np.zeros(size))
+    offsets = np.concatenate([design.eta(np.zeros(size)) for design in designs])
+    data = tuple(map(np.ascontiguousarray, block))
+    return KeptRows(slopes, data, columns.reshape(-1, size), offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownDifference:
+    """Difference of the exact part and of the rows that are kept, between two points.
+
+    Attributes
+    ----------
+    exact : callable
+        ``f(proposed, current)``: difference of the exact part, nats.
+    rows : KeptRows
+    """
+
+    exact: Callable[..., Any]
+    rows: KeptRows
+
+    def __call__(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference, nats."""
+        exact = float(self.exact(proposed, current))
+        return exact + self.rows(proposed)[0] - self.rows(current)[0]
+
+
+def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
+    r"""Keep the most influential rows as they are, where the posterior is not nearly normal.
+
+    With K the rows that are kept, the posterior is known up to the residuals of all other rows:
+
+    .. math:: S_K(\theta) = \log \rho(\theta) + \sum_{i \in K} \ell_i(\theta)
+        + \sum_{i \notin K} \left[ g_i' \delta + \tfrac12 \delta' H_i \delta \right],
+        \qquad \delta = \theta - \theta^*
+
+    Rows for which an expansion is wrong are those that inform a direction almost alone, so that
+    :math:`S_K` has the tails that a normal approximation misses.
+
+    Parameters
+    ----------
+    about : About
+        Rows in memory and their expansion of second order.
+    scores : float array, shape (N,)
+        Influence of each row.
+
+    Returns
+    -------
+    About or None
+        The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
+        where rows cannot be kept, or a normal approximation does as well.
+    """
+    if about.exact_difference is None:
+        return None
+    *data, constants = about.residuals.arrays
+    which, problem = _most_influential(scores), about.problem
+    rows = kept_rows(problem, tuple(array[which] for array in data))
+    if isinstance(rows, str):
+        return None
+    k = len(rows.offsets) // which.size
+    anchor = _of_others(about.anchor, rows, constants[which, 2 * k :])
+    known = KnownDifference(about.exact_difference, rows)
+    if is_nearly_normal(known, anchor, _ENOUGH):
+        return None
+    expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
+    exact = KnownPart(exact_gradient(problem), rows)
+    unscaled = np.empty(0, dtype=np.intp)
+    surrogate = SurrogatePosterior(exact, known, expansion, unscaled, anchor.point, anchor.root)
+    rng = problem.prepared.rng
+    try:
+        found = explored(surrogate, anchor.point, rng, is_informed=True)
+    except NoAnchorError:
+        return None
+    points = _points(found.surrogate, found.last, rng)
+    pairs = [tuple(p.astype(problem.start.dtype) for p in pair) for pair in points]
+    anchor = replace(anchor, root=found.root)
+    return about._replace(anchor=anchor, surrogate=found.surrogate, kept=Kept(which, pairs))
+
+
+def _most_influential(scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    falling = np.argsort(-scores)[:_MOST]
+    held = np.cumsum(scores[falling])
+    return np.sort(falling[: int(np.searchsorted(held, _SHARE * scores.sum())) + 1])
+
+
+def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) -> Anchor:
+    """The anchor with the sums over all other rows."""
+    _, gradient = rows(anchor.point)
+    hessian = anchor.hessian - rows.hessian(curvatures)
+    return replace(anchor, gradient=anchor.gradient - gradient, hessian=hessian)
+
+
+def _points(
+    surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Pairs of points of a chain on the surrogate, shape (_PAIRS, 2, d)."""
+    place, found = surrogate.coordinates(start), np.empty((2 * _PAIRS, start.size))
+    for number in range(len(found)):
+        move = surrogate.root, surrogate.step_size, 1.5, _APART
+        place, _, _ = surrogate.walk(place, *move, rng)
+        found[number] = surrogate.point(place)
+    return found.reshape(2, _PAIRS, -1).swapaxes(0, 1)

@@ -1,0 +1,141 @@
+"""Influential rows that are known as they are: sums, gradients, decisions and posteriors."""
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH
+from pymc_austerity.proposals import SurrogateHamiltonianProposal
+from pymc_austerity.rows import blocks_of
+from pymc_austerity.setup import kept_rows
+from pymc_austerity.step_methods import in_compiled_code, metropolis
+from tests.running import QUIET, sample
+
+N_ROWS, N_RARE = 30_000, 6
+
+
+def rare_levels():
+    """Six binary columns that few rows have, always with the same response."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(N_ROWS, N_RARE + 2))
+    x[:, :N_RARE] = rng.random((N_ROWS, N_RARE)) < 1e-3
+    y = rng.random(N_ROWS) < 1.0 / (1.0 + np.exp(2.0 - x[:, N_RARE:] @ [0.5, -0.3]))
+    y[x[:, :N_RARE].any(axis=1)] = False
+    with pm.Model() as model:
+        b = pm.Normal("b", 0.0, 5.0, shape=N_RARE + 2)
+        pm.Bernoulli("y", logit_p=pm.Normal("a", 0.0, 5.0) + x @ b, observed=y)
+    return model
+
+
+def step_of(model, **settings):
+    with model:
+        return AusterityMH(control_variates="auto", epsilon=0.05, **settings)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return rare_levels()
+
+
+@pytest.fixture(scope="module")
+def step(model):
+    return step_of(model)
+
+
+def log_density(model):
+    function = model.compile_logp()
+    return lambda point: float(function({"a": point[0], "b": point[1:]}))
+
+
+def points_near(step, rng, n=4):
+    return [step.proposal.surrogate.dispersed(1.5, rng) for _ in range(n)]
+
+
+def test_rows_are_kept_where_the_posterior_is_not_normal(step):
+    assert step.target.n_kept > 20
+    assert step.target.n_rows == N_ROWS == step.target.source.n_rows + step.target.n_kept
+    assert isinstance(step.proposal, SurrogateHamiltonianProposal)
+    assert f"The {step.target.n_kept:,} rows with the most influence" in step.explain()
+
+
+def test_known_part_expansion_and_residuals_are_the_posterior(model, step, rng):
+    target, density = step.target, log_density(model)
+    new, old = points_near(step, rng, 2)
+    residuals = sum(target.row_function(new, old, *b).sum() for b in blocks_of(target.source))
+    found = target.exact_part(new, old) + target.expansion(new, old) + residuals
+    order = [v.name for v in model.value_vars]
+    assert order == ["b", "a"] or order == ["a", "b"]
+    swap = (lambda x: np.r_[x[-1], x[:-1]]) if order[0] == "b" else (lambda x: x)
+    expected = density(swap(new)) - density(swap(old))
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
+
+
+def test_gradient_of_the_surrogate_is_that_of_its_value(step, rng):
+    exact, size = step.proposal.surrogate.exact, 1e-5
+    (point,) = points_near(step, rng, 1)
+    _, gradient = exact(point)
+    for i, direction in enumerate(np.eye(point.size)):
+        rise = exact(point + size * direction)[0] - exact(point - size * direction)[0]
+        np.testing.assert_allclose(gradient[i], rise / (2.0 * size), rtol=1e-5, atol=1e-4)
+
+
+def test_a_surrogate_without_expansion_has_all_rows(step, rng):
+    new, old = points_near(step, rng, 2)
+    target, surrogate = step.target, step.proposal.surrogate
+    known = target.exact_part(new, old) + target.expansion(new, old)
+    np.testing.assert_allclose(surrogate.difference(new, old), known, rtol=1e-8)
+
+
+def test_compiled_transitions_are_those_of_python(step, model, monkeypatch):
+    compiled = sample(step, model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
+    for module in (in_compiled_code, metropolis):
+        monkeypatch.setattr(module, "why_python", lambda *_: "of the test")
+    by_python = sample(step_of(model), model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
+    for name in ("a", "b"):
+        here, there = compiled.posterior[name], by_python.posterior[name]
+        np.testing.assert_allclose(here, there, rtol=1e-9, atol=1e-9)
+    for name in ("n_rows_used", "n_looks", "accepted"):
+        np.testing.assert_array_equal(compiled.sample_stats[name], by_python.sample_stats[name])
+
+
+def test_the_skewed_direction_has_its_mean_and_spread(model, step):
+    """Coefficients of columns that are never seen with a success, beside NUTS."""
+    run = {"draws": 4_000, "tune": 500, "chains": 2, "random_seed": 3} | QUIET
+    ours = sample(step, model, **run).posterior["b"].values[..., :N_RARE]
+    with model:
+        nuts = pm.sample(nuts_sampler="pymc", **(run | {"draws": 1_000}))
+    expected = nuts.posterior["b"].values[..., :N_RARE]
+    over, spread = (0, 1), expected.std(axis=(0, 1))
+    away = abs(ours.mean(axis=over) - expected.mean(axis=over)) / spread
+    assert away.max() < 4.0 / np.sqrt(400.0)
+    assert abs(np.log(ours.std(axis=over) / spread)).max() < 0.15
+
+
+def test_rows_are_counted_as_used(step, model):
+    idata = sample(step, model, draws=100, tune=100, chains=1, random_seed=4, **QUIET)
+    used = idata.sample_stats["n_rows_used"].values
+    assert ((used == 0) | (used > step.target.n_kept)).all()
+    np.testing.assert_allclose(idata.sample_stats["data_fraction"], used / N_ROWS)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"control_variates": 2}, {"proposal": SurrogateHamiltonianProposal()}]
+)
+def test_not_where_the_user_has_chosen_otherwise(model, settings):
+    with model:
+        step = AusterityMH(epsilon=0.05, **settings)
+    assert step.target.n_kept == 0
+
+
+def test_not_where_a_normal_approximation_does_as_well(rng):
+    x = rng.normal(size=(N_ROWS, 3))
+    with pm.Model() as model:
+        y = rng.poisson(np.exp(x @ [0.2, -0.1, 0.3]))
+        pm.Poisson("y", pm.math.exp(x @ pm.Normal("b", shape=3)), observed=y)
+    assert step_of(model).target.n_kept == 0
+
+
+def test_as_many_as_hold_most_of_the_influence():
+    scores = np.r_[np.full(10, 100.0), np.full(10_000, 1e-3)]
+    assert set(kept_rows._most_influential(scores)) <= set(range(10))
+    assert len(kept_rows._most_influential(np.ones(10_000))) == kept_rows._MOST
