@@ -17,7 +17,7 @@ from examples.austerity2014.risk_figure import DEFAULTS
 from examples.austerity2014.timed import TimedRun
 from examples.austerity2014.triple_field import TripleField, log_odds
 from pymc_austerity import AusterityGibbs
-from pymc_austerity.gibbs import Plan
+from pymc_austerity.paper.gibbs_sweep import Plan
 
 __all__ = ["EXPERIMENT"]
 

@@ -15,7 +15,6 @@ from pymc_austerity.proposals.hamiltonian import (
     Surrogate,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals.langevin import LangevinProposal, LangevinState
 from pymc_austerity.proposals.layout import Block, Layout
 from pymc_austerity.proposals.mixture import MixtureState, ProposalMixture
 from pymc_austerity.proposals.protocols import (
@@ -44,8 +43,6 @@ __all__ = [
     "GradientProposal",
     "Gradients",
     "HamiltonianState",
-    "LangevinProposal",
-    "LangevinState",
     "Layout",
     "MixtureState",
     "Outcome",

@@ -54,10 +54,11 @@ class Proposal(Protocol[State]):
     changes is in a state, which is immutable too: methods take a state and return a new one, and
     the step method keeps and pickles the latest.
 
-    Two more members are optional. An attribute ``unconstrained = False`` states that no normal
+    Three more members are optional. An attribute ``unconstrained = False`` states that no normal
     approximation fits the coordinates in which the proposal moves, so that none is computed. A
     method ``disperse(layout, point, radius, rng)`` returns a possible start near a point; a
-    larger radius, which is at most 1, gives a more distant start.
+    larger radius, which is at most 1, gives a more distant start. A method ``check_model(model)``
+    refuses models on which the proposal would not be valid.
     """
 
     def init(self, layout: Layout, approximation: GaussianApproximation | None = None) -> State:
