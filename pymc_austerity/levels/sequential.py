@@ -11,8 +11,8 @@ from scipy.special import stdtr
 from pymc_austerity.levels.drawing import chances, first_of_permutation
 from pymc_austerity.levels.rows import LevelRows
 from pymc_austerity.sequential import relative_excess, weight_of_variance
-from pymc_austerity.sequential.moments import Segments, merged
-from pymc_austerity.sequential.student_t import is_clear
+from pymc_austerity.sequential.estimates import Segments, merged
+from pymc_austerity.sequential.t_tests import is_clear
 
 __all__ = ["FEWEST_ROWS", "Populations", "SequentialSettings", "Verdicts", "decide_sequentially"]
 

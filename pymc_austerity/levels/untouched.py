@@ -17,9 +17,8 @@ from pymc_austerity.proposals import (
     RandomWalkState,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals.conditional_scaling import center_and_scale
-from pymc_austerity.proposals.trajectories import walk
-from pymc_austerity.proposals.untouched import UntouchedMoves
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
+from pymc_austerity.proposals.trajectories import center_and_scale, walk
 
 __all__ = ["UntouchedEntries", "UntouchedState"]
 
@@ -111,7 +110,7 @@ class UntouchedEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        moves, n_accepted = UntouchedMoves(self.entries, self.exact_part), 0
+        moves, n_accepted = PriorOnlyMoves(self.entries, self.exact_part), 0
         for _ in range(_STEPS):
             theta, accepted, state = moves.step(state, theta, rng, tuning=tuning)
             n_accepted += accepted

@@ -16,10 +16,14 @@ from scipy.linalg import solve_triangular
 from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
-from pymc_austerity.proposals.covariance import checked_covariance, root_of
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Gradients, Outcome
+from pymc_austerity.proposals.protocols import (
+    GaussianApproximation,
+    Gradients,
+    Layout,
+    Outcome,
+    checked_covariance,
+    root_of,
+)
 
 __all__ = ["LangevinProposal", "LangevinState", "Preconditioner", "StepSizeSchedule"]
 

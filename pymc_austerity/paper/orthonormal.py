@@ -15,9 +15,7 @@ from pymc_austerity._pymc import SymbolicRandomVariable, change_dist_size
 from pymc_austerity.arguments import checked_fraction, checked_number, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch, usual_acceptance
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Block, Layout
-from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.protocols import Block, GaussianApproximation, Layout, Outcome
 
 __all__ = ["StiefelProposal", "StiefelWalkState", "UniformStiefel", "UniformStiefelRV"]
 

@@ -12,9 +12,7 @@ from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.paper.selection_priors import SpikeAndSlabRV
 from pymc_austerity.proposals.adaptation import ScaleSearch
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome
 
 __all__ = ["Births", "ReversibleJumpProposal", "ReversibleJumpState"]
 

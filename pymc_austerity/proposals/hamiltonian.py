@@ -10,13 +10,8 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_count, checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals.adaptation import covariance_estimate
-from pymc_austerity.proposals.covariance import root_of
-from pymc_austerity.proposals.dual_averaging import DualAveraging
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.path import Path
-from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.adaptation import DualAveraging, Path, covariance_estimate
+from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, root_of
 
 __all__ = ["HamiltonianState", "Surrogate", "SurrogateHamiltonianProposal"]
 

@@ -8,9 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.protocols import Outcome, Proposal, ProposalFunction
+from pymc_austerity.proposals.protocols import (
+    GaussianApproximation,
+    Layout,
+    Outcome,
+    Proposal,
+    ProposalFunction,
+)
 
 __all__ = ["UserProposal", "as_proposal", "try_proposal"]
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity import compiled
-from pymc_austerity.proposals import conditional_scaling, trajectories
+from pymc_austerity.proposals import trajectories
 from pymc_austerity.setup.exact_gradient import AnyGradient
 
 __all__ = ["Expansion", "SurrogatePosterior"]
@@ -124,7 +124,7 @@ class SurrogatePosterior:
     def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         point, _, hessian = self.expansion
         if self.exact.address is None:
-            return conditional_scaling.center_and_scale(self.exact, x, point, hessian, self.scaled)
+            return trajectories.center_and_scale(self.exact, x, point, hessian, self.scaled)
         found: tuple[NDArray[np.float64], NDArray[np.float64]]
         found = compiled.center_and_scale(self.exact.address, x, point, hessian, self.scaled)
         return found

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.proposals.untouched import UntouchedMoves
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 
 ENTRIES = np.array([0, 2])
 PRECISION = np.array([[2.0, 0.5, 0.8], [0.5, 1.0, 0.0], [0.8, 0.0, 1.5]])
@@ -15,7 +15,7 @@ def exact_part(proposed, current):
 
 
 def run(n, rng, tune=1_000):
-    moves = UntouchedMoves(ENTRIES, exact_part)
+    moves = PriorOnlyMoves(ENTRIES, exact_part)
     state, point, points = moves.init(JOINT), np.array([0.0, 1.0, 0.0]), []
     for step in range(tune + n):
         if step == tune:
@@ -41,7 +41,7 @@ def test_nothing_is_learnt_after_tuning(rng):
     _, state = run(1, rng)
     _, later = run(200, rng)
     assert state.search.scale > 0.0
-    moves = UntouchedMoves(ENTRIES, exact_part)
+    moves = PriorOnlyMoves(ENTRIES, exact_part)
     _, after = moves.move(later, np.zeros(3), rng, tuning=False)
     assert after is later
 
@@ -50,7 +50,7 @@ def test_impossible_points_are_never_visited(rng):
     def half(proposed, current):
         return -np.inf if proposed[0] < 0.0 else exact_part(proposed, current)
 
-    moves = UntouchedMoves(ENTRIES, half)
+    moves = PriorOnlyMoves(ENTRIES, half)
     state, point, lowest = moves.init(JOINT), np.array([0.5, 1.0, 0.0]), np.inf
     for _ in range(500):
         point, state = moves.move(state, point, rng, tuning=True)

@@ -3,20 +3,30 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 import pymc as pm
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from rich.progress import track
 
-from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity._pymc import Variable
+from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.model.pointwise import PointwiseRows
-from pymc_austerity.pointwise.draws import Draws, draws_of
+from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
-__all__ = ["Asked", "Generators", "observed_names", "refuse_too_many"]
+__all__ = [
+    "Draws",
+    "Generators",
+    "PointwiseRequest",
+    "WhichRows",
+    "draws_of",
+    "observed_names",
+    "refuse_too_many",
+]
 
 Generators = Callable[[int], list[np.random.Generator]]
 """Maps the number of a draw to the random generators for it."""
@@ -26,7 +36,103 @@ _NUMBERS, _MOST_ROWS = 4_000_000, 8_192
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Draws:
+    """Values of the variables of a model, draw by draw.
+
+    Attributes
+    ----------
+    posterior : xarray.Dataset
+        Source of the values.
+    values : list of arrays, each of shape (n_chains * n_draws, ...)
+        One for each variable; the draws of the first chain come first.
+    """
+
+    posterior: xr.Dataset
+    values: list[NDArray]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws per chain."""
+        return self.posterior.sizes["chain"], self.posterior.sizes["draw"]
+
+    @property
+    def size(self) -> int:
+        """Number of draws of all chains."""
+        n_chains, n_draws = self.shape
+        return n_chains * n_draws
+
+    def point(self, number: int) -> list[NDArray]:
+        """Values of one draw."""
+        return [value[number] for value in self.values]
+
+    def mean(self) -> list[NDArray]:
+        """Means of all draws, rounded where a variable is discrete."""
+        means = [value.mean(axis=0) for value in self.values]
+        return [
+            np.asarray(mean if value.dtype.kind == "f" else np.rint(mean), dtype=value.dtype)
+            for mean, value in zip(means, self.values, strict=True)
+        ]
+
+
+def draws_of(idata: Any, variables: Sequence[Variable]) -> Draws:
+    """The draws of some variables.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        A run with a group ``posterior``.
+    variables : sequence of variables
+        Value variables whose names and scale are those of the posterior.
+
+    Raises
+    ------
+    SettingError
+        A variable was not stored, or has another shape; or the draws are those of Bambi's ``fit``.
+    SettingTypeError
+        There is no posterior.
+    """
+    group = None if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
+    if group is None:
+        raise SettingTypeError(
+            "idata must be an InferenceData or a DataTree with a group 'posterior', not "
+            f"{type(idata).__name__}: pass what pm.sample returned."
+        )
+    posterior = group.to_dataset() if isinstance(group, xr.DataTree) else group
+    refuse_draws_of_bambi("idata", posterior)
+    missing = [variable.name for variable in variables if variable.name not in posterior]
+    if missing:
+        raise SettingError(
+            f"the posterior has no draws of {', '.join(map(repr, missing))}: sample again without "
+            "leaving them out of var_names."
+        )
+    values = [_values(posterior[variable.name], variable) for variable in variables]
+    return Draws(posterior, values)
+
+
+def _values(draws: xr.DataArray, variable: Variable) -> NDArray:
+    values = draws.transpose("chain", "draw", ...).values
+    flat = values.reshape(-1, *values.shape[2:])
+    expected = variable.type.shape
+    if flat.ndim - 1 != len(expected) or any(
+        length not in (None, own) for length, own in zip(expected, flat.shape[1:], strict=True)
+    ):
+        raise SettingError(
+            f"draws of {variable.name!r} have shape {flat.shape[1:]} instead of {expected}: pass "
+            "the model that was sampled."
+        )
+    return np.ascontiguousarray(flat, dtype=variable.dtype)
+
+
+class WhichRows(TypedDict, total=False):
+    """Arguments that select rows, as `compute_log_likelihood` explains them."""
+
+    rows: ArrayLike | None
+    axis: int
+    data: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class PointwiseRequest:
     """A quantity of an observed variable for some of its rows, at all draws.
 
     Attributes
@@ -56,13 +162,25 @@ class Asked:
     @classmethod
     def of(
         cls,
-        of_rows: PointwiseRows,
+        quantity: Callable[..., PointwiseRows],
+        name: str,
         idata: Any,
         model: pm.Model,
-        rows: Any = None,
+        *,
+        rows: ArrayLike | None = None,
+        axis: int = 0,
         data: Mapping[str, Any] | None = None,
-    ) -> "Asked":
-        """Quantity with dimensions and coordinates as in PyMC.
+    ) -> "PointwiseRequest":
+        """Quantity of an observed variable, with dimensions and coordinates as in PyMC.
+
+        Parameters
+        ----------
+        quantity : callable
+            ``quantity(model, name, axis, names of data)``: the rows of `pymc_austerity.model`.
+        name : str
+            Of the observed variable.
+        idata, model, rows, axis, data
+            As for `compute_log_likelihood`.
 
         Raises
         ------
@@ -74,6 +192,7 @@ class Asked:
         AusterityWarning
             The run read rows of ``data=``, but these rows are those of the model.
         """
+        of_rows = quantity(model, name, axis, tuple(data or ()))
         draws, source, shape = draws_of(idata, of_rows.variables), None, list(of_rows.shape)
         if data is not None:
             source = SourceRows.of(open_sources(data, of_rows.examples), of_rows)

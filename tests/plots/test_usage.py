@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from pymc_austerity import SettingError, SettingTypeError
-from pymc_austerity.plots import plot_data_usage
-from tests.diagnostics.runs import synthetic
+from pymc_austerity.plots import plot_block_usage, plot_data_usage
+from tests.diagnostics.runs import grouped, synthetic
 from tests.plots.reading import legend_of, widths
 
 
@@ -92,3 +92,19 @@ def test_a_real_run_from_disk(run, tmp_path):
     _, right = plot_data_usage(tmp_path / "run.nc")
     mean = float(run["sample_stats"]["n_rows_used"].values.mean())
     assert right.lines[1].get_ydata()[0] == pytest.approx(mean)
+
+
+def test_one_bar_for_each_block():
+    ax = plot_block_usage(grouped())
+    assert [bar.get_width() for bar in ax.patches] == [0.0, 60.0, 40.0]
+    assert [text.get_text() for text in ax.texts] == [
+        "30% accepted",
+        "90% accepted",
+        "60% accepted",
+    ]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["untouched", "county", "common"]
+
+
+def test_refuses_other_runs():
+    with pytest.raises(SettingError, match="no statistics of blocks"):
+        plot_block_usage(synthetic())
