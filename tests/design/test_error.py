@@ -1,4 +1,4 @@
-"""Errors and costs of tests, against simulation, integrals, the recursion of the paper and others."""
+"""Errors and costs of tests, against simulation, integrals and the recursion of the paper."""
 
 import math
 import time
