@@ -2,15 +2,15 @@
 
 from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, ThirdOrder, find_anchor
 from pymc_austerity.control_variates.influence import (
-    FirstLook,
+    FirstLookLimits,
     Influence,
     LargestScores,
     ResidualFunction,
     differences_of_all,
-    expected_rows,
     first_look_sizes,
     influence_of_all,
     influence_scores,
+    rows_of_decisions,
     sizes_of_largest,
 )
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
@@ -19,7 +19,7 @@ from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
 __all__ = [
     "Anchor",
     "Differentiable",
-    "FirstLook",
+    "FirstLookLimits",
     "Influence",
     "LargestScores",
     "Mode",
@@ -29,11 +29,11 @@ __all__ = [
     "RowDensity",
     "ThirdOrder",
     "differences_of_all",
-    "expected_rows",
     "find_anchor",
     "find_modes",
     "first_look_sizes",
     "influence_of_all",
     "influence_scores",
+    "rows_of_decisions",
     "sizes_of_largest",
 ]

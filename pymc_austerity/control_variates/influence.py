@@ -11,15 +11,15 @@ from scipy.stats import norm
 from pymc_austerity.rows import Block, RowSource, blocks_of
 
 __all__ = [
-    "FirstLook",
+    "FirstLookLimits",
     "Influence",
     "LargestScores",
     "ResidualFunction",
     "differences_of_all",
-    "expected_rows",
     "first_look_sizes",
     "influence_of_all",
     "influence_scores",
+    "rows_of_decisions",
     "sizes_of_largest",
 ]
 
@@ -239,7 +239,7 @@ class LargestScores:
         return self.sum_known + self.n_unknown * self.largest_known
 
 
-class FirstLook(TypedDict):
+class FirstLookLimits(TypedDict):
     """Limits of first looks, from which their sizes are chosen.
 
     Attributes
@@ -260,7 +260,9 @@ class FirstLook(TypedDict):
     most: int
 
 
-def first_look_sizes(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> tuple[int, int]:
+def first_look_sizes(
+    scores: NDArray[np.float64], **look: Unpack[FirstLookLimits]
+) -> tuple[int, int]:
     r"""Numbers of rows always read and of rows of each stratum, for the cheapest decisions.
 
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
@@ -280,7 +282,7 @@ def first_look_sizes(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> 
     scores : float array, shape (N,)
         Standard deviation of each row's difference over decisions, :math:`r_i`, nats.
     **look
-        As `FirstLook` has it.
+        As `FirstLookLimits` has it.
 
     Returns
     -------
@@ -291,7 +293,7 @@ def first_look_sizes(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> 
 
 
 def sizes_of_largest(
-    falling: NDArray[np.float64], total: float, n_rows: int, **look: Unpack[FirstLook]
+    falling: NDArray[np.float64], total: float, n_rows: int, **look: Unpack[FirstLookLimits]
 ) -> tuple[int, int]:
     """The same from the largest scores and the sum of all.
 
@@ -304,13 +306,13 @@ def sizes_of_largest(
     n_rows : int
         Number of all rows, N.
     **look
-        As `FirstLook` has it.
+        As `FirstLookLimits` has it.
     """
     choice = _cheapest(falling, total, n_rows, **look)
     return choice.n_take_all, choice.per_stratum
 
 
-def expected_rows(scores: NDArray[np.float64], **look: Unpack[FirstLook]) -> float:
+def rows_of_decisions(scores: NDArray[np.float64], **look: Unpack[FirstLookLimits]) -> float:
     """Rows of a decision on average, with first looks of the sizes that are chosen.
 
     Parameters

@@ -23,7 +23,7 @@ from pymc_austerity.errors import DataError, SettingError
 
 __all__ = [
     "ALPHAS",
-    "Question",
+    "DesignProblem",
     "TestDesign",
     "TrialRun",
     "average_design",
@@ -194,7 +194,7 @@ class TestDesign:
         )
 
 
-class Question(NamedTuple):
+class DesignProblem(NamedTuple):
     """Purpose of a design: distances of decisions, and how error and usage are averaged."""
 
     n_rows: int
@@ -287,7 +287,7 @@ def mean_weights(mu_std: Floats, grid: Floats) -> Floats:
 
 
 def cheapest(
-    question: Question,
+    question: DesignProblem,
     risk: Callable[[int, Boundary], float],
     max_error: float,
     sizes: Sequence[int],
@@ -410,7 +410,7 @@ def average_design(
     quadrature = None
     if measure == "acceptance" or trial.log_u is not None:
         quadrature = AcceptanceQuadrature.of(trial.log_ratio, trial.spread, grid)
-    question = Question(trial.n_rows, looks, grid, mean_weights(mu_std, grid), quadrature)
+    question = DesignProblem(trial.n_rows, looks, grid, mean_weights(mu_std, grid), quadrature)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         design = question.design(batch_size, boundary)
@@ -473,7 +473,7 @@ def worst_case_design(
     given = np.linspace(0.0, 10.0, 201) if mu_std is None else mu_std
     distances = np.abs(np.asarray(given, dtype=np.float64))
     grid = common_grid([looks(size, n_rows) for size in sizes], float(distances.max()))
-    question = Question(n_rows, looks, grid, mean_weights(distances, grid), None)
+    question = DesignProblem(n_rows, looks, grid, mean_weights(distances, grid), None)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         return worst_error(looks(batch_size, n_rows), boundary)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled import call_of_one, call_on_rows
 
-__all__ = ["ExactTerms", "TermsByAddress", "exact_difference"]
+__all__ = ["ExactTerms", "TermsByAddress", "difference_of_terms"]
 
 
 class LoopOverLevels(Protocol):
@@ -24,7 +24,7 @@ class LoopOverLevels(Protocol):
     def entries(self) -> NDArray[np.int64] | None: ...
 
 
-class LogDensity(Protocol):
+class DensityByAddress(Protocol):
     """A log-density; see `pymc_austerity.model.DensityKernel`."""
 
     @property
@@ -71,19 +71,19 @@ class ExactTerms:
     ----------
     loops : tuple of (loop, arrays)
         Loops over the levels of a factor, and the data of the levels.
-    rest : LogDensity or None
+    rest : DensityByAddress or None
     means : tuple of (int array, int)
         Levels, and the entry to which their mean is added before `rest` reads it.
     """
 
     loops: tuple[tuple[LoopOverLevels, tuple[NDArray, ...]], ...]
-    rest: LogDensity | None
+    rest: DensityByAddress | None
     means: tuple[tuple[NDArray[np.int64], int], ...] = ()
 
     def __call__(self, proposed: NDArray, current: NDArray) -> float:
         """Difference between two points, float arrays of shape (d,), nats."""
         new, old = (np.ascontiguousarray(point, dtype=np.float64) for point in (proposed, current))
-        return float(exact_difference(self.by_address, new, old))
+        return float(difference_of_terms(self.by_address, new, old))
 
     @cached_property
     def by_address(self) -> TermsByAddress:
@@ -122,7 +122,7 @@ class ExactTerms:
 
 
 @numba.njit(cache=True, error_model="numpy")
-def exact_difference(
+def difference_of_terms(
     its: TermsByAddress, proposed: NDArray[np.float64], current: NDArray[np.float64]
 ) -> float:
     """Difference between two points, nats; loops whose entries have not moved are left out."""

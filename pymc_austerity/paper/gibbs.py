@@ -27,10 +27,10 @@ from pymc_austerity.arguments import (
 from pymc_austerity.errors import SettingError
 from pymc_austerity.paper.factors import find_factors
 from pymc_austerity.paper.gibbs_sweep import (
+    BinarySweep,
     CompiledSweep,
-    Plan,
     ReferenceSweep,
-    Sweep,
+    SweepPlan,
     statistics_of_sweep,
 )
 from pymc_austerity.sequential import StudentTTest
@@ -311,7 +311,7 @@ class AusterityGibbs(SubsamplingStep):
         self.sweep = self._built_sweep()
         self._finish(started, problem)
 
-    def _built_sweep(self) -> Sweep:
+    def _built_sweep(self) -> BinarySweep:
         if not CompiledSweep.is_possible(self.factors):
             return ReferenceSweep(self.factors, self.rule, self.batch_size)
         sweep = CompiledSweep(self.factors, self.rule, self.batch_size)
@@ -351,7 +351,7 @@ class AusterityGibbs(SubsamplingStep):
         statistics["test_epsilon"] = self.epsilon
         return RaveledVars(state, apoint.point_map_info), [statistics]
 
-    def _plan(self, rng: np.random.Generator, *, n_updates: int) -> Plan:
+    def _plan(self, rng: np.random.Generator, *, n_updates: int) -> SweepPlan:
         """All random numbers of a sweep; exact updates need only one each."""
         entries = np.arange(n_updates)
         if self.scan == "random":
@@ -365,7 +365,7 @@ class AusterityGibbs(SubsamplingStep):
         audited = np.zeros(n_updates, dtype=np.bool_)
         if self.audit > 0.0 and self.epsilon > 0.0:
             audited = self.audit_rng.random(n_updates) < self.audit
-        return Plan(entries, log_odds, windows, audited)
+        return SweepPlan(entries, log_odds, windows, audited)
 
     # ------------------------------------------------------------------ a chain
 

@@ -18,17 +18,17 @@ from pymc_austerity.sequential.estimates import ESTIMATE, estimate_uniform, merg
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 
 __all__ = [
+    "BinarySweep",
     "CompiledSweep",
     "Outcomes",
-    "Plan",
     "ReferenceSweep",
-    "Sweep",
+    "SweepPlan",
     "statistics_of_sweep",
     "sweep",
 ]
 
 
-class Plan(NamedTuple):
+class SweepPlan(NamedTuple):
     """All random numbers of a sweep; arrays of shape (updates,).
 
     Attributes
@@ -88,10 +88,10 @@ class Outcomes(NamedTuple):
         )
 
 
-class Sweep(Protocol):
+class BinarySweep(Protocol):
     """Carries out a plan."""
 
-    def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
+    def __call__(self, state: NDArray, plan: SweepPlan) -> Outcomes:
         """Update the entries one by one, in place."""
         ...
 
@@ -159,7 +159,7 @@ class ReferenceSweep:
     rule: StoppingRule
     batch_size: int
 
-    def __call__(self, state: NDArray, plan: Plan) -> Outcomes:
+    def __call__(self, state: NDArray, plan: SweepPlan) -> Outcomes:
         """Update the entries one by one, in place."""
         factors, outcomes = self.factors, Outcomes.none_yet(plan.entries.size)
         values = factors.functions.values()

@@ -6,20 +6,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels import AlongWithLevels, GroupedPosterior, JointBlock, move_levels
-from pymc_austerity.setup.levels.parts import Parts
+from pymc_austerity.levels import GroupedPosterior, JointBlock, PartlyNonCentered, move_levels
+from pymc_austerity.setup.levels.grouped_model import GroupedModel
 
-__all__ = ["BeyondExpansion", "beyond_expansion"]
+__all__ = ["Remainder", "remainder_of_expansion"]
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
+
 _MOVES = 4
 """Moves of all levels for one draw; nearly all are accepted."""
+
 _STEP = 1e-3
 """Step for differences along hyperparameters, which are on unconstrained scales."""
 
 
-class BeyondExpansion(NamedTuple):
+class Remainder(NamedTuple):
     r"""Average gradients of the remainder of the expansion, along the moves of blocks.
 
     The posterior of a level with few rows is not normal: its mean is not its mode. The effects of
@@ -41,14 +43,14 @@ class BeyondExpansion(NamedTuple):
     along: tuple[NDArray[np.float64], ...]
 
 
-def beyond_expansion(
-    parts: Parts, posterior: GroupedPosterior, joint: JointBlock | None
-) -> BeyondExpansion:
+def remainder_of_expansion(
+    parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
+) -> Remainder:
     """Average over draws of the levels given everything else at the anchor.
 
     Parameters
     ----------
-    parts : Parts
+    parts : GroupedModel
     posterior : GroupedPosterior
     joint : JointBlock or None
     """
@@ -66,7 +68,7 @@ def beyond_expansion(
             jointly = _along_entries(posterior, joint, point, rest)
         found.append((rest[parts.blocks.common], jointly, along))
     common, together, tilts = zip(*found, strict=True)
-    return BeyondExpansion(
+    return Remainder(
         _mean(common), _mean(together), tuple(_mean(tilt) for tilt in zip(*tilts, strict=True))
     )
 
@@ -89,7 +91,7 @@ def _drawn(
 
 
 def _gradient_beyond(
-    parts: Parts, posterior: GroupedPosterior, point: NDArray[np.float64]
+    parts: GroupedModel, posterior: GroupedPosterior, point: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Gradient of the rows at a point, minus that of their expansion."""
     expanded = posterior.expansion.slope(point, np.arange(point.size))
@@ -119,7 +121,7 @@ def _along_hyperparameters(
 ) -> NDArray[np.float64]:
     """The derivative along the hyperparameters of a factor, moved together with its levels."""
     own = posterior.factors[factor].prior.hyperparameters
-    along = AlongWithLevels(posterior, factor, point, own)
+    along = PartlyNonCentered(posterior, factor, point, own)
     ends = [
         [along.led_to(point[own] + sign * step) for sign in (1.0, -1.0)]
         for step in _STEP * np.eye(own.size)

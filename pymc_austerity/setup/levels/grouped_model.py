@@ -1,16 +1,19 @@
-"""The parts of a model with groups from which anchor and moves are computed."""
+"""A model with groups: its blocks, its rows by level, and sums over all rows."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pymc_austerity.levels import ResidualsByAddress
 from pymc_austerity.model import (
     Blocks,
     Factor,
+    Kernel,
     LevelTerms,
     PartialDerivatives,
     PredictorDerivatives,
@@ -18,9 +21,10 @@ from pymc_austerity.model import (
     data_reader,
 )
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, blocks_of
+from pymc_austerity.setup.compiled_target import places_of, table_of
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["Parts", "RowSums", "levels_of_rows"]
+__all__ = ["GroupedModel", "KernelOnRows", "RowSums", "levels_of_rows"]
 
 
 class RowSums(NamedTuple):
@@ -38,7 +42,7 @@ class RowSums(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Parts:
+class GroupedModel:
     """The parts of a model with groups.
 
     Attributes
@@ -140,3 +144,33 @@ def levels_of_rows(
         for levels, graph in zip(found, graphs, strict=True):
             levels.append(np.asarray(values[graph], dtype=np.int32))
     return [np.concatenate(levels) for levels in found]
+
+
+@dataclass(frozen=True, eq=False)
+class KernelOnRows:
+    """A kernel, and the stored rows that it reads.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    source : SharedRows
+        Addresses are valid as long as the source is open.
+    """
+
+    kernel: Kernel
+    source: SharedRows
+
+    def __call__(self, proposed: NDArray, current: NDArray) -> ResidualsByAddress:
+        """Between two points, float arrays of shape (d,)."""
+        kernel, (function, starts, table, places) = self.kernel, self._addresses
+        new, old = kernel.ordered(proposed), kernel.ordered(current)
+        return ResidualsByAddress(new, old, function, starts, table.ctypes.data, places)
+
+    @cached_property
+    def _addresses(self) -> tuple[int, int, NDArray, NDArray]:
+        arrays, kernel = self.source.window(0, self.source.n_rows), self.kernel
+        return kernel.address, kernel.starts.ctypes.data, table_of(arrays), places_of(arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {"kernel": self.kernel, "source": self.source}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.levels import UntouchedEntries
+from pymc_austerity.levels import PriorOnlyEntries
 from pymc_austerity.proposals import GaussianApproximation
 
 
@@ -23,7 +23,7 @@ def normal(n_entries):
     about = GaussianApproximation(np.zeros(n_entries), np.eye(n_entries))
     entries = np.arange(n_entries)
     none = np.empty(0, dtype=np.intp)
-    return UntouchedEntries(entries, about, exact_part, gradient, none), sds
+    return PriorOnlyEntries(entries, about, exact_part, gradient, none), sds
 
 
 def walked(untouched, theta, n_steps, rng):
@@ -69,7 +69,7 @@ def funnel(n):
         return float(gradient(proposed)[0] - gradient(current)[0])
 
     about = GaussianApproximation(np.zeros(n + 1), np.eye(n + 1))
-    return UntouchedEntries(np.arange(n + 1), about, exact_part, gradient, np.arange(1, n + 1))
+    return PriorOnlyEntries(np.arange(n + 1), about, exact_part, gradient, np.arange(1, n + 1))
 
 
 @pytest.mark.few("7")

@@ -1,21 +1,55 @@
-"""Multipliers of parameters in rows, and bounds of third derivatives of rows, by level."""
+"""The factors of a model with groups, and limits of their rows by level."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
-from pymc_austerity.model import DenseRows, Design, Factor, design_function
+from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.exact import measured_rounding
+from pymc_austerity.levels import (
+    CommonNormal,
+    FreeMean,
+    LevelRows,
+    LevelsOfFactor,
+    Prior,
+    Products,
+    Reach,
+    Span,
+)
+from pymc_austerity.model import (
+    Blocks,
+    DenseRows,
+    Design,
+    Factor,
+    design_function,
+)
 from pymc_austerity.model.bounds import (
     NoBoundError,
     third_derivative_constants,
 )
-from pymc_austerity.setup.levels.parts import Parts
+from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.levels.anchor import (
+    LevelAnchor,
+    level_blocks,
+    level_normals,
+)
+from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["RADII", "LevelLimits", "have_bounds", "level_limits"]
+__all__ = [
+    "RADII",
+    "LevelLimits",
+    "NoGroupsError",
+    "factors_of",
+    "free_means",
+    "have_bounds",
+    "level_limits",
+    "rounding_of",
+]
 
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor up to which rows are bounded.
@@ -27,7 +61,6 @@ _ROWS = 65_536
 """Fewest rows that are bounded at once; larger pieces have at most `_SHARE` of all rows."""
 
 _MOST_ROWS, _SHARE = 262_144, 1 / 8
-
 _SOME_ROWS = 2_048
 """Number of rows from which to determine how far predictors move."""
 
@@ -36,6 +69,9 @@ _FEW_ROWS = 256
 
 _NOTHING = 1e-6
 """A predictor that moves less than this, relative to the one that moves most, keeps its units."""
+
+_MOST_ROUNDED = 100_000
+"""Rows whose rounding is measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +112,7 @@ class LevelLimits:
 
 
 def level_limits(
-    parts: Parts,
+    parts: GroupedModel,
     anchor: NDArray[np.float64],
     roots: list[NDArray[np.float64]],
     common_root: NDArray[np.float64],
@@ -86,7 +122,7 @@ def level_limits(
 
     Parameters
     ----------
-    parts : Parts
+    parts : GroupedModel
     anchor : float array, shape (d,)
     roots : list of float array, shape (G, q, q)
         Of the covariance of the entries of each level given the rest, one for each factor.
@@ -128,7 +164,7 @@ def level_limits(
 class _Spans:
     """Multipliers of entries in predictors, for entries in units of their spread given the rest."""
 
-    parts: Parts
+    parts: GroupedModel
     roots: list[NDArray[np.float64]]
     common_root: NDArray[np.float64]
 
@@ -212,7 +248,7 @@ class _Places:
     owner: NDArray[np.int64]
 
 
-def _places(parts: Parts) -> _Places:
+def _places(parts: GroupedModel) -> _Places:
     size = parts.problem.start.size
     is_common = np.zeros(size, dtype=bool)
     is_common[parts.blocks.common] = True
@@ -246,3 +282,96 @@ def _own(design: Design, factor: Factor, place: _Places) -> NDArray[np.float64]:
             (rows,) = np.nonzero(place.owner[term.entries] == number)
             total[rows, place.position[term.entries[rows]]] += term.coefficient[rows]
     return total
+
+
+class NoGroupsError(ValueError):
+    """There are no groups, or no moves for them; the message is a clause."""
+
+
+def factors_of(
+    parts: GroupedModel,
+    anchor: LevelAnchor,
+    levels: list[NDArray[np.int32]],
+    common: CommonNormal | None,
+    means: tuple[FreeMean, ...],
+) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
+    """Levels of all factors, their reach, and why their rows have no bounds (empty if they do)."""
+    normals = level_normals(parts, anchor.point, anchor.hessian)
+    common_root = np.zeros((0, 0)) if common is None else common.root
+    roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
+    limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
+    found, spans = [], []
+    for number, (factor, limit) in enumerate(zip(parts.factors, limits, strict=True)):
+        rows = _rows_of(levels[number], limit)
+        inverse_roots = normals[number].root.swapaxes(1, 2)
+        span = Span(factor.entries, inverse_roots, limit.own, limit.common)
+        spans.append(span)
+        terms = parts.terms[number]
+        found.append(
+            LevelsOfFactor(
+                factor.names,
+                factor.entries,
+                anchor.point[factor.entries],
+                level_blocks(anchor.hessian, factor.entries),
+                Products.of(_with_others(anchor.hessian, factor.entries)),
+                anchor.gradient[factor.entries],
+                Prior(
+                    terms.terms,
+                    terms.derivatives,
+                    terms.given,
+                    np.intersect1d(terms.given, parts.blocks.untouched),
+                    terms.is_quadratic,
+                    terms.as_rows,
+                    is_all=all(mean.factor != number for mean in means),
+                ),
+                rows,
+            )
+        )
+    inverse = np.zeros((0, 0)) if common is None else common.inverse_root
+    return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
+
+
+def free_means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
+    """Means of levels that represent effects that sum to zero."""
+    columns = {
+        frozenset(own.tolist()): (number, column)
+        for number, factor in enumerate(blocks.factors)
+        for column, own in enumerate(factor.entries.T)
+    }
+    means = []
+    for its in coordinates.absorbed:
+        place = columns.get(frozenset(its.levels.tolist()))
+        if place is None:
+            raise NoGroupsError(f"rows do not read {its.name!r} by its levels")
+        means.append(FreeMean(*place, its.levels, its.absorber))
+    return tuple(means)
+
+
+def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
+    """Rows by level: as they are stored, or by their positions."""
+    is_sorted = bool((np.diff(levels) >= 0).all())
+    order = None if is_sorted else np.argsort(levels, kind="stable")
+    counts = np.bincount(levels, minlength=limit.own.size)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return LevelRows(starts, order, np.array(RADII), limit.constants)
+
+
+def rounding_of(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
+    """How far rounding may take rows beyond their bounds, for moves of usual size."""
+    rng = np.random.default_rng(5)
+    rows = np.arange(n_rows)
+    if n_rows > _MOST_ROUNDED:
+        rows = np.sort(rng.choice(n_rows, _MOST_ROUNDED, replace=False))
+    precision = -(anchor.hessian.diagonal() + anchor.exact_hessian.diagonal())
+    scales = np.zeros(precision.size)
+    np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
+    start, direction = scales * rng.standard_normal((2, scales.size))
+    return measured_rounding(partial(residuals, rows=rows), anchor.point + start, direction)
+
+
+def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:
+    """Rows of the Hessian of a factor, without columns of the factor itself."""
+    rows = sparse.coo_array(hessian[entries.ravel()])
+    is_own = np.isin(rows.coords[1], entries)
+    kept = tuple(where[~is_own] for where in rows.coords)
+    return sparse.csr_array((rows.data[~is_own], kept), shape=rows.shape)

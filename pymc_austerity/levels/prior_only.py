@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.decide import Moved
+from pymc_austerity.levels.moves import Moved
 from pymc_austerity.proposals import (
     GaussianApproximation,
     HamiltonianState,
@@ -20,21 +20,24 @@ from pymc_austerity.proposals import (
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.proposals.trajectories import center_and_scale, walk
 
-__all__ = ["UntouchedEntries", "UntouchedState"]
+__all__ = ["PriorOnlyEntries", "PriorOnlyState"]
 
-UntouchedState: TypeAlias = RandomWalkState | HamiltonianState
-
+PriorOnlyState: TypeAlias = RandomWalkState | HamiltonianState
 _MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk suffice."""
+
 _MOST_SCALED = 2
 """The same for entries that are normal given the others: more of them, such as the effects of
 districts that are the means of schools, form a funnel with their scale."""
+
 _STEPS, _TRAJECTORIES = 4, 2
 """Steps of a random walk, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
 
+_HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
+
 
 @dataclass(frozen=True, eq=False)
-class UntouchedEntries:
+class PriorOnlyEntries:
     """Metropolis-Hastings on the exact part alone: it reads no rows, and decisions are exact.
 
     A few entries take a few steps of a random walk. More entries follow Hamiltonian trajectories,
@@ -65,7 +68,7 @@ class UntouchedEntries:
         """Whether a random walk moves them."""
         return self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
 
-    def init(self) -> UntouchedState:
+    def init(self) -> PriorOnlyState:
         """State at the beginning of a chain."""
         if self.are_few:
             return RandomWalkProposal().init(Layout.continuous(self.entries.size), self.about)
@@ -75,11 +78,11 @@ class UntouchedEntries:
     def move(
         self,
         theta: NDArray[np.float64],
-        state: UntouchedState,
+        state: PriorOnlyState,
         rng: np.random.Generator,
         *,
         tuning: bool,
-    ) -> tuple[Moved, UntouchedState]:
+    ) -> tuple[Moved, PriorOnlyState]:
         """A few moves from a point; the proposal adapts while the chain is tuning."""
         if isinstance(state, HamiltonianState):
             return self._along_trajectories(theta, state, rng, tuning=tuning)
@@ -116,21 +119,18 @@ class UntouchedEntries:
             n_accepted += accepted
         return Moved(theta, n_accepted / _STEPS, 0), state
 
-    def freeze(self, state: UntouchedState) -> UntouchedState:
+    def freeze(self, state: PriorOnlyState) -> PriorOnlyState:
         """State at the end of the tuning phase."""
         if isinstance(state, HamiltonianState):
             return _HAMILTONIAN.freeze(state)
         return RandomWalkProposal().freeze(state)
 
 
-_HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
-
-
 @dataclass(frozen=True, eq=False)
 class _Given:
     """The exact part as a function of the entries, for Hamiltonian moves."""
 
-    untouched: UntouchedEntries
+    untouched: PriorOnlyEntries
     theta: NDArray[np.float64]
     step_size: float = 0.5
 
