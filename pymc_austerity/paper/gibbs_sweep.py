@@ -167,7 +167,7 @@ class ReferenceSweep:
         arguments = factors.data + values
         with np.errstate(all="ignore"):  # differences that are not finite reject
             self._sweep()(
-                self._functions, state, plan, lists, (self.batch_size, self._rule),
+                *self._functions, state, plan, lists, (self.batch_size, self._rule),
                 (arguments, values), outcomes,
             )  # fmt: skip
         return outcomes
@@ -250,9 +250,8 @@ def _see(survey: FactorSurvey, n_new: int) -> Estimate:
     return estimate_uniform(n_rows, n_seen[0], moments[0], moments[1])
 
 
-def sweep(functions, state, plan, lists, test, given, outcomes):  # type: ignore[no-untyped-def]
+def sweep(rows, exact, state, plan, lists, test, given, outcomes):  # type: ignore[no-untyped-def]
     """Update the entries one by one, for Python and for compiled code."""
-    rows, exact = functions
     order, starts, sizes = lists
     batch_size, rule = test
     arguments, values = given
