@@ -8,8 +8,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model.compiling import AnyThread, OneAtATime
-from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread, OneAtATime
 
 
 def function():

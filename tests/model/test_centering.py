@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model import centered, find_predictors, split_log_density
-from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model.compiling import NUMPY_MODE
 
 N, G = 60, 7
 RNG = np.random.default_rng(3)

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import log_expit, polygamma
 
 from pymc_austerity._pymc import Blockwise, ancestors, vectorize_graph
-from pymc_austerity.model.interpret import NUMPY_MODE, interpreted, rounded_otherwise
+from pymc_austerity.model.compiling import NUMPY_MODE, interpreted, rounded_otherwise
 
 X = np.concatenate([[-1e300, -800.0, 0.0, 800.0, 1e300], np.linspace(-40.0, 40.0, 101)])
 

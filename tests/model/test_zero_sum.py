@@ -6,8 +6,9 @@ import pytensor
 import pytest
 from scipy.stats import norm
 
-from pymc_austerity.model import find_predictors, free_levels, split_log_density, zero_sum
-from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model import find_predictors, free_levels, split_log_density
+from pymc_austerity.model.compiling import NUMPY_MODE
+from pymc_austerity.model.levels import zero_sum
 
 N, G = 60, 7
 RNG = np.random.default_rng(3)

@@ -15,8 +15,8 @@ from pymc_austerity.model.cut.protocols import (
     Selection,
     Selections,
     Wanted,
-    in_words,
-    rows_of,
+    operation_in_words,
+    output_rows,
 )
 
 __all__ = ["Cut", "RowLeaf", "refuse_work_on_all_rows"]
@@ -160,7 +160,7 @@ class Cut:
                 self.local.add(parameter)
             rows = self.selections.rows(selection)
             return variable[(slice(None),) * axis + (self.leaf(rows, "index", selection),)]
-        return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+        return output_rows(variable.owner.op, self, Wanted(variable, axis, selection))
 
     def _rows_of_data(self, variable: Variable, axis: int, selection: Selection) -> Variable:
         if is_cast(variable):  # by row, so that the data stay as small as they are
@@ -189,7 +189,7 @@ class Cut:
         if variable.owner is not None:
             if isinstance(variable.owner.op, ARange):
                 raise CannotCut(_NUMBERS)
-            return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+            return output_rows(variable.owner.op, self, Wanted(variable, axis, selection))
         name = self.known.examples.name_of(variable)
         if name is None:
             raise _not_named(variable)
@@ -276,6 +276,6 @@ def refuse_work_on_all_rows(cut: Cut) -> None:
             continue
         if any(spans_rows(v) for v in (variable, *variable.owner.inputs)):
             raise CannotCut(
-                f"{in_words(variable.owner.op)} combines parameters with all {cut.n_rows:,} rows, "
-                "which takes a pass over all the data for any batch"
+                f"{operation_in_words(variable.owner.op)} combines parameters with all "
+                f"{cut.n_rows:,} rows, which takes a pass over all the data for any batch"
             )

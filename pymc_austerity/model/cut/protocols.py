@@ -34,8 +34,8 @@ __all__ = [
     "Selection",
     "Selections",
     "Wanted",
-    "in_words",
-    "rows_of",
+    "operation_in_words",
+    "output_rows",
 ]
 
 _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -67,7 +67,7 @@ class CannotCut(Exception):
         self.remedy = remedy
 
 
-def in_words(op: Any) -> str:
+def operation_in_words(op: Any) -> str:
     """Name an operation: "a softmax" rather than its class where there is a word for it."""
     op = op.core_op if isinstance(op, Blockwise) else op
     if "linalg" in type(op).__module__:
@@ -213,7 +213,7 @@ class CutContext(Protocol):
 
 
 @singledispatch
-def rows_of(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def output_rows(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Rows of an output of an operation, from rows of its inputs.
 
     Parameters
@@ -230,4 +230,4 @@ def rows_of(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     CannotCut
         There is no rule, or the operation mixes rows.
     """
-    raise CannotCut(f"{in_words(op)} may mix the rows")
+    raise CannotCut(f"{operation_in_words(op)} may mix the rows")

@@ -19,8 +19,8 @@ from pymc_austerity._pymc import (
     vectorize_graph,
     vectorized_node,
 )
-from pymc_austerity.model.cut.protocols import in_words
-from pymc_austerity.model.predictors.facts import GraphFacts
+from pymc_austerity.model.cut.protocols import operation_in_words
+from pymc_austerity.model.predictors.linear import GraphFacts
 
 __all__ = ["CannotLiftError", "lifted"]
 
@@ -88,7 +88,7 @@ def _widened(
         return {}
     for node in toposort(needed, blockers=list(batched)):
         if any(facts.reads_rows(i) and facts.axis(i) is not None for i in node.inputs):
-            raise CannotLiftError(f"{in_words(node.op)} runs over all rows")
+            raise CannotLiftError(f"{operation_in_words(node.op)} runs over all rows")
     try:
         wide = vectorize_graph(needed, {**batched, **_empty_arrays(needed, batched)})
         return dict(zip(needed, wide, strict=True))
@@ -150,7 +150,7 @@ def _one_by_one(
     try:
         outputs = vectorized_node(node, first)
     except NotImplementedError as error:
-        raise CannotLiftError(f"{in_words(node.op)} mixes parameters and rows") from error
+        raise CannotLiftError(f"{operation_in_words(node.op)} mixes parameters and rows") from error
     return [_aligned(o, axis, old.type.ndim) for o, old in zip(outputs, node.outputs, strict=True)]
 
 

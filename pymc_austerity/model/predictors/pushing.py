@@ -22,8 +22,7 @@ from pymc_austerity._pymc import (
     join_arguments,
     rebuilt,
 )
-from pymc_austerity.model.predictors.facts import GraphFacts
-from pymc_austerity.model.predictors.linear import Walk
+from pymc_austerity.model.predictors.linear import GraphFacts, Walk
 
 __all__ = ["checked_by_row", "pushed"]
 

@@ -19,11 +19,10 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
-from pymc_austerity.model.centering import change_of_point
+from pymc_austerity.model.compiling import interpreted
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import jittered
-from pymc_austerity.model.interpret import interpreted
-from pymc_austerity.model.products import find_products, like
+from pymc_austerity.model.levels.products import change_of_point, find_products, like
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.verify import tolerance_of
@@ -32,8 +31,10 @@ __all__ = ["FreeLevels", "free_levels"]
 
 _MOST_TRIED = 1_000
 """Entries of a variable that are examined one by one."""
+
 _FEW_ROWS, _BLOCK = 100, 65_536
 """Rows that are read first, and at once."""
+
 _SHIFT, _JITTER = 0.3, 0.3
 
 

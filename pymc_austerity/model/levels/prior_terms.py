@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, ancestors, grad, join_nonshared_inputs, stabilized
-from pymc_austerity.model.compiling import compiled
-from pymc_austerity.model.interpret import interpreted
-from pymc_austerity.model.level_rows import LevelsAsRows, NotByLevelError, levels_as_rows
+from pymc_austerity.model.compiling import compiled, interpreted
+from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError, levels_as_rows
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 __all__ = ["LevelTerms", "NotByLevelError", "PartialDerivatives", "level_terms", "partial_exact"]

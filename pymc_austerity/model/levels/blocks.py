@@ -9,14 +9,17 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.predictors.design import data_reader
-from pymc_austerity.model.predictors.structure import Gathered, PointMap, RowStructure, Term
+from pymc_austerity.model.predictors.structure import (
+    Gathered,
+    PointMap,
+    RowStructure,
+    Term,
+    data_reader,
+)
 
 __all__ = ["Blocks", "Factor", "find_blocks"]
 
 _NOBODY, _SHARED = -1, -2
-
-
 _POINTS, _JITTER = 2, 0.5
 """Points besides the start at which the prior is examined, and how far from it they are."""
 

@@ -16,14 +16,14 @@ from pymc_austerity._pymc import (
     is_none,
     is_slice,
 )
-from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, rows_of
+from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, output_rows
 
 _FOLLOW_SHARE = 0.25
 """A computed variable that is indexed along this many entries, as a share of the rows, is
 computed at the entries that a batch reads only."""
 
 
-@rows_of.register(Subtensor)
+@output_rows.register(Subtensor)
 def _subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x[3:][i] == x[i + 3]``: slices of the rows are other rows of the input."""
     operand = wanted.node.inputs[0]
@@ -53,7 +53,7 @@ def _advanced_subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 for _op in ADVANCED_SUBTENSOR_OPS:
-    rows_of.register(_op)(_advanced_subtensor)
+    output_rows.register(_op)(_advanced_subtensor)
 
 
 def _through_slice(
@@ -113,8 +113,6 @@ def _is_worth_following(
 
 
 # ------------------------------------------------------------------ indices
-
-
 def indices_for(node: Any) -> list[Any]:
     """Indices of an operation: slices as slices, everything else as it is."""
     indices = indices_of(node)
@@ -158,7 +156,7 @@ def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
     return None if np.array_equal(rows, np.arange(length)) else rows
 
 
-@rows_of.register(IncSubtensor)
+@output_rows.register(IncSubtensor)
 def _set_or_add(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Set or add to columns of every row, or to some of the rows."""
     operand = wanted.node.inputs[0]
@@ -181,7 +179,7 @@ def _set_or_add(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 for _op in ADVANCED_INC_SUBTENSOR_OPS:
-    rows_of.register(_op)(_set_or_add)
+    output_rows.register(_op)(_set_or_add)
 
 
 def _into_columns(op: Any, cut: CutContext, wanted: Wanted, indices: list[Any]) -> Variable:

@@ -19,9 +19,13 @@ from pymc_austerity.model.cut import CannotCut, Known, static_data
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_derivatives import RowDerivatives, row_derivatives_of
 from pymc_austerity.model.predictors.derivatives import predictor_function
-from pymc_austerity.model.predictors.design import Design, GatheredRows, design_function
 from pymc_austerity.model.predictors.find import find_predictors
-from pymc_austerity.model.predictors.structure import RowStructure
+from pymc_austerity.model.predictors.structure import (
+    Design,
+    GatheredRows,
+    RowStructure,
+    design_function,
+)
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.split import cut_terms

@@ -17,13 +17,13 @@ from pymc_austerity._pymc import (
     Variable,
     join_arguments,
 )
-from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, rows_of
+from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, output_rows
 
 _MOST_PARTS = 32
 """Entries of a row that a reshape puts side by side; each is computed by itself."""
 
 
-@rows_of.register(DimShuffle)
+@output_rows.register(DimShuffle)
 def _dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.T[i] == x[:, i]``: the rows are another axis of the input."""
     source = op.new_order[wanted.axis]
@@ -37,13 +37,13 @@ def _dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return rows.dimshuffle(op.new_order)
 
 
-@rows_of.register(SpecifyShape)
+@output_rows.register(SpecifyShape)
 def _specify_shape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Drop an assertion about the shape: it was about all rows."""
     return cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection)
 
 
-@rows_of.register(Alloc)
+@output_rows.register(Alloc)
 def _alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``alloc(x, n, k)[i] == alloc(x[i], k)``: as many copies as the batch has rows."""
     value = wanted.node.inputs[0]
@@ -53,9 +53,9 @@ def _alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return pt.alloc(cut.take_or_keep(value, axis, wanted.selection), *lengths)
 
 
-@rows_of.register(Reshape)
-@rows_of.register(JoinDims)
-@rows_of.register(SplitDims)
+@output_rows.register(Reshape)
+@output_rows.register(JoinDims)
+@output_rows.register(SplitDims)
 def _reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``, if the rows are an axis of their own."""
     operand = wanted.node.inputs[0]
@@ -130,7 +130,7 @@ def _merged(cut: CutContext, wanted: Wanted, group: range) -> Variable:
     return cut.take(operand, varying[0], inner)[tuple(at)].reshape(lengths)
 
 
-@rows_of.register(Repeat)
+@output_rows.register(Repeat)
 def _repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``repeat(x, times)[i] == x[j[i]]`` with ``j`` known beforehand."""
     operand, times = wanted.node.inputs
@@ -146,7 +146,7 @@ def _repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return cut.take_or_keep(operand, axis, inner)
 
 
-@rows_of.register(Join)
+@output_rows.register(Join)
 def _join(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``concatenate([x, y], axis=1)[i] == concatenate([x[i], y[i]])``."""
     axis, pieces = join_arguments(wanted.node)

@@ -1,11 +1,13 @@
-"""Generated modules, on disk, so that a second process has nothing to compile."""
+"""Modules of generated code: functions of numbers, addresses, and files where numba keeps both."""
 
 import contextlib
 import hashlib
 import importlib.util
+import math
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +16,86 @@ from typing import Any, ClassVar
 
 import numba
 import pytensor
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-from pymc_austerity.model.kernel import addresses, functions
+from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["Generated", "module_of"]
+__all__ = ["FUNCTIONS", "Generated", "compiled_function", "module_of", "pointer"]
 
+_LOG_2 = math.log(2.0)
+_SQRT_PI = math.sqrt(math.pi)
+_FAR = 10.0
+_TERMS = 14
 _FOLDER = "pymc_austerity_kernels"
+
+
+@njit(error_model="numpy")
+def choose(condition: bool, yes: float, no: float) -> float:
+    """One of two numbers.
+
+    A conditional expression in its place gives its function two more blocks of code, and the time
+    to compile that grows with their square.
+    """
+    return yes if condition else no
+
+
+@njit(error_model="numpy")
+def log_one_minus_exp(x: float) -> float:
+    """Log of 1 - exp(x) for x <= 0, after Maechler (2012)."""
+    if x > -_LOG_2:
+        return math.log(-math.expm1(x))
+    return math.log1p(-math.exp(x))
+
+
+@njit(error_model="numpy")
+def scaled_erfc(x: float) -> float:
+    """exp(x^2) erfc(x); by its asymptotic series (Abramowitz and Stegun, 7.1.23) beyond 10."""
+    if x < _FAR:
+        return math.exp(x * x) * math.erfc(x)
+    half = 0.5 / (x * x)
+    total = 1.0
+    for k in range(_TERMS, 0, -1):
+        total = 1.0 - (2 * k - 1) * half * total
+    return total / (x * _SQRT_PI)
+
+
+FUNCTIONS = {f.__name__: f for f in (choose, log_one_minus_exp, scaled_erfc)}
+"""What generated code may call, where Python's `math` has nothing.
+
+The special functions are stable over the whole range of double precision, and pass NaN on.
+"""
+
+
+@intrinsic
+def pointer(typing_context, address):  # type: ignore[no-untyped-def]
+    """Pointer to an address, for ``numba.carray``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.intp), codegen
+
+
+def compiled_function(function: Callable[..., Any], n_arguments: int, result: Any) -> Any:
+    """Compile a function of integers, most of them addresses, with C's calling convention.
+
+    Parameters
+    ----------
+    function : callable
+        From a module of `pymc_austerity.model.kernel.generated`.
+    n_arguments : int
+    result : numba type
+
+    Returns
+    -------
+    numba.core.ccallback.CFunc
+        Its ``address`` is valid as long as it lives.
+    """
+    end_if_late()
+    keep = not function.__code__.co_filename.startswith("<")
+    return numba.cfunc(result(*[types.intp] * n_arguments), cache=keep)(function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +123,7 @@ class Generated:
     def _by_address(self) -> Any:
         name, n_arguments, result = self.by_address
         function = getattr(module_of(self.source), name)
-        return addresses.compiled_function(function, n_arguments, result)
+        return compiled_function(function, n_arguments, result)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the compiled functions."""
@@ -85,8 +161,7 @@ def module_of(source: str) -> ModuleType:
 
 
 def _hash(source: str) -> str:
-    helpers = [Path(str(module.__file__)).read_bytes().hex() for module in (addresses, functions)]
-    versions = [numba.__version__, sys.version, *helpers]
+    versions = [numba.__version__, sys.version, Path(__file__).read_text()]
     return hashlib.sha256("\n".join([source, *versions]).encode()).hexdigest()[:24]
 
 

@@ -1,4 +1,4 @@
-"""Operations that are repeated over batch axes: matrix products, solves, loops, draws."""
+"""Rules for operations by element, along other axes than the rows, and in batches of rows."""
 
 from typing import Any
 
@@ -9,28 +9,146 @@ from pymc_austerity._pymc import (
     Alloc,
     AllocEmpty,
     ARange,
+    Argmax,
+    ArgSortOp,
     Blockwise,
+    CAReduce,
+    CheckAndRaise,
+    CumOp,
     Dot,
+    Elemwise,
+    LogicalAnd,
+    LogSoftmax,
+    MakeVector,
     RandomVariable,
     Repeat,
     Reshape,
+    ScalarFromTensor,
     Scan,
+    SearchsortedOp,
+    Softmax,
+    SortOp,
     Subtensor,
+    TensorFromScalar,
+    TensorType,
     Variable,
     batched_index,
     indices_of,
     inner_outputs,
     random_generator_type,
+    sorted_axis,
     vectorize_graph,
 )
 from pymc_austerity.model.cut.known import Known
-from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, in_words, rows_of
+from pymc_austerity.model.cut.protocols import (
+    CannotCut,
+    CutContext,
+    Selection,
+    Wanted,
+    operation_in_words,
+    output_rows,
+)
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""
 
+_RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
+"""Attributes of a loop in which a step depends on another."""
 
-@rows_of.register(Dot)
+ONE_BY_ONE = "generator of rows of "
+"""How the names of generators begin with which rows are drawn one by one."""
+
+
+def axes_of(axis: Any, ndim: int) -> set[int]:
+    """Axes as a set of non-negative numbers; None means all of them."""
+    return set(range(ndim)) if axis is None else {int(a) % ndim for a in np.atleast_1d(axis)}
+
+
+def refuse_if_along_rows(op: Any, axis: Any, wanted: Wanted) -> None:
+    """Refuse an operation that runs along the rows, or along the raveled array."""
+    if wanted.axis in axes_of(axis, wanted.ndim):
+        raise CannotCut(f"{operation_in_words(op)} runs over all rows")
+
+
+@output_rows.register(Elemwise)
+def _elementwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``f(x, y)[i] == f(x[i], y[i])``; what is broadcast along the rows is kept."""
+    operands = [
+        cut.take_or_keep(operand, wanted.axis, wanted.selection) for operand in wanted.node.inputs
+    ]
+    return op.make_node(*operands).outputs[wanted.index]
+
+
+@output_rows.register(CAReduce)
+@output_rows.register(Argmax)
+def _reduction(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``x.sum(axis=1)[i] == x[i].sum()``: the rows are among the axes that are left."""
+    (operand,) = wanted.node.inputs
+    reduced = axes_of(op.axis, operand.type.ndim)
+    left = [axis for axis in range(operand.type.ndim) if axis not in reduced]
+    return op(cut.take(operand, left[wanted.axis], wanted.selection))
+
+
+@output_rows.register(Softmax)
+@output_rows.register(LogSoftmax)
+@output_rows.register(CumOp)
+def _along_an_axis(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
+    refuse_if_along_rows(op, op.axis, wanted)
+    return op(cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection))
+
+
+@output_rows.register(SortOp)
+@output_rows.register(ArgSortOp)
+def _sort(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``sort(x, axis=1)[i] == sort(x[i])``, unless it runs along the rows."""
+    refuse_if_along_rows(op, sorted_axis(wanted.node), wanted)
+    operand, *rest = wanted.node.inputs
+    return op(cut.take(operand, wanted.axis, wanted.selection), *rest)
+
+
+@output_rows.register(SearchsortedOp)
+def _searchsorted(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """``searchsorted(knots, x)[i] == searchsorted(knots, x[i])``."""
+    knots, operand, *sorter = wanted.node.inputs
+    return op(cut.keep(knots), cut.take(operand, wanted.axis, wanted.selection), *sorter)
+
+
+@output_rows.register(CheckAndRaise)
+def _check(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+    """Check the rows of the batch; checks that do not depend on parameters are dropped."""
+    operand, *conditions = wanted.node.inputs
+    rows = cut.take(operand, wanted.axis, wanted.selection)
+    remaining = []
+    for condition in conditions:
+        if cut.known.depends(condition):
+            remaining.append(_restricted(condition, cut, wanted.selection))
+        elif not np.all(cut.known.value(condition)):
+            raise CannotCut(f"the data do not pass a check of the model ({op})")
+    return op(rows, *remaining) if remaining else rows
+
+
+def _restricted(condition: Variable, cut: CutContext, selection: Selection) -> Variable:
+    """Turn ``all(...)`` over all rows into the same over the rows of the batch."""
+    if not cut.known.depends(condition) or condition.owner is None:
+        return condition
+    op, inputs = condition.owner.op, condition.owner.inputs
+    if isinstance(op, CAReduce) and isinstance(getattr(op, "scalar_op", None), LogicalAnd):
+        (operand,) = inputs
+        for axis, length in enumerate(cut.known.shape(operand)):
+            rows = cut.take_or_none(operand, axis, selection) if length == cut.n_rows else None
+            if rows is not None:
+                return op(rows)
+    passes_on = isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector | CheckAndRaise)
+    combines = isinstance(op, Elemwise | CAReduce) and not any(
+        cut.n_rows in cut.known.shape(i) for i in inputs if isinstance(i.type, TensorType)
+    )
+    if passes_on or combines:
+        return op.make_node(*[_restricted(i, cut, selection) for i in inputs]).outputs[0]
+    return cut.keep(condition)
+
+
+@output_rows.register(Dot)
 def _dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``(X @ b)[i] == X[i] @ b``, and ``(a @ X.T)[i] == a @ X.T[:, i]``."""
     left, right = wanted.node.inputs
@@ -39,7 +157,7 @@ def _dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return op(cut.keep(left), cut.take(right, right.type.ndim - 1, wanted.selection))
 
 
-@rows_of.register(Blockwise)
+@output_rows.register(Blockwise)
 def _blockwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """``f(x)[i] == f(x[i])`` over batch axes; over core axes only for products and solves."""
     if (plain := batched_index(wanted.node)) is not None:
@@ -62,7 +180,7 @@ def _along_core_axis(op: Any, cut: CutContext, wanted: Wanted, label: str) -> li
     having = [(k, core.index(label)) for k, core in enumerate(op.inputs_sig) if label in core]
     by_column = core_op == "Dot" or (core_op in _SOLVES and [k for k, _ in having] == [1])
     if not by_column or len(having) != 1 or op.inputs_sig[having[0][0]].count(label) != 1:
-        raise CannotCut(f"{in_words(op)} mixes all rows")
+        raise CannotCut(f"{operation_in_words(op)} mixes all rows")
     ((which, position),) = having
     return [
         cut.take(operand, operand.type.ndim - len(core) + position, wanted.selection)
@@ -72,11 +190,7 @@ def _along_core_axis(op: Any, cut: CutContext, wanted: Wanted, label: str) -> li
     ]
 
 
-_RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_while")
-"""Attributes of a loop in which a step depends on another."""
-
-
-@rows_of.register(Scan)
+@output_rows.register(Scan)
 def _scan(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Replace a loop without recurrence by its body applied to all rows at once."""
     if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
@@ -118,11 +232,7 @@ def _lengths(node: Any) -> list[Variable]:
     return []
 
 
-ONE_BY_ONE = "generator of rows of "
-"""How the names of generators begin with which rows are drawn one by one."""
-
-
-@rows_of.register(RandomVariable)
+@output_rows.register(RandomVariable)
 def _drawn(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """Rows of a sample are a sample with rows of the parameters.
 
@@ -130,12 +240,12 @@ def _drawn(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     """
     node, rows, n_batch = wanted.node, wanted.selection.rows, wanted.ndim - op.ndim_supp
     if wanted.axis >= n_batch:
-        raise CannotCut(f"{in_words(op)} draws all rows together")
+        raise CannotCut(f"{operation_in_words(op)} draws all rows together")
     if rows is not None:
         if np.array_equal(rows, np.arange(cut.known.shape(wanted.output)[wanted.axis])):
             return cut.take(wanted.output, wanted.axis)
         if np.unique(rows).size < rows.size:
-            raise CannotCut(f"several rows read the same draw of {in_words(op)}")
+            raise CannotCut(f"several rows read the same draw of {operation_in_words(op)}")
     parameters = [
         cut.take_or_keep(
             parameter, wanted.axis - n_batch + parameter.type.ndim - ndim, wanted.selection

@@ -24,8 +24,7 @@ from pymc_austerity._pymc import (
     join_arguments,
 )
 from pymc_austerity.model.kernel.formula import cast
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
-from pymc_austerity.model.kernel.unrolled import (
+from pymc_austerity.model.kernel.row_formula import (
     Cells,
     cells_of,
     common_row_axis,
@@ -33,6 +32,7 @@ from pymc_austerity.model.kernel.unrolled import (
     kind_of,
     of_array,
 )
+from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
 
 
 @cells_of.register(ScalarFromTensor)

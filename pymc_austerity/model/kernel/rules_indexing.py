@@ -15,8 +15,7 @@ from pymc_austerity._pymc import (
     indices_of,
 )
 from pymc_austerity.model.kernel.formula import apply, cast, is_table, looked_up
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
-from pymc_austerity.model.kernel.unrolled import (
+from pymc_austerity.model.kernel.row_formula import (
     Cells,
     cells_of,
     common_row_axis,
@@ -24,6 +23,7 @@ from pymc_austerity.model.kernel.unrolled import (
     kind_of,
     of_array,
 )
+from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
 
 
 @cells_of.register(Subtensor)
