@@ -1,3 +1,8 @@
+"""Functions of PyTensor that several threads call at a time."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -6,7 +11,13 @@ import pytest
 from scipy.special import log_expit, polygamma
 
 from pymc_austerity._pymc import Blockwise, ancestors, vectorize_graph
-from pymc_austerity.model.compiling import NUMPY_MODE, interpreted, rounded_otherwise
+from pymc_austerity.model.compiling import (
+    NUMPY_MODE,
+    AnyThread,
+    OneAtATime,
+    interpreted,
+    rounded_otherwise,
+)
 
 X = np.concatenate([[-1e300, -800.0, 0.0, 800.0, 1e300], np.linspace(-40.0, 40.0, 101)])
 
@@ -102,3 +113,27 @@ def test_rounding_shows_where_a_formula_has_few_digits():
         spread.append(np.ptp(others, axis=0)[0])
     assert (spread[0] < 1e-13).all()  # PyTensor knows a stable form
     assert spread[1][0] < 1e-14 and spread[1][1] > 1e-4
+
+
+def function():
+    x = pt.vector("x", dtype="float64")
+    return pm.compile([x], [pt.exp(pt.sin(x)) * x + pt.log1p(x**2)], mode=NUMPY_MODE)
+
+
+@pytest.mark.parametrize("kind", [AnyThread, OneAtATime])
+def test_threads_do_not_meet(kind):
+    safe = pickle.loads(pickle.dumps(kind(function())))
+    arrays = [np.random.default_rng(k).normal(size=20_000) for k in range(60)]
+    expected = [np.exp(np.sin(x)) * x + np.log1p(x**2) for x in arrays]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(safe, arrays))
+    for (one,), other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_an_error_costs_no_copy():
+    safe = AnyThread(function())
+    with pytest.raises((TypeError, ValueError)):
+        safe("no vector")
+    assert safe(np.zeros(2))[0].tolist() == [0.0, 0.0]
+    assert len(safe._free) == 1

@@ -5,6 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.model import split_log_density, variables_that_move_the_support
+from pymc_austerity.model.row_likelihood import fingerprint
 
 Y = np.random.default_rng(1).uniform(2.0, 3.0, size=30)
 X = np.random.default_rng(2).normal(size=30)
@@ -66,3 +67,35 @@ def test_supports_that_are_fixed(write):
     with pm.Model() as model:
         write()
     assert variables_that_move_the_support(split_log_density(model)) == []
+
+
+@pytest.mark.parametrize("size", [10, 2_000_000])
+def test_copies_and_other_layouts_are_the_same(rng, size):
+    array = rng.normal(size=(size // 2, 2))
+    assert fingerprint([array]) == fingerprint([array.copy()])
+    assert fingerprint([array]) == fingerprint([np.asfortranarray(array)])
+
+
+def test_one_entry_of_small_data_counts(rng):
+    array = rng.normal(size=100_000)
+    before = fingerprint([array])
+    for position in rng.integers(array.size, size=20):
+        array[position] += 1e-9
+        assert fingerprint([array]) != before
+        before = fingerprint([array])
+
+
+def test_one_entry_in_ten_thousand_of_large_data_counts(rng):
+    array = rng.normal(size=2_000_000)
+    before = fingerprint([array])
+    array[rng.integers(array.size, size=array.size // 10_000)] += 1e-9
+    assert fingerprint([array]) != before
+
+
+def test_shapes_and_types_count():
+    zeros = [np.zeros((2, 3)), np.zeros((3, 2)), np.zeros(6), np.zeros(6, dtype=np.float32)]
+    assert len({fingerprint([array]) for array in zeros}) == 4
+
+
+def test_nothing_of_no_data():
+    assert fingerprint([np.zeros((0, 3))]) == fingerprint([np.zeros((0, 3))])
