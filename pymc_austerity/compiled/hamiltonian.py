@@ -7,12 +7,12 @@ from numba import njit, types
 from numba.extending import overload
 
 from pymc_austerity.compiled.calls import call_with_gradient
-from pymc_austerity.proposals import trajectories
+from pymc_austerity.proposals import hamiltonian
 
 __all__ = ["center_and_scale", "walk"]
 
 
-@overload(trajectories.evaluate, jit_options={"error_model": "numpy"})
+@overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
 def _evaluate(exact: Any, point: Any) -> Any:
     """The exact part is known by the address of a function of two addresses."""
     if not isinstance(exact, types.Integer):
@@ -26,8 +26,8 @@ def _evaluate(exact: Any, point: Any) -> Any:
     return by_address
 
 
-center_and_scale = njit(cache=True, error_model="numpy")(trajectories.center_and_scale)
-"""See `pymc_austerity.proposals.trajectories`."""
+center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_scale)
+"""See `pymc_austerity.proposals.hamiltonian`."""
 
-walk = njit(cache=True, error_model="numpy")(trajectories.walk)
-"""See `pymc_austerity.proposals.trajectories`."""
+walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
+"""See `pymc_austerity.proposals.hamiltonian`."""

@@ -8,17 +8,16 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from pymc_austerity.diagnostics.audits import (
+from pymc_austerity.diagnostics.chains import on_chains
+from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
+from pymc_austerity.diagnostics.decisions import (
     audit_table,
     contradicts,
+    data_usage,
     decision_errors,
     needed_audits,
 )
-from pymc_austerity.diagnostics.chains import on_chains
-from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
-from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.run_info import RunInfo
-from pymc_austerity.diagnostics.usage import data_usage
+from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 __all__ = ["Facts", "advice_on", "facts_of"]
 

@@ -7,16 +7,19 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from pymc_austerity.diagnostics.audits import audit_table, contradicts, exact_interval
 from pymc_austerity.diagnostics.convergence import (
     MIN_DRAWS,
     Convergence,
     convergence_of,
     frozen_entry,
 )
-from pymc_austerity.diagnostics.groups import statistics_of
-from pymc_austerity.diagnostics.run_info import RunInfo
-from pymc_austerity.diagnostics.usage import data_usage
+from pymc_austerity.diagnostics.decisions import (
+    audit_table,
+    contradicts,
+    data_usage,
+    exact_interval,
+)
+from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 __all__ = ["on_chains", "on_no_move", "on_one_chain", "what_is_wrong"]
 

@@ -1,7 +1,5 @@
 """Moves of models with groups: levels of factors in parallel, common entries, entries of priors."""
 
-from pymc_austerity.levels.exact_terms import ExactTerms
-from pymc_austerity.levels.expansion import KeptAtAnchor, Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, normals_of
 from pymc_austerity.levels.joint import JointBlock, Shares, shares_of_sweeps
 from pymc_austerity.levels.moves import Exchange, move_levels
@@ -11,6 +9,7 @@ from pymc_austerity.levels.prior_only import PriorOnlyEntries
 from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
 from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState, rows_of_sweeps
+from pymc_austerity.levels.terms import ExactTerms, KeptAtAnchor, Products, SparseExpansion
 
 __all__ = [
     "FEWEST_ROWS",

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import reals
-from pymc_austerity.levels.expansion import KeptAtAnchor, Products
 from pymc_austerity.levels.rows import LevelRows
+from pymc_austerity.levels.terms import KeptAtAnchor, Products
 
 __all__ = [
     "LevelNormals",

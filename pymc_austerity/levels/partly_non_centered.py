@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import call_of_prior
-from pymc_austerity.levels.exact_terms import ExactTerms, TermsByAddress, difference_of_terms
 from pymc_austerity.levels.factor import fill_normals, fill_quadratic, fill_values
 from pymc_austerity.levels.moves import Moved, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.terms import ExactTerms, TermsByAddress, difference_of_terms
 from pymc_austerity.proposals import RandomWalkState
 
 __all__ = ["FollowingLevels", "PartlyNonCentered", "Steps", "Work", "walk_with_levels"]

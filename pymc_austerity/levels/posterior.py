@@ -8,10 +8,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.expansion import Products, SparseExpansion
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor
 from pymc_austerity.levels.rows import ResidualsByAddress, Weights
 from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
+from pymc_austerity.levels.terms import Products, SparseExpansion
 
 __all__ = ["CommonNormal", "FreeMean", "GroupedPosterior", "Reach", "Span"]
 

@@ -17,8 +17,8 @@ from pymc_austerity.proposals import (
     RandomWalkState,
     SurrogateHamiltonianProposal,
 )
+from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves
-from pymc_austerity.proposals.trajectories import center_and_scale, walk
 
 __all__ = ["PriorOnlyEntries", "PriorOnlyState"]
 

@@ -33,8 +33,7 @@ from pymc_austerity.model.cut import (
 )
 from pymc_austerity.model.cut.rules_elementwise import ONE_BY_ONE
 from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_recipes
-from pymc_austerity.model.rewritten import inlined, on_full_data
-from pymc_austerity.model.small_matrices import spelled_out
+from pymc_austerity.model.rewritten import inlined, on_full_data, spelled_out
 from pymc_austerity.model.split import with_length
 from pymc_austerity.model.terms import (
     checked_axis,

@@ -1,7 +1,11 @@
 """Plots of the diagnostics; they need matplotlib, an optional dependency."""
 
-from pymc_austerity.plots.errors import plot_audit, plot_decision_errors
-from pymc_austerity.plots.theory import plot_risk, plot_t_statistic
+from pymc_austerity.plots.errors import (
+    plot_audit,
+    plot_decision_errors,
+    plot_risk,
+    plot_t_statistic,
+)
 from pymc_austerity.plots.usage import plot_block_usage, plot_data_usage
 
 __all__ = [

@@ -23,6 +23,9 @@ from pymc_austerity.proposals.protocols import (
     Outcome,
     Proposal,
     ProposalFunction,
+    UserProposal,
+    as_proposal,
+    try_proposal,
 )
 from pymc_austerity.proposals.random_walk import (
     RandomWalkProposal,
@@ -30,7 +33,6 @@ from pymc_austerity.proposals.random_walk import (
     RealOrDiscreteProposal,
     RealOrDiscreteState,
 )
-from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
     "Block",

@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
-from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, Proposal
+from pymc_austerity.proposals.protocols import (
+    GaussianApproximation,
+    Layout,
+    Outcome,
+    Proposal,
+    as_proposal,
+)
 from pymc_austerity.proposals.random_walk import RandomWalkProposal
-from pymc_austerity.proposals.user import as_proposal
 
 __all__ = ["Center", "Efficiency", "MixtureState", "ProposalMixture", "distances_per_row"]
 

@@ -17,7 +17,7 @@ from pymc_austerity import (
 )
 from pymc_austerity.design import average_design
 from pymc_austerity.diagnostics import audit, decision_errors, trial_run
-from pymc_austerity.diagnostics.audits import exact_interval
+from pymc_austerity.diagnostics.decisions import exact_interval
 from tests.diagnostics.runs import audited, real, synthetic
 from tests.running import QUIET
 from tests.step_methods.models import normal_mean, normal_regression

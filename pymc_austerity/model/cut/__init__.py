@@ -5,9 +5,14 @@ from pymc_austerity.model.cut import (  # noqa: F401 (registers the rules)
     rules_indexing,
     rules_shapes,
 )
-from pymc_austerity.model.cut.cut import Cut, RowLeaf, refuse_work_on_all_rows
+from pymc_austerity.model.cut.cut import (
+    CannotCut,
+    Cut,
+    RowLeaf,
+    output_rows,
+    refuse_work_on_all_rows,
+)
 from pymc_austerity.model.cut.known import NO_EXAMPLES, Examples, Known, array_of, static_data
-from pymc_austerity.model.cut.protocols import CannotCut, output_rows
 
 __all__ = [
     "NO_EXAMPLES",

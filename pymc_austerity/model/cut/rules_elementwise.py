@@ -39,15 +39,15 @@ from pymc_austerity._pymc import (
     sorted_axis,
     vectorize_graph,
 )
-from pymc_austerity.model.cut.known import Known
-from pymc_austerity.model.cut.protocols import (
+from pymc_austerity.model.cut.cut import (
     CannotCut,
-    CutContext,
+    Cut,
     Selection,
     Wanted,
     operation_in_words,
     output_rows,
 )
+from pymc_austerity.model.cut.known import Known
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""
@@ -71,7 +71,7 @@ def refuse_if_along_rows(op: Any, axis: Any, wanted: Wanted) -> None:
 
 
 @output_rows.register(Elemwise)
-def _elementwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _elementwise(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``f(x, y)[i] == f(x[i], y[i])``; what is broadcast along the rows is kept."""
     operands = [
         cut.take_or_keep(operand, wanted.axis, wanted.selection) for operand in wanted.node.inputs
@@ -81,7 +81,7 @@ def _elementwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 @output_rows.register(CAReduce)
 @output_rows.register(Argmax)
-def _reduction(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _reduction(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``x.sum(axis=1)[i] == x[i].sum()``: the rows are among the axes that are left."""
     (operand,) = wanted.node.inputs
     reduced = axes_of(op.axis, operand.type.ndim)
@@ -92,7 +92,7 @@ def _reduction(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 @output_rows.register(Softmax)
 @output_rows.register(LogSoftmax)
 @output_rows.register(CumOp)
-def _along_an_axis(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _along_an_axis(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
     refuse_if_along_rows(op, op.axis, wanted)
     return op(cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection))
@@ -100,7 +100,7 @@ def _along_an_axis(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 @output_rows.register(SortOp)
 @output_rows.register(ArgSortOp)
-def _sort(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _sort(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``sort(x, axis=1)[i] == sort(x[i])``, unless it runs along the rows."""
     refuse_if_along_rows(op, sorted_axis(wanted.node), wanted)
     operand, *rest = wanted.node.inputs
@@ -108,14 +108,14 @@ def _sort(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 @output_rows.register(SearchsortedOp)
-def _searchsorted(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _searchsorted(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``searchsorted(knots, x)[i] == searchsorted(knots, x[i])``."""
     knots, operand, *sorter = wanted.node.inputs
     return op(cut.keep(knots), cut.take(operand, wanted.axis, wanted.selection), *sorter)
 
 
 @output_rows.register(CheckAndRaise)
-def _check(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _check(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Check the rows of the batch; checks that do not depend on parameters are dropped."""
     operand, *conditions = wanted.node.inputs
     rows = cut.take(operand, wanted.axis, wanted.selection)
@@ -128,7 +128,7 @@ def _check(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return op(rows, *remaining) if remaining else rows
 
 
-def _restricted(condition: Variable, cut: CutContext, selection: Selection) -> Variable:
+def _restricted(condition: Variable, cut: Cut, selection: Selection) -> Variable:
     """Turn ``all(...)`` over all rows into the same over the rows of the batch."""
     if not cut.known.depends(condition) or condition.owner is None:
         return condition
@@ -149,7 +149,7 @@ def _restricted(condition: Variable, cut: CutContext, selection: Selection) -> V
 
 
 @output_rows.register(Dot)
-def _dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _dot(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``(X @ b)[i] == X[i] @ b``, and ``(a @ X.T)[i] == a @ X.T[:, i]``."""
     left, right = wanted.node.inputs
     if wanted.axis == 0 and left.type.ndim == 2:
@@ -158,7 +158,7 @@ def _dot(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 @output_rows.register(Blockwise)
-def _blockwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _blockwise(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``f(x)[i] == f(x[i])`` over batch axes; over core axes only for products and solves."""
     if (plain := batched_index(wanted.node)) is not None:
         return cut.take(plain, wanted.axis, wanted.selection)
@@ -174,7 +174,7 @@ def _blockwise(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return op.make_node(*operands).outputs[wanted.index]
 
 
-def _along_core_axis(op: Any, cut: CutContext, wanted: Wanted, label: str) -> list[Variable]:
+def _along_core_axis(op: Any, cut: Cut, wanted: Wanted, label: str) -> list[Variable]:
     """Operands for rows along the core axis with that label in the signature."""
     core_op = type(op.core_op).__name__
     having = [(k, core.index(label)) for k, core in enumerate(op.inputs_sig) if label in core]
@@ -191,7 +191,7 @@ def _along_core_axis(op: Any, cut: CutContext, wanted: Wanted, label: str) -> li
 
 
 @output_rows.register(Scan)
-def _scan(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _scan(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Replace a loop without recurrence by its body applied to all rows at once."""
     if wanted.axis != 0 or any(getattr(op.info, name) for name in _RECURRENT):
         raise CannotCut("a loop (scan) carries values from one step to the next")
@@ -233,7 +233,7 @@ def _lengths(node: Any) -> list[Variable]:
 
 
 @output_rows.register(RandomVariable)
-def _drawn(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _drawn(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Rows of a sample are a sample with rows of the parameters.
 
     Its generator is named after the operation, so that one that was cut twice can be found.

@@ -16,7 +16,7 @@ from pymc_austerity._pymc import (
     is_none,
     is_slice,
 )
-from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, output_rows
+from pymc_austerity.model.cut.cut import CannotCut, Cut, Wanted, output_rows
 
 _FOLLOW_SHARE = 0.25
 """A computed variable that is indexed along this many entries, as a share of the rows, is
@@ -24,7 +24,7 @@ computed at the entries that a batch reads only."""
 
 
 @output_rows.register(Subtensor)
-def _subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _subtensor(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``x[3:][i] == x[i + 3]``: slices of the rows are other rows of the input."""
     operand = wanted.node.inputs[0]
     indices = padded(indices_for(wanted.node), operand.type.ndim)
@@ -32,7 +32,7 @@ def _subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return _through_slice(cut, wanted, operand, indices, remaining[wanted.axis])
 
 
-def _advanced_subtensor(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _advanced_subtensor(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``a[group][i] == a[group[i]]``: rows of the index, or rows of a slice beside it."""
     operand = wanted.node.inputs[0]
     indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
@@ -57,7 +57,7 @@ for _op in ADVANCED_SUBTENSOR_OPS:
 
 
 def _through_slice(
-    cut: CutContext, wanted: Wanted, operand: Variable, indices: list[Any], axis: int
+    cut: Cut, wanted: Wanted, operand: Variable, indices: list[Any], axis: int
 ) -> Variable:
     rows = rows_of_slice(indices[axis], cut.known.shape(operand)[axis], cut)
     inner = cut.selections.through(wanted.selection, rows, (wanted.output, axis))
@@ -66,7 +66,7 @@ def _through_slice(
 
 
 def _through_index(
-    cut: CutContext,
+    cut: Cut,
     wanted: Wanted,
     operand: Variable,
     indices: list[Any],
@@ -95,9 +95,7 @@ def _through_index(
     return cut.take(operand, k, inner)[tuple(taken)]
 
 
-def _is_worth_following(
-    cut: CutContext, operand: Variable, k: int, index: Variable, axis: int
-) -> bool:
+def _is_worth_following(cut: Cut, operand: Variable, k: int, index: Variable, axis: int) -> bool:
     """Tell whether an indexed variable is computed and about as long as there are rows.
 
     Then ``p[arange(n), y]`` computes ``p`` for the rows of the batch only.
@@ -128,7 +126,7 @@ def padded(indices: list[Any], ndim: int) -> list[Any]:
     return indices + [slice(None)] * (ndim - len(indices))
 
 
-def without_masks(index: Any, cut: CutContext) -> list[Any]:
+def without_masks(index: Any, cut: Cut) -> list[Any]:
     """Turn a mask into the positions it picks, one array per axis."""
     if isinstance(index, slice) or is_none(index):
         return [index]
@@ -140,7 +138,7 @@ def without_masks(index: Any, cut: CutContext) -> list[Any]:
     return [pt.constant(positions) for positions in np.nonzero(cut.known.value(index))]
 
 
-def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
+def rows_of_slice(index: slice, length: int, cut: Cut) -> NDArray | None:
     """Rows that a slice picks of an axis, or None if these are all of them in order."""
     bounds = []
     for bound in (index.start, index.stop, index.step):
@@ -157,7 +155,7 @@ def rows_of_slice(index: slice, length: int, cut: CutContext) -> NDArray | None:
 
 
 @output_rows.register(IncSubtensor)
-def _set_or_add(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _set_or_add(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Set or add to columns of every row, or to some of the rows."""
     operand = wanted.node.inputs[0]
     indices = [entry for index in indices_for(wanted.node) for entry in without_masks(index, cut)]
@@ -182,7 +180,7 @@ for _op in ADVANCED_INC_SUBTENSOR_OPS:
     output_rows.register(_op)(_set_or_add)
 
 
-def _into_columns(op: Any, cut: CutContext, wanted: Wanted, indices: list[Any]) -> Variable:
+def _into_columns(op: Any, cut: Cut, wanted: Wanted, indices: list[Any]) -> Variable:
     """Do the same to every row: only the operand and the new values are cut."""
     operand, values = wanted.node.inputs[:2]
     arrays = [k for k, i in enumerate(indices) if not isinstance(i, slice) and i.type.ndim > 0]
@@ -198,7 +196,7 @@ def _into_columns(op: Any, cut: CutContext, wanted: Wanted, indices: list[Any]) 
 
 
 def _into_rows(
-    op: Any, cut: CutContext, wanted: Wanted, changed: NDArray, indices: tuple[Any, ...]
+    op: Any, cut: Cut, wanted: Wanted, changed: NDArray, indices: tuple[Any, ...]
 ) -> Variable:
     """Switch between old and new by row, according to whether the row is changed."""
     operand, values = wanted.node.inputs[:2]

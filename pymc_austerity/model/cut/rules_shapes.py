@@ -17,14 +17,14 @@ from pymc_austerity._pymc import (
     Variable,
     join_arguments,
 )
-from pymc_austerity.model.cut.protocols import CannotCut, CutContext, Wanted, output_rows
+from pymc_austerity.model.cut.cut import CannotCut, Cut, Wanted, output_rows
 
 _MOST_PARTS = 32
 """Entries of a row that a reshape puts side by side; each is computed by itself."""
 
 
 @output_rows.register(DimShuffle)
-def _dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _dimshuffle(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``x.T[i] == x[:, i]``: the rows are another axis of the input."""
     source = op.new_order[wanted.axis]
     if source == "x":
@@ -38,13 +38,13 @@ def _dimshuffle(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 @output_rows.register(SpecifyShape)
-def _specify_shape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _specify_shape(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """Drop an assertion about the shape: it was about all rows."""
     return cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection)
 
 
 @output_rows.register(Alloc)
-def _alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _alloc(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``alloc(x, n, k)[i] == alloc(x[i], k)``: as many copies as the batch has rows."""
     value = wanted.node.inputs[0]
     axis = wanted.axis - (wanted.ndim - value.type.ndim)
@@ -56,7 +56,7 @@ def _alloc(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 @output_rows.register(Reshape)
 @output_rows.register(JoinDims)
 @output_rows.register(SplitDims)
-def _reshape(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _reshape(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``x.reshape(n, a * b)[i] == x[i].reshape(a * b)``, if the rows are an axis of their own."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
@@ -90,7 +90,7 @@ def _group(
     return None
 
 
-def _split(cut: CutContext, wanted: Wanted, axis: int, group: range) -> Variable:
+def _split(cut: Cut, wanted: Wanted, axis: int, group: range) -> Variable:
     """``x.reshape(n, k)[i, j] == x[i * k + j]``: every ``j`` is a selection of rows."""
     (operand, *_), after = wanted.node.inputs, cut.known.shape(wanted.output)
     rows = cut.selections.rows(wanted.selection)
@@ -109,7 +109,7 @@ def _split(cut: CutContext, wanted: Wanted, axis: int, group: range) -> Variable
     return pt.moveaxis(joined.reshape(shape), group.start, wanted.axis)
 
 
-def _merged(cut: CutContext, wanted: Wanted, group: range) -> Variable:
+def _merged(cut: Cut, wanted: Wanted, group: range) -> Variable:
     """``x.reshape(n * k)[i * k + j] == x[i, j]`` where all rows read the same ``j``."""
     operand = wanted.node.inputs[0]
     before, after = cut.known.shape(operand), cut.known.shape(wanted.output)
@@ -131,7 +131,7 @@ def _merged(cut: CutContext, wanted: Wanted, group: range) -> Variable:
 
 
 @output_rows.register(Repeat)
-def _repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _repeat(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``repeat(x, times)[i] == x[j[i]]`` with ``j`` known beforehand."""
     operand, times = wanted.node.inputs
     axis = 0 if op.axis is None else op.axis % operand.type.ndim
@@ -147,7 +147,7 @@ def _repeat(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
 
 
 @output_rows.register(Join)
-def _join(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
+def _join(op: Any, cut: Cut, wanted: Wanted) -> Variable:
     """``concatenate([x, y], axis=1)[i] == concatenate([x[i], y[i]])``."""
     axis, pieces = join_arguments(wanted.node)
     if axis % wanted.ndim == wanted.axis:
@@ -156,7 +156,7 @@ def _join(op: Any, cut: CutContext, wanted: Wanted) -> Variable:
     return pt.join(axis, *taken)
 
 
-def _end_to_end(pieces: list[Variable], cut: CutContext, wanted: Wanted) -> Variable:
+def _end_to_end(pieces: list[Variable], cut: Cut, wanted: Wanted) -> Variable:
     """Every piece is evaluated at every row, at any of its rows where the row is not its own."""
     lengths = [cut.known.shape(piece)[wanted.axis] for piece in pieces]
     starts = np.concatenate([[0], np.cumsum(lengths)])

@@ -25,9 +25,8 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.compiling import compiled, interpreted
 from pymc_austerity.model.cut import Known
-from pymc_austerity.model.rewritten import inlined
+from pymc_austerity.model.rewritten import inlined, inverse_of_lower
 from pymc_austerity.model.row_likelihood import RowLikelihood
-from pymc_austerity.model.small_matrices import inverse_of_lower
 
 __all__ = [
     "Centered",

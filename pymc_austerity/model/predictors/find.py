@@ -29,7 +29,6 @@ from pymc_austerity.model.predictors.columns import (
     mapped,
     singles,
 )
-from pymc_austerity.model.predictors.lifting import CannotLiftError, lifted
 from pymc_austerity.model.predictors.linear import (
     BeyondError,
     GraphFacts,
@@ -37,7 +36,7 @@ from pymc_austerity.model.predictors.linear import (
     Walk,
     rule,
 )
-from pymc_austerity.model.predictors.pushing import checked_by_row, pushed
+from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
 from pymc_austerity.model.predictors.structure import (
     PointMap,
     Predictor,

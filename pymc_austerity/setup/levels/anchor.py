@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import splu
 
 from pymc_austerity.levels import LevelNormals, normals_of
-from pymc_austerity.proposals.trajectories import center_and_scale, log_density
+from pymc_austerity.proposals.hamiltonian import center_and_scale, log_density
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, RowSums
 
 __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]

@@ -40,6 +40,7 @@ from pymc_austerity.setup.levels.blocks import (
     exchange_of,
     joint_block,
     prior_only_entries,
+    remainder_of_expansion,
 )
 from pymc_austerity.setup.levels.factors import (
     NoGroupsError,
@@ -49,7 +50,6 @@ from pymc_austerity.setup.levels.factors import (
     rounding_of,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, levels_of_rows
-from pymc_austerity.setup.levels.remainder import remainder_of_expansion
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_functions import expanded_rows
