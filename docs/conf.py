@@ -34,9 +34,9 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 # Attributes of PyMC's distributions: what makes their variables, which has no page of its own.
 nitpick_ignore = [
-    ("py:class", "pymc_austerity.variable_selection.inclusion.InclusionIndicatorsRV"),
-    ("py:class", "pymc_austerity.variable_selection.spike_and_slab.SpikeAndSlabRV"),
-    ("py:class", "pymc_austerity.orthonormal.uniform.UniformStiefelRV"),
+    ("py:class", "pymc_austerity.paper.selection_priors.InclusionIndicatorsRV"),
+    ("py:class", "pymc_austerity.paper.selection_priors.SpikeAndSlabRV"),
+    ("py:class", "pymc_austerity.paper.orthonormal.UniformStiefelRV"),
 ]
 
 copybutton_prompt_text = ">>> |\\.\\.\\. |\\$ "

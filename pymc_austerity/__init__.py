@@ -10,11 +10,14 @@ from pymc_austerity.errors import (
     StaleDataError,
     StorageError,
 )
-from pymc_austerity.gibbs import AusterityGibbs
-from pymc_austerity.orthonormal import StiefelProposal
+from pymc_austerity.paper import (
+    AusterityGibbs,
+    LangevinProposal,
+    ReversibleJumpProposal,
+    StiefelProposal,
+)
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
-    LangevinProposal,
     ProposalMixture,
     RandomWalkProposal,
     SurrogateHamiltonianProposal,
@@ -27,7 +30,6 @@ from pymc_austerity.sequential import (
     WangTsiatisTest,
 )
 from pymc_austerity.step_methods import AusterityMH, AusterityStep, FireflyMH, GroupedMH
-from pymc_austerity.variable_selection import ReversibleJumpProposal
 
 __all__ = [
     "AusterityGibbs",

@@ -20,8 +20,6 @@ MAY_IMPORT = {
     "parts": set(),
     "sequential": {"errors", "arguments", "strata", "parts"},
     "proposals": {"errors", "arguments"},
-    "orthonormal": {"errors", "arguments", "_pymc", "proposals"},
-    "variable_selection": {"errors", "arguments", "_pymc", "proposals"},
     "rows": {"errors", "time_limit", "strata"},
     "model": {"errors", "time_limit", "arguments", "_pymc"},
     "sources": {"errors", "arguments"},
@@ -35,17 +33,16 @@ MAY_IMPORT = {
     },
     "setup": {
         "errors", "time_limit", "arguments", "_pymc", "strata", "sequential", "proposals", "rows",
-        "model", "exact", "control_variates", "design", "orthonormal", "variable_selection",
-        "compiled", "levels", "deciding", "sources",
+        "model", "exact", "control_variates", "design", "compiled", "levels", "deciding", "sources",
     },
     "step_methods": {
         "errors", "time_limit", "arguments", "_pymc", "_version", "sequential", "proposals",
         "exact", "model", "control_variates", "design", "compiled", "levels", "deciding", "setup",
         "diagnostics",
     },
-    "gibbs": {
-        "errors", "arguments", "_pymc", "parts", "sequential", "rows", "model", "compiled",
-        "deciding", "setup", "step_methods",
+    "paper": {
+        "errors", "arguments", "_pymc", "parts", "sequential", "proposals", "rows", "model",
+        "compiled", "setup", "step_methods",
     },
     "distributed": {"errors", "_pymc", "rows", "model", "sources", "step_methods", "diagnostics"},
     "pointwise": {"errors", "_pymc", "model", "setup"},
@@ -55,8 +52,7 @@ MAY_IMPORT = {
 
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.
 KNOW_PYMC = {
-    "_pymc", "orthonormal", "variable_selection", "model", "setup", "step_methods", "gibbs",
-    "distributed", "pointwise",
+    "_pymc", "model", "setup", "step_methods", "paper", "distributed", "pointwise",
 }  # fmt: skip
 PUBLIC = {"pymc", "pytensor", "pytensor.tensor"}
 

@@ -22,7 +22,7 @@ from examples.austerity2014.tables import texts
 from examples.austerity2014.timed import TimedRun
 from examples.shared.mixed_signals import whitened
 from pymc_austerity import AusterityMH
-from pymc_austerity.orthonormal import StiefelProposal, UniformStiefel
+from pymc_austerity.paper import StiefelProposal, UniformStiefel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

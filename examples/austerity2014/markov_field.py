@@ -17,7 +17,7 @@ from examples.austerity2014.risk_figure import DEFAULTS
 from examples.austerity2014.timed import TimedRun
 from examples.austerity2014.triple_field import TripleField, log_odds
 from pymc_austerity import AusterityGibbs
-from pymc_austerity.gibbs import Plan
+from pymc_austerity.paper.gibbs_sweep import SweepPlan
 
 __all__ = ["EXPERIMENT"]
 
@@ -147,11 +147,15 @@ def exact_probabilities(field: TripleField, states: NDArray[np.int64]) -> list[f
     return expit(found).tolist()
 
 
-def plan_of(step: AusterityGibbs, entries: NDArray, rng: np.random.Generator, audit: bool) -> Plan:
+def plan_of(
+    step: AusterityGibbs, entries: NDArray, rng: np.random.Generator, audit: bool
+) -> SweepPlan:
     """Updates of some variables, with random numbers of their own."""
     uniform = rng.random(entries.size)
     windows = (rng.random(entries.size) * step.factors.sizes[entries]).astype(np.int64)
-    return Plan(entries, np.log(uniform / (1 - uniform)), windows, np.full(entries.size, audit))
+    return SweepPlan(
+        entries, np.log(uniform / (1 - uniform)), windows, np.full(entries.size, audit)
+    )
 
 
 def empirical_probabilities(

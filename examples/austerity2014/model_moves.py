@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from pymc_austerity.proposals import CrankNicolsonProposal
-from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.protocols import GaussianApproximation
 
 __all__ = ["ModelMoves"]
 

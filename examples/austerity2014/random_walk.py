@@ -18,7 +18,7 @@ from examples.shared.datasets import load
 from examples.shared.digits import Digits, logistic_regression, papers_walk, posterior_mode
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import CrankNicolsonProposal
-from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.protocols import GaussianApproximation
 
 __all__ = ["EXPERIMENT", "exact_run"]
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.linalg import expm, logm
 
 from pymc_austerity.proposals import CrankNicolsonProposal
-from pymc_austerity.proposals.gaussian import GaussianApproximation
+from pymc_austerity.proposals.protocols import GaussianApproximation
 
 __all__ = ["MovesAbout", "angles_of", "log_volume", "rotation"]
 

@@ -19,11 +19,7 @@ from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun
 from examples.shared.datasets import Arrays, NoData, load
 from pymc_austerity import AusterityMH
-from pymc_austerity.variable_selection import (
-    InclusionIndicators,
-    ReversibleJumpProposal,
-    SpikeAndSlab,
-)
+from pymc_austerity.paper import InclusionIndicators, ReversibleJumpProposal, SpikeAndSlab
 
 __all__ = ["EXPERIMENT"]
 

@@ -11,8 +11,12 @@ from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import Survey, begin
 from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
-from pymc_austerity.sequential.student_t import excess_of, is_clear
-from pymc_austerity.sequential.wang_tsiatis import level_of_look, normal_boundary
+from pymc_austerity.sequential.t_tests import (
+    excess_of,
+    is_clear,
+    level_of_look,
+    normal_boundary,
+)
 
 __all__ = [
     "STATISTICS",

@@ -8,7 +8,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.calls import call_of_prior, call_with_gradient
-from pymc_austerity.proposals import conditional_scaling, trajectories
+from pymc_austerity.proposals import hamiltonian
 
 __all__ = ["KnownByAddress", "center_and_scale", "walk"]
 
@@ -36,7 +36,7 @@ class KnownByAddress(NamedTuple):
     offsets: NDArray[np.float64]
 
 
-@overload(conditional_scaling.evaluate, jit_options={"error_model": "numpy"})
+@overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
 def _evaluate(exact: Any, point: Any) -> Any:
     """The exact part is known by the address of a function of two addresses."""
 
@@ -58,8 +58,8 @@ def _evaluate(exact: Any, point: Any) -> Any:
     return with_rows if isinstance(exact, types.NamedTuple) else None
 
 
-center_and_scale = njit(cache=True, error_model="numpy")(conditional_scaling.center_and_scale)
-"""See `pymc_austerity.proposals.conditional_scaling`."""
+center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_scale)
+"""See `pymc_austerity.proposals.hamiltonian`."""
 
-walk = njit(cache=True, error_model="numpy")(trajectories.walk)
-"""See `pymc_austerity.proposals.trajectories`."""
+walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
+"""See `pymc_austerity.proposals.hamiltonian`."""

@@ -1,6 +1,6 @@
 """Rows sampled within strata, and what they say about the sum of all, in compiled code.
 
-The counterpart of `pymc_austerity.sequential.stratified` and `pymc_austerity.rows.strata`.
+The counterpart of `pymc_austerity.sequential.surveys` and `pymc_austerity.rows.strata`.
 """
 
 import math
@@ -13,8 +13,13 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
 from pymc_austerity.parts import part
 from pymc_austerity.sequential import Estimate
-from pymc_austerity.sequential.estimates import ESTIMATE, estimate_strata, plan_further
-from pymc_austerity.sequential.moments import merged, moments_of
+from pymc_austerity.sequential.estimates import (
+    ESTIMATE,
+    estimate_strata,
+    merged,
+    moments_of,
+    plan_further,
+)
 from pymc_austerity.strata import Strata
 
 __all__ = [

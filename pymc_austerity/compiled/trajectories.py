@@ -23,7 +23,7 @@ class CompiledTrajectories(NamedTuple):
     exact : int or KnownByAddress
         What is known without an expansion.
     anchor, gradient, hessian, scaled : arrays
-        As in `pymc_austerity.proposals.conditional_scaling.log_density`.
+        As in `pymc_austerity.proposals.hamiltonian.log_density`.
     beyond : float array, shape (d, d)
         Hessian of the expansion that decisions use, minus that of the surrogate.
     root : float array, shape (d, d)

@@ -1,28 +1,25 @@
 """The point of the Taylor expansion of the likelihood, and the rows that it fits badly."""
 
-from pymc_austerity.control_variates.allocation import (
-    FirstLook,
-    expected_rows,
-    first_look_sizes,
-    sizes_of_largest,
-)
-from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, ThirdOrder, find_anchor
 from pymc_austerity.control_variates.influence import (
+    FirstLookLimits,
     Influence,
     LargestScores,
+    ResidualFunction,
     differences_of_all,
+    first_look_sizes,
     influence_of_all,
     influence_scores,
+    rows_of_decisions,
+    sizes_of_largest,
 )
+from pymc_austerity.control_variates.mode import Differentiable, RowDensity
 from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
-from pymc_austerity.control_variates.residuals import ResidualFunction
-from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
-from pymc_austerity.control_variates.third_order import ThirdOrder
 
 __all__ = [
     "Anchor",
     "Differentiable",
-    "FirstLook",
+    "FirstLookLimits",
     "Influence",
     "LargestScores",
     "Mode",
@@ -32,11 +29,11 @@ __all__ = [
     "RowDensity",
     "ThirdOrder",
     "differences_of_all",
-    "expected_rows",
     "find_anchor",
     "find_modes",
     "first_look_sizes",
     "influence_of_all",
     "influence_scores",
+    "rows_of_decisions",
     "sizes_of_largest",
 ]

@@ -1,4 +1,4 @@
-"""The anchor: a point, and the Taylor terms of all rows summed there."""
+"""The anchor: a point, and the sums over all rows of the terms of the expansion about it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,29 +11,71 @@ from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.influence import influence_scores
 from pymc_austerity.control_variates.mode import (
+    Differentiable,
     KinkError,
     NoModeError,
+    RowDensity,
     approach_mode,
     trust_region,
 )
-from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
-from pymc_austerity.control_variates.third_order import ThirdOrder
 from pymc_austerity.rows import ArrayRows, RowSource, SampledRows
 
-__all__ = ["Anchor", "NoAnchorError", "find_anchor", "inverse_root", "some_rows"]
+__all__ = ["Anchor", "NoAnchorError", "ThirdOrder", "find_anchor", "inverse_root", "some_rows"]
 
 _SOME_ROWS = 10_000
 """Rows on which the search for the mode begins."""
 
 _PILOT_PAIRS = 2
 _MOST_ROUNDS = 5
-
 _WITHIN_CHANCE = 2.0
 """Modes on different samples differ by their sampling error: its variance in each direction is that
 of the posterior times the number of rows that each sampled one stands for, once for either."""
 
 _FLAT = 1e-10
 """Curvature, relative to that of each parameter by itself, that may be rounding error."""
+
+
+@dataclass(frozen=True, eq=False)
+class ThirdOrder:
+    r"""A symmetric tensor of third derivatives.
+
+    Attributes
+    ----------
+    sums : float array, shape (d, d (d + 1) / 2)
+        :math:`T`, by one entry and a pair j <= l of entries in the order of ``np.triu_indices``.
+
+    Examples
+    --------
+    The third derivative of :math:`x^3` is 6:
+
+    >>> cubic = ThirdOrder(np.array([[6.0]]))
+    >>> cubic.difference(np.array([3.0]), np.array([1.0]))
+    26.0
+    """
+
+    sums: NDArray[np.float64]
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """The pairs of entries, and a 12th or a 24th for one that stands for both orders or one."""
+        first, second = np.triu_indices(len(self.sums))
+        return first, second, np.where(first < second, 1.0 / 12.0, 1.0 / 24.0)
+
+    def difference(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
+        r"""A sixth of :math:`T(b, b, b) - T(a, a, a)`, nats.
+
+        .. math:: \tfrac12 T(m, m, s) + \tfrac1{24} T(s, s, s),
+            \quad m = \tfrac12 (a + b), \quad s = b - a
+
+        Parameters
+        ----------
+        new, old : float array, shape (d,)
+            :math:`b` and :math:`a`, away from the anchor.
+        """
+        first, second, weights = self._pairs
+        moved, twice = new - old, new + old
+        products = weights * (3.0 * twice[first] * twice[second] + moved[first] * moved[second])
+        return float(moved.dot(self.sums.dot(products)))
 
 
 class NoAnchorError(ValueError):

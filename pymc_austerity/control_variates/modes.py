@@ -19,8 +19,12 @@ from pymc_austerity.control_variates.anchor import (
     some_rows,
 )
 from pymc_austerity.control_variates.influence import differences_of_all
-from pymc_austerity.control_variates.mode import NoModeError, approach_mode
-from pymc_austerity.control_variates.row_density import Differentiable, RowDensity
+from pymc_austerity.control_variates.mode import (
+    Differentiable,
+    NoModeError,
+    RowDensity,
+    approach_mode,
+)
 from pymc_austerity.rows import RowSource
 
 __all__ = ["Mode", "Modes", "find_modes"]

@@ -1,15 +1,15 @@
 """Sequential tests by design: how often they err and what they read, computed before a run."""
 
-from pymc_austerity.design.acceptance import acceptance_error
-from pymc_austerity.design.bound import total_variation_bound
-from pymc_austerity.design.boundaries import Boundary
 from pymc_austerity.design.error import (
     OperatingCharacteristic,
+    acceptance_error,
+    expected_error,
     operating_characteristic,
+    total_variation_bound,
     worst_error,
 )
-from pymc_austerity.design.expected import expected_error
 from pymc_austerity.design.looks import (
+    Boundary,
     Looks,
     constant_looks,
     doubling_looks,
@@ -18,10 +18,13 @@ from pymc_austerity.design.looks import (
     stratified_spread,
 )
 from pymc_austerity.design.normality import NormalityCheck, first_look_statistics
-from pymc_austerity.design.optimal import average_design, worst_case_design
-from pymc_austerity.design.promise import TestDesign
-from pymc_austerity.design.search import default_batch_sizes
-from pymc_austerity.design.trial import TrialRun
+from pymc_austerity.design.optimal import (
+    TestDesign,
+    TrialRun,
+    average_design,
+    default_batch_sizes,
+    worst_case_design,
+)
 
 __all__ = [
     "Boundary",

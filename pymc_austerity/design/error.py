@@ -7,15 +7,25 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
+from scipy.stats import expon, exponnorm
 
-from pymc_austerity.design.boundaries import Boundary
-from pymc_austerity.design.looks import Looks
+from pymc_austerity.design.looks import Boundary, Looks
+from pymc_austerity.errors import SettingError
 
-__all__ = ["OperatingCharacteristic", "operating_characteristic", "worst_error"]
+__all__ = [
+    "AcceptanceQuadrature",
+    "OperatingCharacteristic",
+    "acceptance_error",
+    "distance_grid",
+    "expected_characteristic",
+    "expected_error",
+    "operating_characteristic",
+    "total_variation_bound",
+    "worst_error",
+]
 
 Floats = NDArray[np.float64]
-
 _REACH = 8.5
 """Standard deviations around its mean within which a normal variable is followed; omits 2e-17."""
 
@@ -29,6 +39,18 @@ _NEGLIGIBLE = 1e-15
 """Decisions that continue with a smaller probability are ignored."""
 
 _SQRT_TWO_PI = math.sqrt(2.0 * math.pi)
+_N_FINE = 257
+_FARTHEST_DISTANCE = 40.0
+"""Distances beyond this many standard errors of the first look are never decided wrongly, and those
+beyond this many nats never occur."""
+
+_SMALL = 1e-3
+"""Standard deviation of the log-ratio, nats, below which it is treated as constant."""
+
+_FARTHEST_ERROR = 9.0
+"""Distance, in standard errors of the first look, beyond which decisions do not err (1e-19 do)."""
+
+_N_DISTANCES = 257
 
 
 class OperatingCharacteristic(NamedTuple):
@@ -243,3 +265,271 @@ def _gauss_legendre() -> tuple[Floats, Floats]:
     """Nodes and weights on [0, 1]."""
     nodes, weights = np.polynomial.legendre.leggauss(_N_NODES)
     return (nodes + 1.0) / 2.0, weights / 2.0
+
+
+def expected_error(
+    looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
+) -> float:
+    r"""Expected share of wrong decisions of a chain in equilibrium.
+
+    A decision at distance :math:`x = \Delta - \log u` from the threshold is wrong with probability
+    :math:`E(x / s)`. For a reversible kernel with a normal log-ratio :math:`\Delta`, its mean is
+    :math:`-v / 2` where :math:`v` is its variance, and the acceptance rate is
+    :math:`a = 2 \Phi(-\sqrt v / 2)`. As :math:`-\log u` is exponential, :math:`x` has the density
+    :math:`f` of a normal plus an exponential variable, and the expected error is
+
+    .. math:: \int E(x / s) \, f(x) \, dx .
+
+    Parameters
+    ----------
+    looks : Looks
+        When the test looks.
+    boundary : Boundary
+        At which distance it stops.
+    spread : float
+        Unit :math:`s` of :math:`\mu_{std}`, nats.
+    acceptance : float
+        Acceptance rate of the proposals, in (0, 1].
+
+    Returns
+    -------
+    float
+        Not above the worst-case error.
+
+    Notes
+    -----
+    (Derived here.) Without control variates, random-walk steps of :math:`2.38 / \sqrt d` posterior
+    standard deviations in each of d directions have :math:`s \approx 2.38` nats: the sum of the
+    squared differences is the step's squared length in the metric of the Fisher information.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import Boundary, constant_looks, expected_error
+    >>> round(expected_error(constant_looks(500, 10_000), Boundary(0.05), 0.1, acceptance=0.5), 3)
+    0.012
+    """
+    return expected_characteristic(looks, boundary, spread, acceptance=acceptance)[0]
+
+
+def expected_characteristic(
+    looks: Looks, boundary: Boundary, spread: float, *, acceptance: float = 1.0
+) -> tuple[float, float]:
+    """Expected share of wrong decisions, and expected share of the rows that a decision reads.
+
+    Parameters
+    ----------
+    looks, boundary, spread, acceptance
+        As for `expected_error`.
+    """
+    first = float(np.asarray(looks.shares)[0])
+    if len(looks) == 1:
+        return 0.0, first
+    fine = np.linspace(0.0, 1.0, _N_FINE) ** 3  # near the threshold
+    nearest = _FARTHEST_DISTANCE * spread / math.sqrt(looks.information[0])
+    nats = np.unique(
+        np.concatenate([nearest * fine, _FARTHEST_DISTANCE * fine])
+    )  # of error, and of density
+    error, read = operating_characteristic(nats / spread, looks, boundary)
+    density = _density_of_distance(nats, acceptance) + _density_of_distance(-nats, acceptance)
+    wrong = min(np.trapezoid(error * density, nats), error[0])
+    return float(wrong), first + float(np.trapezoid((read - first) * density, nats))
+
+
+def _density_of_distance(distance: NDArray[np.float64], acceptance: float) -> NDArray[np.float64]:
+    """Density of the distance from the threshold, nats."""
+    deviation = -2.0 * float(ndtri(acceptance / 2.0))
+    if deviation < _SMALL:
+        return np.asarray(expon.pdf(distance))
+    mean = -0.5 * deviation**2
+    return np.asarray(exponnorm.pdf(distance, 1.0 / deviation, loc=mean, scale=deviation))
+
+
+def acceptance_error(
+    log_ratio: ArrayLike, spread: ArrayLike, looks: Looks, boundary: Boundary
+) -> Floats:
+    r"""Error of the acceptance probability that a sequential test causes.
+
+    .. math::
+        \Delta = \int_{P_a}^1 E(\mu_{std}(u)) \, du - \int_0^{P_a} E(\mu_{std}(u)) \, du, \qquad
+        \mu_{std}(u) = \frac{\log r - \log u}{s}, \quad P_a = \min(1, r)
+
+    (equation 6), with :math:`r` the Metropolis-Hastings ratio and :math:`s` the spread. Proposals
+    rejected by the exact test and accepted by the sequential one count as positive.
+
+    Parameters
+    ----------
+    log_ratio : float array, shape (n,), nats
+        :math:`\log r` of every pair on all rows: the sum of the differences minus the threshold at
+        :math:`u = 1`.
+    spread : float array, shape (n,), nats
+        :math:`s = N \sigma_l / \sqrt{N - 1}` of every pair. Where it is 0, the test reads all rows.
+    looks : Looks
+        When the test looks.
+    boundary : Boundary
+        Distance at which it stops.
+
+    Returns
+    -------
+    float array, shape (n,)
+        Acceptance probability minus :math:`P_a`.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, section 5.1, equation 6.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import Boundary, acceptance_error, constant_looks
+    >>> looks = constant_looks(500, 10_000)
+    >>> acceptance_error([0.0, -1.0, -5.0], [1.0, 1.0, 1.0], looks, Boundary(0.05)).round(3)
+    array([-0.116,  0.039,  0.009])
+    """
+    information = looks.information
+    if information.size == 0:
+        return np.zeros(np.size(log_ratio))
+    distances = distance_grid(float(information[0]), float(information[-1]))
+    error = operating_characteristic(distances, looks, boundary).error
+    return AcceptanceQuadrature.of(log_ratio, spread, distances).error(error)
+
+
+def distance_grid(first: float, last: float, furthest: float = 0.0) -> Floats:
+    r"""Distances from the threshold at which to compute the error of a test.
+
+    Parameters
+    ----------
+    first, last : float
+        Smallest and largest information of a look, in units of 1 / spread squared.
+    furthest : float
+        A distance that must be within the range.
+
+    Returns
+    -------
+    float array, shape (K,)
+        Values of :math:`\mu_{std}` from 0 on: evenly spaced at first, then geometrically.
+    """
+    scale = math.sqrt(last)
+    top = max(_FARTHEST_ERROR / math.sqrt(first), furthest)
+    nodes = np.sinh(np.linspace(0.0, math.asinh(scale * top), _N_DISTANCES)) / scale
+    nodes[-1] = top
+    return nodes
+
+
+class AcceptanceQuadrature(NamedTuple):
+    r"""Weights that turn errors of decisions into errors of acceptance probabilities.
+
+    :math:`E` is assumed to be linear between the nodes. As :math:`du` is an exponential measure in
+    :math:`\mu_{std}`, the integrals are known. Beyond the last node, the error is taken to be zero.
+
+    Attributes
+    ----------
+    weights : float array, shape (n, K)
+        Weights for n pairs of points and K distances.
+    """
+
+    weights: Floats
+
+    @classmethod
+    def of(
+        cls, log_ratio: ArrayLike, spread: ArrayLike, distances: Floats
+    ) -> "AcceptanceQuadrature":
+        """Weights for pairs of points.
+
+        Parameters
+        ----------
+        log_ratio, spread : float arrays, shape (n,), nats
+            As in `acceptance_error`.
+        distances : float array, shape (K,)
+            Nodes, increasing from 0.
+        """
+        log_ratio = np.atleast_1d(np.asarray(log_ratio, dtype=np.float64))
+        spread = np.broadcast_to(np.asarray(spread, dtype=np.float64), log_ratio.shape)
+        positive = spread > 0.0
+        rate = np.where(positive, spread, 1.0)[:, None]
+        accepted = np.minimum(np.exp(np.minimum(log_ratio, 0.0)), 1.0)[:, None]
+        weights = _falling(np.maximum(log_ratio, 0.0)[:, None] / rate, rate, distances)
+        weights *= -accepted
+        weights += _rising(np.maximum(-log_ratio, 0.0)[:, None] / rate, rate, distances)
+        weights[~positive] = 0.0
+        return cls(weights)
+
+    def error(self, error: Floats) -> Floats:
+        r""":math:`\Delta` of every pair from :math:`E` at the nodes; shapes (n,) and (K,)."""
+        return self.weights @ error
+
+
+def _falling(start: Floats, rate: Floats, nodes: Floats) -> Floats:
+    """Weights of the integral of E(x) rate exp(-rate (x - start)) from start on."""
+    low, high = np.maximum(nodes[:-1], start), np.maximum(nodes[1:], start)
+    near, far = _exponential_moments(rate * (high - low))
+    scale = np.exp(-rate * (low - start))
+    return _at_nodes(low, near * scale, nodes) + _at_nodes(high, far * scale, nodes)
+
+
+def _rising(end: Floats, rate: Floats, nodes: Floats) -> Floats:
+    """Weights of the integral of E(x) rate exp(-rate (end - x)) from 0 to end."""
+    low, high = np.minimum(nodes[:-1], end), np.minimum(nodes[1:], end)
+    near, far = _exponential_moments(rate * (high - low))
+    scale = np.exp(-rate * (end - high))
+    return _at_nodes(high, near * scale, nodes) + _at_nodes(low, far * scale, nodes)
+
+
+def _exponential_moments(length: Floats) -> tuple[Floats, Floats]:
+    """Integrals of exp(-x) (1 - x / length) and exp(-x) x / length from 0 to length."""
+    gone = -np.expm1(-length)
+    safe = np.where(length > 1e-6, length, 1.0)
+    far = np.where(length > 1e-6, gone / safe - (1.0 - gone), 0.5 * length)
+    return gone - far, far
+
+
+def _at_nodes(points: Floats, weights: Floats, nodes: Floats) -> Floats:
+    """Divide the weights of points, one in every cell, between the two nodes of the cell."""
+    part = np.clip((points - nodes[:-1]) / np.diff(nodes), 0.0, 1.0)
+    shared = np.zeros((points.shape[0], nodes.size))
+    shared[:, :-1] = weights * (1.0 - part)
+    shared[:, 1:] += weights * part
+    return shared
+
+
+def total_variation_bound(acceptance_error: float, contraction: float) -> float:
+    r"""Bound on the distance between the sampled distribution and the posterior.
+
+    If the exact kernel brings any two distributions closer by a factor :math:`\eta < 1` in total
+    variation, and acceptance probabilities are off by at most :math:`\Delta_{max}`, then
+
+    .. math:: d_{TV}(S_0, S_\epsilon) \le \frac{\Delta_{max}}{1 - \eta} .
+
+    Parameters
+    ----------
+    acceptance_error : float
+        :math:`\Delta_{max}`: largest absolute error of the acceptance probability over all pairs
+        of points, in [0, 1]. `worst_error` is a bound on it.
+    contraction : float
+        :math:`\eta` of one step of the exact kernel, in [0, 1).
+
+    Returns
+    -------
+    float
+        Bound on the total variation distance (half the L1 distance of densities), at most 1.
+
+    Raises
+    ------
+    SettingError
+        If an argument is out of range.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, theorem 1.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import total_variation_bound
+    >>> total_variation_bound(acceptance_error=0.01, contraction=0.75)
+    0.04
+    """
+    if not 0.0 <= acceptance_error <= 1.0:
+        raise SettingError(f"acceptance_error is {acceptance_error}: it must lie in [0, 1]")
+    if not 0.0 <= contraction < 1.0:
+        raise SettingError(f"contraction is {contraction}: it must lie in [0, 1)")
+    return min(1.0, acceptance_error / (1.0 - contraction))

@@ -13,7 +13,6 @@ from pymc_austerity.strata import Strata
 __all__ = ["NormalityCheck", "first_look_statistics"]
 
 Floats = NDArray[np.float64]
-
 _TOLERATED = 2.0
 """Largest acceptable ratio of the weight of a tail to its nominal weight."""
 

@@ -1,29 +1,333 @@
 """The test that reads the fewest rows among those that err no more often than allowed."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
-from pymc_austerity.design.acceptance import AcceptanceQuadrature
-from pymc_austerity.design.boundaries import Boundary
-from pymc_austerity.design.error import worst_error
-from pymc_austerity.design.looks import Looks, constant_looks
-from pymc_austerity.design.promise import TestDesign
-from pymc_austerity.design.search import (
-    ALPHAS,
-    Question,
-    cheapest,
-    check_settings,
-    common_grid,
-    mean_weights,
-    sizes_to_try,
+from pymc_austerity.design.error import (
+    AcceptanceQuadrature,
+    distance_grid,
+    operating_characteristic,
+    worst_error,
 )
-from pymc_austerity.design.trial import TrialRun
-from pymc_austerity.errors import SettingError
+from pymc_austerity.design.looks import Boundary, Looks, constant_looks
+from pymc_austerity.design.wording import percentage
+from pymc_austerity.errors import DataError, SettingError
 
-__all__ = ["average_design", "worst_case_design"]
+__all__ = [
+    "ALPHAS",
+    "DesignProblem",
+    "TestDesign",
+    "TrialRun",
+    "average_design",
+    "cheapest",
+    "check_settings",
+    "common_grid",
+    "default_batch_sizes",
+    "mean_weights",
+    "sizes_to_try",
+    "worst_case_design",
+]
+
+Floats = NDArray[np.float64]
+ALPHAS = (0.0, 0.2, 0.35, 0.5)
+"""Shapes of the boundary to try."""
+
+_FARTHEST = 6.0
+"""Largest boundary to try, in standard errors."""
+
+_MOST_LOOKS = 100
+_FEW_LOOKS = 20
+_FEWEST_ROWS = 100
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class TrialRun:
+    r"""Decisions of a trial run, each with the values of all rows.
+
+    Parameters
+    ----------
+    mean : float array, shape (n,), nats
+        :math:`\mu`, mean over all rows of the differences (less their control variates), for every
+        triple :math:`(\theta, \theta', u)`.
+    standard_deviation : float array, shape (n,), nats
+        :math:`\sigma_l`, their standard deviation over all rows (ddof 0).
+    log_threshold : float array, shape (n,), nats
+        :math:`\psi`, which the sum must exceed for acceptance. Contains :math:`\log u`.
+    n_rows : int
+        Number of all rows, N.
+    log_u : float array, shape (n,), optional
+        :math:`\log u` of every triple. Without it, the errors of acceptance probabilities are
+        unknown, but those of decisions are known.
+
+    Raises
+    ------
+    DataError
+        If arrays differ in length, are empty, or are not finite.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import TrialRun
+    >>> trial = TrialRun([0.02], [0.5], [-1.0], n_rows=10_001)
+    >>> trial.mu_std.round(2)
+    array([4.02])
+    """
+
+    mean: ArrayLike
+    standard_deviation: ArrayLike
+    log_threshold: ArrayLike
+    n_rows: int
+    log_u: ArrayLike | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "standard_deviation", "log_threshold", "log_u"):
+            if getattr(self, name) is not None:
+                values = np.array(getattr(self, name), dtype=np.float64, ndmin=1)
+                object.__setattr__(self, name, self._checked(name, values))
+        if np.any(np.asarray(self.standard_deviation) <= 0.0):
+            raise DataError(
+                "standard_deviation must be positive: leave out decisions without spread"
+            )
+
+    @classmethod
+    def from_distances(cls, distance: ArrayLike, spread: ArrayLike, n_rows: int) -> "TrialRun":
+        r"""Decisions for which only the distance from the threshold is known.
+
+        The errors of decisions are then known; those of acceptance probabilities are not.
+
+        Parameters
+        ----------
+        distance : float array, shape (n,)
+            Sum of the differences of all rows minus the threshold, in nats or any other unit.
+        spread : float array, shape (n,) or ()
+            :math:`N \sigma_l / \sqrt{N - 1}`, in the same unit.
+        n_rows : int
+            Number of all rows, N.
+
+        Examples
+        --------
+        >>> from pymc_austerity.design import TrialRun
+        >>> TrialRun.from_distances([3.0, -8.0], 2.0, n_rows=10_001).mu_std.round(6)
+        array([ 1.5, -4. ])
+        """
+        mean = np.asarray(distance, dtype=np.float64) / n_rows
+        deviation = np.broadcast_to(spread, mean.shape) * (math.sqrt(n_rows - 1) / n_rows)
+        return cls(mean, deviation, np.zeros(mean.shape), n_rows)
+
+    def _checked(self, name: str, values: Floats) -> Floats:
+        if values.shape != np.shape(np.atleast_1d(self.mean)) or values.size == 0:
+            raise DataError(f"{name} has shape {values.shape}: one value per decision is needed")
+        if not np.all(np.isfinite(values)):
+            raise DataError(f"{name} is not finite: leave out decisions that need no rows")
+        return values
+
+    @property
+    def spread(self) -> Floats:
+        r""":math:`N \sigma_l / \sqrt{N - 1}`, the unit of `mu_std`; shape (n,), nats."""
+        return self.n_rows / np.sqrt(self.n_rows - 1) * np.asarray(self.standard_deviation)
+
+    @property
+    def mu_std(self) -> Floats:
+        """Distance from the threshold in units of the spread, shape (n,)."""
+        return self._distance / self.spread
+
+    @property
+    def log_ratio(self) -> Floats:
+        """Log of the Metropolis-Hastings ratio, shape (n,), nats."""
+        if self.log_u is None:
+            raise DataError("log_u is needed for errors of the acceptance probability")
+        return self._distance + np.asarray(self.log_u)
+
+    @property
+    def _distance(self) -> Floats:
+        return np.asarray(self.mean) * self.n_rows - np.asarray(self.log_threshold)
+
+
+@dataclass(frozen=True)
+class TestDesign:
+    """A sequential test, with its expected error and cost.
+
+    Attributes
+    ----------
+    batch_size : int
+        Rows of the first look, m; with constant looks, of every look.
+    epsilon, alpha : float
+        Parameters of the boundary, see `Boundary`.
+    expected_error : float
+        Expected share of wrong decisions.
+    worst_error : float
+        Probability of a wrong decision right at the threshold. No decision errs more often.
+    expected_data_fraction : float
+        Expected share of the rows read for a decision.
+    expected_acceptance_error : float
+        Expected absolute error of the acceptance probability; NaN where it is not known.
+    """
+
+    __test__: ClassVar[bool] = False  # not a test of this package, whatever its name begins with
+
+    batch_size: int
+    epsilon: float
+    alpha: float
+    expected_error: float
+    worst_error: float
+    expected_data_fraction: float
+    expected_acceptance_error: float = math.nan
+
+    def __str__(self) -> str:
+        off = ""
+        if not math.isnan(self.expected_acceptance_error):
+            acceptance = percentage(self.expected_acceptance_error)
+            off = f" (acceptance probabilities are off by {acceptance})"
+        return (
+            f"batch_size {self.batch_size}, epsilon {self.epsilon:.3g}, alpha {self.alpha:g}: "
+            f"reads {self.expected_data_fraction:.1%} of the rows; expect "
+            f"{percentage(self.expected_error)} of all decisions to be wrong{off}; "
+            f"a decision exactly at the threshold is wrong with probability {self.worst_error:.2g}"
+        )
+
+
+class DesignProblem(NamedTuple):
+    """Purpose of a design: distances of decisions, and how error and usage are averaged."""
+
+    n_rows: int
+    looks: Callable[[int, int], Looks]
+    distances: Floats
+    of_decisions: Floats
+    quadrature: AcceptanceQuadrature | None
+
+    def design(self, batch_size: int, boundary: Boundary) -> TestDesign:
+        """Expected error and cost of a test."""
+        looks = self.looks(batch_size, self.n_rows)
+        error, usage = operating_characteristic(self.distances, looks, boundary)
+        off = math.nan
+        if self.quadrature is not None:
+            off = float(np.abs(self.quadrature.error(error)).mean())
+        return TestDesign(
+            batch_size=batch_size,
+            epsilon=boundary.epsilon,
+            alpha=boundary.alpha,
+            expected_error=float(self.of_decisions @ error),
+            worst_error=float(error[0]),
+            expected_data_fraction=float(self.of_decisions @ usage),
+            expected_acceptance_error=off,
+        )
+
+
+def default_batch_sizes(n_rows: int, looks: Callable[[int, int], Looks]) -> list[int]:
+    """Batch sizes up to half of the rows, in geometric steps, which are finer if looks are few.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of all rows.
+    looks : callable
+        Maps a batch size and the number of rows to the looks of a test.
+
+    Returns
+    -------
+    list of int
+        Increasing; none below 100 rows, whose means are rarely normal, and none that leads to more
+        than 100 looks. All rows if there are fewer than 200.
+
+    Examples
+    --------
+    >>> from pymc_austerity.design import constant_looks, default_batch_sizes
+    >>> default_batch_sizes(2_000, constant_looks)
+    [125, 157, 198, 250, 315, 397, 500, 630, 794, 1000]
+    """
+    sizes: list[int] = []
+    size = float(n_rows // 2)
+    while size >= _FEWEST_ROWS and (n_looks := len(looks(round(size), n_rows))) <= _MOST_LOOKS:
+        sizes.append(round(size))
+        size /= 2.0 if n_looks > _FEW_LOOKS else 2.0 ** (1.0 / 3.0)
+    return sizes[::-1] or [n_rows]
+
+
+def sizes_to_try(
+    given: Iterable[int] | None, n_rows: int, looks: Callable[[int, int], Looks]
+) -> list[int]:
+    """Batch sizes as given, or the default ones; increasing."""
+    return default_batch_sizes(n_rows, looks) if given is None else sorted(given)
+
+
+def check_settings(max_error: float, sizes: Sequence[int], alphas: Sequence[float]) -> None:
+    """Raise an error if there is nothing to search for."""
+    if not 0.0 < max_error < 0.5:
+        raise SettingError(f"max_error is {max_error}: it must lie above 0 and below 0.5")
+    if not len(sizes) or not len(alphas):
+        raise SettingError("batch_sizes and alphas must name at least one value each to try")
+
+
+def common_grid(tests: Sequence[Looks], furthest: float) -> Floats:
+    """Distances that suit all tests."""
+    information = [looks.information for looks in tests if len(looks) > 1]
+    if not information:
+        return distance_grid(1.0, 1.0, furthest)
+    return distance_grid(
+        float(min(each[0] for each in information)),
+        float(max(each[-1] for each in information)),
+        furthest,
+    )
+
+
+def mean_weights(mu_std: Floats, grid: Floats) -> Floats:
+    """Weights of the mean over given distances, where values are linear between the nodes."""
+    cell = np.clip(np.searchsorted(grid, mu_std, side="right") - 1, 0, grid.size - 2)
+    part = (mu_std - grid[cell]) / np.diff(grid)[cell]
+    weights = np.bincount(cell, 1.0 - part, grid.size) + np.bincount(cell + 1, part, grid.size)
+    return np.asarray(weights / mu_std.size)
+
+
+def cheapest(
+    question: DesignProblem,
+    risk: Callable[[int, Boundary], float],
+    max_error: float,
+    sizes: Sequence[int],
+    alphas: Sequence[float],
+    loosest: float = 0.5,
+) -> TestDesign:
+    """Try all batch sizes and shapes, each with the largest allowed epsilon."""
+    best = question.design(sizes[0], Boundary(0.0, alphas[0]))
+    for size in sizes:
+        for alpha in alphas:
+            if size >= best.expected_data_fraction * question.n_rows:
+                continue  # its first look alone costs as much
+            epsilon = min(_largest_epsilon(partial(risk, size), max_error, alpha), loosest)
+            design = question.design(size, Boundary(epsilon, alpha))
+            if design.expected_data_fraction < best.expected_data_fraction:
+                best = design
+    return best
+
+
+def _largest_epsilon(risk: Callable[[Boundary], float], max_error: float, alpha: float) -> float:
+    """Largest epsilon, to three digits, whose risk is not above `max_error`."""
+
+    def excess(bound: float) -> float:
+        """Positive where the risk is too large; on a log scale, on which it is nearly linear."""
+        return math.log((risk(Boundary(float(ndtr(-bound)), alpha)) + _TINY) / max_error)
+
+    if excess(0.0) <= 0.0:
+        return 0.5
+    if excess(_FARTHEST) > 0.0:
+        return 0.0
+    bound = brentq(excess, 0.0, _FARTHEST, xtol=1e-3)
+    while excess(bound) > 0.0:
+        bound += 1e-3
+    return _rounded_down(float(ndtr(-bound)))
+
+
+def _rounded_down(value: float) -> float:
+    """Value rounded down to three significant digits."""
+    digits = 2 - math.floor(math.log10(value))
+    return float(f"{math.floor(value * 10.0**digits) / 10.0**digits:.3g}")
 
 
 def average_design(
@@ -106,7 +410,7 @@ def average_design(
     quadrature = None
     if measure == "acceptance" or trial.log_u is not None:
         quadrature = AcceptanceQuadrature.of(trial.log_ratio, trial.spread, grid)
-    question = Question(trial.n_rows, looks, grid, mean_weights(mu_std, grid), quadrature)
+    question = DesignProblem(trial.n_rows, looks, grid, mean_weights(mu_std, grid), quadrature)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         design = question.design(batch_size, boundary)
@@ -169,7 +473,7 @@ def worst_case_design(
     given = np.linspace(0.0, 10.0, 201) if mu_std is None else mu_std
     distances = np.abs(np.asarray(given, dtype=np.float64))
     grid = common_grid([looks(size, n_rows) for size in sizes], float(distances.max()))
-    question = Question(n_rows, looks, grid, mean_weights(distances, grid), None)
+    question = DesignProblem(n_rows, looks, grid, mean_weights(distances, grid), None)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         return worst_error(looks(batch_size, n_rows), boundary)

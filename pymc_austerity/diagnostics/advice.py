@@ -1,18 +1,82 @@
-"""What to change in the next run, with one function for each rule."""
+"""The known facts about a run, and the advice that follows from them."""
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
-from pymc_austerity.diagnostics.audits import contradicts, needed_audits
-from pymc_austerity.diagnostics.facts import Facts
-from pymc_austerity.diagnostics.run_info import RunInfo
+import pandas as pd
+import xarray as xr
 
-__all__ = ["advice_on"]
+from pymc_austerity.diagnostics.chains import on_chains
+from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
+from pymc_austerity.diagnostics.decisions import (
+    audit_table,
+    contradicts,
+    data_usage,
+    decision_errors,
+    needed_audits,
+)
+from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
+
+__all__ = ["Facts", "advice_on", "facts_of"]
 
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
 _ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The known facts about a run.
+
+    Parameters
+    ----------
+    statistics : xarray.Dataset
+        Statistics and constants.
+    info : RunInfo
+        Settings of the run.
+    usage, errors, audit : pandas.DataFrame
+        Results of `data_usage`, `decision_errors` and `audit`.
+    promise : str
+        Source of the promised error: "promised", by the user, or "allowed by epsilon".
+    convergence : Convergence or None
+        Whether chains agree, if there are enough draws.
+    unchecked : str
+        Why there is no `convergence`, as a clause; empty if there is.
+    """
+
+    statistics: xr.Dataset
+    info: RunInfo
+    usage: pd.DataFrame
+    errors: pd.DataFrame
+    audit: pd.DataFrame
+    promise: str
+    convergence: Convergence | None
+    unchecked: str
+
+    @property
+    def disagreement(self) -> tuple[str, str] | None:
+        """What is wrong with the chains, and what to do; None if nothing is wrong."""
+        return on_chains(self.info, self.usage, self.convergence)
+
+
+def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
+    """Read the known facts about a run."""
+    statistics = statistics_of(idata, step_method=step_method)
+    info, convergence = RunInfo(statistics), convergence_of(idata)
+    return Facts(
+        statistics,
+        info,
+        data_usage(statistics),
+        decision_errors(statistics),
+        audit_table(statistics, promised, prob, None),
+        "promised" if promised is not None or info.is_designed else "allowed by epsilon",
+        convergence,
+        "" if convergence else why_not_checked(idata),
+    )
+
 
 Rule = Callable[[Facts], str | None]
 

@@ -7,10 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.diagnostics.advice import advice_on
-from pymc_austerity.diagnostics.audits import contradicts, needed_audits
-from pymc_austerity.diagnostics.blocks import block_usage
-from pymc_austerity.diagnostics.facts import Facts, facts_of
+from pymc_austerity.diagnostics.advice import Facts, advice_on, facts_of
+from pymc_austerity.diagnostics.decisions import block_usage, contradicts, needed_audits
 
 __all__ = ["report"]
 

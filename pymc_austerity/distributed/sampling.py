@@ -28,7 +28,7 @@ from pymc_austerity._pymc import (
     random_generator_from_state,
     run_convergence_checks,
 )
-from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.diagnostics.chains import what_is_wrong
 from pymc_austerity.distributed.clients import Waiting, checked_client
 from pymc_austerity.distributed.parcels import sent_to_workers
 from pymc_austerity.distributed.passes import passes_on

@@ -1,14 +1,153 @@
-"""Moves of levels, and of common entries; each leaves the posterior invariant."""
+"""Moves of levels, of common entries, and of what no predictor depends on, with their decisions."""
 
 import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels.decide import Moved, accepted_levels, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.sequential import Populations, Verdicts, decide_each
+from pymc_austerity.proposals.adaptation import ScaleSearch
 
-__all__ = ["crank_nicolson", "move_common", "move_levels"]
+__all__ = [
+    "Exchange",
+    "Moved",
+    "accepted_levels",
+    "crank_nicolson",
+    "decided",
+    "move_common",
+    "move_levels",
+]
+
+_STEPS_OF_EXCHANGE = 5
+_SHARE_ACCEPTED = 0.4
+"""Steps of a move, and the share of them to accept."""
+
+
+class Moved(NamedTuple):
+    """Result of a move.
+
+    Attributes
+    ----------
+    point : float array, shape (d,)
+    accepted : float
+        Share of the decisions that accepted.
+    n_rows : int
+        Rows that were read.
+    log_ratio : float
+        Log-ratio of a decision on the whole point, nats.
+    ratios : float array, shape (n_candidates,)
+        Residuals of its candidates over their bounds.
+    verdicts : Verdicts or None
+        Verdicts of sequential tests; None if there were none.
+    """
+
+    point: NDArray[np.float64]
+    accepted: float
+    n_rows: int
+    log_ratio: float = -math.inf
+    ratios: NDArray[np.float64] = np.empty(0)
+    verdicts: Verdicts | None = None
+
+
+class AcceptedLevels(NamedTuple):
+    """Decisions about the levels of a factor.
+
+    Attributes
+    ----------
+    accept : bool array, shape (G,)
+    n_rows : int
+        Rows that were read.
+    verdicts : Verdicts or None
+        Verdicts of sequential tests; None if there were none.
+    """
+
+    accept: NDArray[np.bool_]
+    n_rows: int
+    verdicts: Verdicts | None
+
+
+def accepted_levels(
+    posterior: GroupedPosterior,
+    factor: int,
+    proposed: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    log_ratio: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> AcceptedLevels:
+    """Decide on each level of a factor, given its log-ratio without the residuals of rows.
+
+    Parameters
+    ----------
+    posterior : GroupedPosterior
+    factor : int
+        Number of the factor.
+    proposed, theta : float array, shape (d,)
+        Points that differ in all of its levels.
+    log_ratio : float array, shape (G,)
+        Log acceptance ratio of each level without the residuals of its rows, nats.
+    rng : numpy.random.Generator
+    """
+    weights, tested = posterior.row_weights(factor, proposed, theta, rng)
+    log_ratio = log_ratio + weights.log_weight
+    left = -rng.standard_exponential(log_ratio.size) - log_ratio
+    accept = left < 0.0
+    if not tested.size:
+        return AcceptedLevels(accept, weights.n_rows, None)
+    accept[tested] = False
+    tested = tested[np.isfinite(left[tested])]
+    populations = Populations.each(tested, posterior.factors[factor].rows)
+    verdicts = _tested(posterior, populations, left[populations.levels], proposed, theta, rng)
+    accept[populations.levels] = verdicts.above
+    return AcceptedLevels(accept, weights.n_rows + verdicts.n_rows, verdicts)
+
+
+def decided(
+    posterior: GroupedPosterior,
+    factor: int,
+    proposed: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    log_ratio: float,
+    rng: np.random.Generator,
+    inflation: float,
+) -> Moved:
+    """One decision on the whole proposed point, given its log-ratio without the residuals."""
+    if not math.isfinite(log_ratio):
+        return Moved(theta, 0.0, 0)
+    weights, tested = posterior.row_weights(factor, proposed, theta, rng, inflation, together=True)
+    log_ratio += float(weights.log_weight.sum())
+    left = -rng.standard_exponential() - log_ratio
+    accept, n_rows, verdicts = left < 0.0, weights.n_rows, None
+    if tested.size:
+        accept = False
+        if math.isfinite(left):
+            populations = Populations.together(tested, posterior.factors[factor].rows)
+            verdicts = _tested(posterior, populations, np.array([left]), proposed, theta, rng)
+            accept = bool(verdicts.above[0])
+            n_rows += verdicts.n_rows
+            log_ratio += float(verdicts.means[0] * populations.sizes[0])
+    following = proposed if accept else theta
+    return Moved(following, float(accept), n_rows, log_ratio, weights.ratios, verdicts)
+
+
+def _tested(
+    posterior: GroupedPosterior,
+    populations: Populations,
+    left: NDArray[np.float64],
+    proposed: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> Verdicts:
+    """Test sequentially whether sums of residuals are above their thresholds."""
+    return decide_each(
+        populations,
+        lambda rows: posterior.residuals(proposed, theta, rows),
+        left / populations.sizes,
+        posterior.sequential,
+        rng,
+    )
 
 
 def crank_nicolson(
@@ -118,3 +257,43 @@ def move_common(
     log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
+
+
+@dataclass(frozen=True, eq=False)
+class Exchange:
+    """Directions along which the predictors of all rows do not change.
+
+    If rows read the sum of an intercept and a level, the intercept can rise and all levels of
+    the factor fall. Only priors determine the posterior along such a direction.
+
+    Attributes
+    ----------
+    directions : float array, shape (k, d)
+        In units of the spread that the priors allow at the anchor.
+    """
+
+    directions: NDArray[np.float64]
+
+    def moves(self, entries: NDArray[np.int64]) -> bool:
+        """Whether each of these entries changes along some direction."""
+        return bool(self.directions[:, entries].any(axis=0).all())
+
+    def move(
+        self,
+        posterior: GroupedPosterior,
+        theta: NDArray[np.float64],
+        search: ScaleSearch,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, ScaleSearch]:
+        """A few steps of a random walk, decided by the priors alone, without reading rows."""
+        k, n_accepted = len(self.directions), 0
+        for _ in range(_STEPS_OF_EXCHANGE):
+            step = search.scale / math.sqrt(k) * rng.standard_normal(k)
+            proposed = theta + step @ self.directions
+            accept = -rng.standard_exponential() < posterior.exact_part(proposed, theta)
+            theta = proposed if accept else theta
+            n_accepted += accept
+            search = search.step(accept, _SHARE_ACCEPTED) if tuning else search
+        return Moved(theta, n_accepted / _STEPS_OF_EXCHANGE, 0), search

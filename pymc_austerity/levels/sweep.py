@@ -1,4 +1,4 @@
-"""A sweep: every block of a model with groups moves."""
+"""A sweep, in which every block of a model with groups moves, and the rows that it reads."""
 
 import math
 from dataclasses import dataclass, field
@@ -10,31 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact import Inflation
-from pymc_austerity.levels.along import AlongWithLevels
-from pymc_austerity.levels.decide import Moved
-from pymc_austerity.levels.exchange import Exchange
-from pymc_austerity.levels.jointly import JointBlock, move_jointly
-from pymc_austerity.levels.moves import move_common, move_levels
+from pymc_austerity.levels.joint import JointBlock, Shares, move_jointly
+from pymc_austerity.levels.moves import Exchange, Moved, move_common, move_levels
+from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import GroupedPosterior
+from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.levels.sequential import Verdicts
-from pymc_austerity.levels.shares import Shares
-from pymc_austerity.levels.untouched import UntouchedEntries, UntouchedState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
-__all__ = ["BlockUse", "Sweep", "SweepState"]
+__all__ = ["BlockUse", "Sweep", "SweepState", "rows_of_sweeps"]
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
 entries that all walks of a sweep may move."""
+
 _FAR, _NEAR, _SHARE = 0.0, 0.9, 0.1
 """Correlations of Crank-Nicolson moves, and the share of those that stay near, which are for blocks
 that are far from normal."""
+
 _ENOUGH = 0.85
 """Acceptance to keep, as a share of that with all rows: rows cost, but so does the rest of a
 sweep."""
+
 _TARGET = 0.4
 """Acceptance to which the sizes of joint moves and the lengths of walks are tuned."""
+
+_PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
+"""Limits of the run, which the last sweep may exceed; the run takes about a second at most."""
 
 
 class SweepState(NamedTuple):
@@ -59,7 +62,7 @@ class SweepState(NamedTuple):
         Size of steps that change no predictor.
     """
 
-    alone: UntouchedState | None
+    alone: PriorOnlyState | None
     along: tuple[RandomWalkState, ...]
     lengths: tuple[ScaleSearch, ...]
     shifts: tuple[RandomWalkState, ...]
@@ -113,7 +116,7 @@ class Sweep:
     Attributes
     ----------
     posterior : GroupedPosterior
-    untouched : UntouchedEntries or None
+    untouched : PriorOnlyEntries or None
         Entries that no row reads.
     joint : JointBlock or None
         Common entries and levels of smaller factors, which move at once.
@@ -129,7 +132,7 @@ class Sweep:
     """
 
     posterior: GroupedPosterior
-    untouched: UntouchedEntries | None
+    untouched: PriorOnlyEntries | None
     joint: JointBlock | None
     tilts: tuple[NDArray[np.float64], ...]
     shares: Shares
@@ -324,7 +327,7 @@ class Sweep:
         entries = its.factors[factor].entries
         before = theta[entries].mean(axis=0)
         there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        along = AlongWithLevels(its, 0, theta, entries, inflation=inflation)
+        along = PartlyNonCentered(its, 0, theta, entries, inflation=inflation)
         moved = along.jump(theta[entries] + (there - before), log_ratio, rng)
         if tuning:
             after = moved.point[entries].mean(axis=0)
@@ -344,7 +347,7 @@ class Sweep:
         """One step of the hyperparameters of a factor together with its levels."""
         entries = self.posterior.factors[factor].prior.hyperparameters
         there, log_ratio, walk = self.walk.propose(walk, theta[entries], rng)
-        along = AlongWithLevels(self.posterior, factor, theta, entries, inflation=inflation)
+        along = PartlyNonCentered(self.posterior, factor, theta, entries, inflation=inflation)
         moved = along.jump(there, log_ratio, rng)
         if tuning:
             accepted = moved.accepted > 0.0
@@ -366,7 +369,7 @@ class Sweep:
         """Several steps, as if the expansion of the rows were exact, and one decision."""
         entries = self.posterior.factors[factor].prior.hyperparameters
         where = (self.posterior, factor, theta, entries)
-        along = AlongWithLevels(*where, tilt=self.tilts[factor], inflation=inflation)
+        along = PartlyNonCentered(*where, tilt=self.tilts[factor], inflation=inflation)
         along.walk(walk, max(round(length.scale), 1), rng)
         has_moved = along.theta is not theta
         moved = along.decide(rng)
@@ -382,3 +385,24 @@ def _left_out(share: float, rng: np.random.Generator) -> bool:
 
 def _correlation(rng: np.random.Generator) -> float:
     return _NEAR if rng.random() < _SHARE else _FAR
+
+
+def rows_of_sweeps(sweep: Sweep) -> tuple[float, float]:
+    """Median and mean number of rows that a sweep reads.
+
+    They are over the second half of at most 100 sweeps that begin at a draw of the normal
+    approximation. They tune like a chain, but for a shorter time.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        Its moves.
+    """
+    rng, state = np.random.default_rng(7), sweep.init()
+    point, n_rows = sweep.begin(rng), [0]
+    most = max(min(_PILOT_SWEEPS, _PILOT_ENTRIES // point.size), 1)
+    while len(n_rows) <= most and sum(n_rows) < _PILOT_ROWS:
+        point, state, uses = sweep.step(point, state, rng, tuning=True)
+        n_rows.append(sum(use.n_rows for use in uses.values()))
+    later = n_rows[(len(n_rows) + 1) // 2 :]
+    return float(np.median(later)), float(np.mean(later))

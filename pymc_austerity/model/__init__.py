@@ -1,13 +1,15 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.agree import differences_agree, exact_difference_agrees
-from pymc_austerity.model.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.centering import Centered, candidates_for_centering, centered
 from pymc_austerity.model.compile import (
+    Derivatives,
     ExactGradient,
+    compile_exact_derivatives,
     compile_exact_difference,
     compile_exact_gradient,
     compile_gradient,
+    compile_residuals,
+    compile_row_derivatives,
     compile_row_differences,
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
@@ -26,46 +28,45 @@ from pymc_austerity.model.kernel.row_derivatives import (
     row_derivatives_of,
     row_slopes_of,
 )
-from pymc_austerity.model.level_rows import LevelsAsRows
-from pymc_austerity.model.moving_support import variables_that_move_the_support
-from pymc_austerity.model.predictors.derivatives import (
-    PredictorDerivatives,
-    ThirdDerivatives,
-    predictor_derivatives,
-    third_derivatives,
-)
-from pymc_austerity.model.predictors.design import (
-    DenseRows,
-    Design,
-    DesignFunction,
-    GatheredRows,
-    data_reader,
-    design_function,
-)
-from pymc_austerity.model.predictors.find import find_predictors
-from pymc_austerity.model.predictors.structure import (
-    Dense,
-    Gathered,
-    Predictor,
-    RowStructure,
-    Single,
-)
-from pymc_austerity.model.prior_terms import (
+from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
+from pymc_austerity.model.levels.level_rows import LevelsAsRows
+from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
     NotByLevelError,
     PartialDerivatives,
     level_terms,
     partial_exact,
 )
-from pymc_austerity.model.recipes import LeafRecipes
-from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood, random_variable_of
-from pymc_austerity.model.split import split_log_density
-from pymc_austerity.model.taylor import (
-    Derivatives,
-    compile_exact_derivatives,
-    compile_residuals,
-    compile_row_derivatives,
+from pymc_austerity.model.levels.products import Centered, candidates_for_centering, centered
+from pymc_austerity.model.levels.zero_sum import FreeLevels, free_levels
+from pymc_austerity.model.predictors.derivatives import (
+    PredictorDerivatives,
+    ThirdDerivatives,
+    predictor_derivatives,
+    third_derivatives,
 )
+from pymc_austerity.model.predictors.find import find_predictors
+from pymc_austerity.model.predictors.structure import (
+    Dense,
+    DenseRows,
+    Design,
+    DesignFunction,
+    Gathered,
+    GatheredRows,
+    Predictor,
+    RowStructure,
+    Single,
+    data_reader,
+    design_function,
+)
+from pymc_austerity.model.recipes import LeafRecipes
+from pymc_austerity.model.row_likelihood import (
+    RowLeaf,
+    RowLikelihood,
+    random_variable_of,
+    variables_that_move_the_support,
+)
+from pymc_austerity.model.split import split_log_density
 from pymc_austerity.model.terms import (
     refuse_not_finite,
     refuse_simulators,
@@ -78,7 +79,6 @@ from pymc_austerity.model.verify import (
     verify_centered,
     verify_examples,
 )
-from pymc_austerity.model.zero_sum import FreeLevels, free_levels
 
 __all__ = [
     "AnyThread",

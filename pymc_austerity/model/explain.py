@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pymc as pm
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.blocks import Blocks
 from pymc_austerity.model.cut import static_data
+from pymc_austerity.model.levels.blocks import Blocks
 from pymc_austerity.model.predictors.structure import RowStructure
 from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLeaf, RowLikelihood
 

@@ -20,7 +20,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import NotRowwiseError, SettingError
-from pymc_austerity.model.compiling import compiled
+from pymc_austerity.model.compiling import NUMPY_MODE, compiled, interpreted
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
     CannotCut,
@@ -31,11 +31,9 @@ from pymc_austerity.model.cut import (
     refuse_work_on_all_rows,
     static_data,
 )
-from pymc_austerity.model.cut.rules.batched import ONE_BY_ONE
-from pymc_austerity.model.interpret import NUMPY_MODE, interpreted
+from pymc_austerity.model.cut.rules_elementwise import ONE_BY_ONE
 from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_recipes
-from pymc_austerity.model.rewritten import inlined, on_full_data
-from pymc_austerity.model.small_matrices import spelled_out
+from pymc_austerity.model.rewritten import inlined, on_full_data, spelled_out
 from pymc_austerity.model.split import with_length
 from pymc_austerity.model.terms import (
     checked_axis,

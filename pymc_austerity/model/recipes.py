@@ -19,10 +19,9 @@ from pymc_austerity._pymc import (
     equal_computations,
     toposort,
 )
-from pymc_austerity.model.compiling import AnyThread
+from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.cut.known import is_cast, is_view
-from pymc_austerity.model.interpret import NUMPY_MODE
 
 __all__ = ["LeafRecipes", "computed_leaves", "leaf_recipes"]
 

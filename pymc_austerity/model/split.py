@@ -24,13 +24,12 @@ from pymc_austerity.model.cut import (
     refuse_work_on_all_rows,
 )
 from pymc_austerity.model.recipes import computed_leaves, leaf_recipes
-from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data
+from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import (
     EvaluatedInFull,
     RowLikelihood,
     data_sources_of,
 )
-from pymc_austerity.model.small_matrices import spelled_out
 from pymc_austerity.model.terms import (
     Term,
     checked_axis,

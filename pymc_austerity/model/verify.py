@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import TensorType, clone_replace
 from pymc_austerity.errors import DataError, NotRowwiseError
-from pymc_austerity.model.compiling import AnyThread
+from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread, rounded_otherwise
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.cut.known import jittered
-from pymc_austerity.model.interpret import NUMPY_MODE, rounded_otherwise
 from pymc_austerity.model.rewritten import log_density_on_full_data
 from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
 

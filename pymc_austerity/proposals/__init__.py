@@ -1,36 +1,38 @@
 """Proposals: new points and their log-ratios, whatever the likelihood."""
 
-from pymc_austerity.proposals.center import Center
-from pymc_austerity.proposals.conditional import (
+from pymc_austerity.proposals.adaptation import DualAveraging
+from pymc_austerity.proposals.crank_nicolson import (
     Conditional,
     ConditionalProposal,
     ConditionalState,
+    CrankNicolsonProposal,
     conditional,
 )
-from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
-from pymc_austerity.proposals.dual_averaging import DualAveraging
-from pymc_austerity.proposals.gaussian import GaussianApproximation
 from pymc_austerity.proposals.hamiltonian import (
     HamiltonianState,
     Surrogate,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals.langevin import LangevinProposal, LangevinState
-from pymc_austerity.proposals.layout import Block, Layout
-from pymc_austerity.proposals.mixture import MixtureState, ProposalMixture
+from pymc_austerity.proposals.mixture import Center, MixtureState, ProposalMixture
 from pymc_austerity.proposals.protocols import (
+    Block,
+    GaussianApproximation,
     GradientProposal,
     Gradients,
+    Layout,
     Outcome,
     Proposal,
     ProposalFunction,
+    UserProposal,
+    as_proposal,
+    try_proposal,
 )
-from pymc_austerity.proposals.random_walk import RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.real_or_discrete import (
+from pymc_austerity.proposals.random_walk import (
+    RandomWalkProposal,
+    RandomWalkState,
     RealOrDiscreteProposal,
     RealOrDiscreteState,
 )
-from pymc_austerity.proposals.user import UserProposal, as_proposal, try_proposal
 
 __all__ = [
     "Block",
@@ -44,8 +46,6 @@ __all__ = [
     "GradientProposal",
     "Gradients",
     "HamiltonianState",
-    "LangevinProposal",
-    "LangevinState",
     "Layout",
     "MixtureState",
     "Outcome",

@@ -1,4 +1,4 @@
-"""Learning the scale and the covariance of a proposal while a chain is tuning."""
+"""What is learned while a chain is tuning: a scale, a step size, a covariance."""
 
 import math
 from typing import NamedTuple
@@ -7,12 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "DualAveraging",
+    "Path",
     "ScaleSearch",
     "covariance_estimate",
     "learning_rate",
     "optimal_scaling",
     "usual_acceptance",
 ]
+
+_FEWEST_MOVES = 10
+"""Moves of a chain below which its points say less about the covariance than what was known."""
+
+_SHRINKAGE, _OFFSET, _FORGETTING = 0.05, 10.0, 0.75
+"""Gamma, t0 and kappa of Hoffman and Gelman (2014), section 3.2.1."""
+
+_CHUNK = 64
+"""Largest number of points that are copied when one is appended."""
 
 
 def usual_acceptance(n_entries: int) -> float:
@@ -84,10 +95,6 @@ class ScaleSearch(NamedTuple):
         return self._replace(log_scale=self.mean_log_scale)
 
 
-_FEWEST_MOVES = 10
-"""Moves of a chain below which its points say less about the covariance than what was known."""
-
-
 def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:
     """Covariance of a stretch of a chain, shrunk towards its diagonal if the stretch is short.
 
@@ -120,3 +127,102 @@ def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[n
     covariance = weight * np.atleast_2d(np.cov(points, rowvar=False))
     covariance[np.diag_indices(n_entries)] = variances
     return covariance
+
+
+class DualAveraging(NamedTuple):
+    r"""Stochastic approximation of the step size with a given mean acceptance probability.
+
+    .. math::
+        \log \epsilon_{t+1} = \mu - \frac{\sqrt t}{\gamma} \frac{1}{t + t_0}
+        \sum_{i \le t} (\delta - \alpha_i)
+
+    with :math:`\mu = \log(10 \epsilon_1)`, and finally an average of :math:`\log \epsilon_t` whose
+    weights favor late steps.
+
+    Attributes
+    ----------
+    log_size, mean_log_size : float
+        Current value, and the average of past values.
+    about : float
+        :math:`\mu`.
+    deficit : float
+        Average shortfall of the acceptance probability.
+    n_steps : int
+        :math:`t`.
+
+    References
+    ----------
+    Hoffman, M. D. and Gelman, A. (2014). The No-U-Turn sampler. JMLR 15, 1593-1623, section 3.2.
+
+    Examples
+    --------
+    >>> search = DualAveraging.begin(1.0)
+    >>> for _ in range(500):  # acceptance falls with the step size
+    ...     search = search.after(1.0 - 0.4 * min(search.size, 2.0), target=0.8)
+    >>> round(search.end().size, 1)
+    0.5
+    """
+
+    log_size: float
+    mean_log_size: float
+    about: float
+    deficit: float = 0.0
+    n_steps: int = 0
+
+    @classmethod
+    def begin(cls, size: float) -> "DualAveraging":
+        """Search that starts at a given step size."""
+        return cls(math.log(size), math.log(size), math.log(10.0 * size))
+
+    @property
+    def size(self) -> float:
+        """Step size to use now."""
+        return math.exp(self.log_size)
+
+    def after(self, acceptance: float, target: float) -> "DualAveraging":
+        """The search after one more acceptance probability."""
+        n = self.n_steps + 1
+        deficit = self.deficit + (target - acceptance - self.deficit) / (n + _OFFSET)
+        log_size = self.about - math.sqrt(n) / _SHRINKAGE * deficit
+        weight = n**-_FORGETTING
+        mean = weight * log_size + (1.0 - weight) * self.mean_log_size
+        return DualAveraging(log_size, mean, self.about, deficit, n)
+
+    def end(self) -> "DualAveraging":
+        """Replace the step size by the average."""
+        return self._replace(log_size=self.mean_log_size)
+
+
+class Path(NamedTuple):
+    """An immutable sequence of points; appending cheaply makes a new one.
+
+    Attributes
+    ----------
+    chunks : tuple of tuples of arrays, each of shape (d,)
+        All points but the last few.
+    latest : tuple of arrays, each of shape (d,)
+        The last few.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> path = Path().append(np.zeros(2)).append(np.ones(2))
+    >>> path.to_array()
+    array([[0., 0.],
+           [1., 1.]])
+    """
+
+    chunks: tuple[tuple[NDArray, ...], ...] = ()
+    latest: tuple[NDArray, ...] = ()
+
+    def append(self, point: NDArray) -> "Path":
+        """The path with one more point."""
+        latest = (*self.latest, point)
+        if len(latest) < _CHUNK:
+            return Path(self.chunks, latest)
+        return Path((*self.chunks, latest))
+
+    def to_array(self) -> NDArray[np.float64]:
+        """All points, shape (n, d)."""
+        points = [point for chunk in (*self.chunks, self.latest) for point in chunk]
+        return np.asarray(points, dtype=np.float64)

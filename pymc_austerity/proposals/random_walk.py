@@ -1,7 +1,8 @@
-"""The random walk, with a scale and a covariance that it learns while tuning."""
+"""Random walks: of all entries, of the discrete ones by themselves, of those that no row reads."""
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,21 +10,81 @@ from numpy.typing import ArrayLike, NDArray
 from pymc_austerity.arguments import checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
+    Path,
     ScaleSearch,
     covariance_estimate,
     optimal_scaling,
     usual_acceptance,
 )
-from pymc_austerity.proposals.covariance import checked_covariance, root_of
-from pymc_austerity.proposals.gaussian import GaussianApproximation
-from pymc_austerity.proposals.integers import integer_moves
-from pymc_austerity.proposals.layout import Layout
-from pymc_austerity.proposals.path import Path
-from pymc_austerity.proposals.protocols import Outcome
+from pymc_austerity.proposals.protocols import (
+    GaussianApproximation,
+    Layout,
+    Outcome,
+    Proposal,
+    checked_covariance,
+    root_of,
+)
 
-__all__ = ["RandomWalkProposal", "RandomWalkState"]
+__all__ = [
+    "PriorOnlyMoves",
+    "RandomWalkProposal",
+    "RandomWalkState",
+    "RealOrDiscreteProposal",
+    "RealOrDiscreteState",
+]
+
+_SMALLEST_SD = 0.5
+"""Below this, a rounded normal step would hardly ever move."""
 
 _FIRST_WINDOW = 50
+_PRIOR_ONLY_MOVES = 3
+"""Random-walk moves at every step: about enough to make a few entries independent in five steps."""
+
+
+def _integer_moves(
+    moves: NDArray[np.float64],
+    sds: NDArray[np.float64],
+    point: NDArray,
+    n_categories: NDArray[np.int64],
+    scaling: float,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Turn the real moves of integer entries into symmetric integer ones.
+
+    Integers move by the rounded real move (as ``pymc.Metropolis``). Each binary or categorical
+    entry changes with probability ``1 - 0.5**scaling`` (as ``pymc.BinaryMetropolis``), to each of
+    the other categories with the same probability (as ``pymc.CategoricalGibbsMetropolis`` with
+    its uniform proposal).
+
+    Parameters
+    ----------
+    moves : float array, shape (d,)
+        Normal moves; those of real entries are returned unchanged.
+    sds : float array, shape (d,)
+        Their standard deviations; those of integers are raised to at least 0.5.
+    point : array, shape (d,)
+        Where the move starts.
+    n_categories : int array, shape (d,)
+        See `Layout`.
+    scaling : float
+        Size of the proposal.
+    rng : numpy.random.Generator
+        Source of randomness.
+
+    Returns
+    -------
+    float array, shape (d,)
+    """
+    integer = n_categories > 0
+    moves = np.where(integer, np.round(moves * np.maximum(1.0, _SMALLEST_SD / sds)), moves)
+    categorical = np.flatnonzero(n_categories > 1)
+    if categorical.size:
+        changed = rng.random(categorical.size) < 1.0 - 0.5**scaling
+        k = n_categories[categorical]
+        shift = rng.integers(1, k)
+        old = point[categorical].astype(np.int64)
+        moves[categorical] = np.where(changed, (old + shift) % k - old, 0)
+    return moves
 
 
 class RandomWalkState(NamedTuple):
@@ -131,7 +192,7 @@ class RandomWalkProposal:
         moves *= scaling
         if state.n_categories.any():
             sds = state.root if state.root.ndim == 1 else np.linalg.norm(state.root, axis=1)
-            moves = integer_moves(moves, scaling * sds, point, state.n_categories, scaling, rng)
+            moves = _integer_moves(moves, scaling * sds, point, state.n_categories, scaling, rng)
         return (point + moves).astype(point.dtype, copy=False), 0.0, state
 
     def tune(self, state: RandomWalkState, outcome: Outcome) -> RandomWalkState:
@@ -174,3 +235,152 @@ def _checked_covariance(
             f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
         )
     return checked_covariance("covariance", covariance, "'full', 'diagonal'")
+
+
+class RealOrDiscreteState(NamedTuple):
+    """State of the two proposals.
+
+    Attributes
+    ----------
+    is_real : bool array, shape (d,)
+        Which entries are real numbers.
+    real, discrete : object
+        States of the two proposals.
+    moves_real : bool
+        Whether the last proposal moved the real entries.
+    """
+
+    is_real: NDArray[np.bool_]
+    real: Any
+    discrete: Any
+    moves_real: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class RealOrDiscreteProposal:
+    """Half of the steps move the real entries, the other half the discrete ones.
+
+    Parameters
+    ----------
+    of_real : Proposal
+        Proposal for the real entries.
+    approximation : GaussianApproximation
+        Normal approximation of the real entries.
+    of_discrete : Proposal
+        Proposal for the discrete entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.proposals import CrankNicolsonProposal, GaussianApproximation, Layout
+    >>> normal = GaussianApproximation(np.zeros(1), np.eye(1))
+    >>> proposal = RealOrDiscreteProposal(CrankNicolsonProposal(1.0), normal)
+    >>> rng, state = np.random.default_rng(3), proposal.init(Layout(np.array([0, 2])))
+    >>> for _ in range(3):
+    ...     point, log_ratio, state = proposal.propose(state, np.zeros(2), rng)
+    ...     print(point.round(2), round(log_ratio, 2))
+    [-2.56  0.  ] 3.27
+    [0. 1.] 0.0
+    [-2.02  0.  ] 2.04
+    """
+
+    of_real: Proposal[Any]
+    approximation: GaussianApproximation
+    of_discrete: Proposal[Any] = field(default_factory=RandomWalkProposal)
+
+    def init(
+        self, layout: Layout, approximation: GaussianApproximation | None = None
+    ) -> RealOrDiscreteState:
+        """Initial states of the two proposals."""
+        is_real = layout.n_categories == 0
+        real = self.of_real.init(Layout(layout.n_categories[is_real]), self.approximation)
+        discrete = self.of_discrete.init(Layout(layout.n_categories[~is_real]))
+        return RealOrDiscreteState(is_real, real, discrete)
+
+    def propose(
+        self, state: RealOrDiscreteState, point: NDArray, rng: np.random.Generator
+    ) -> tuple[NDArray, float, RealOrDiscreteState]:
+        """A proposal of one of the two, chosen at random."""
+        moves_real = bool(rng.random() < 0.5)
+        entries = state.is_real if moves_real else ~state.is_real
+        new = point.copy()
+        if moves_real:
+            new[entries], log_ratio, own = self.of_real.propose(state.real, point[entries], rng)
+            return new, log_ratio, state._replace(real=own, moves_real=True)
+        new[entries], log_ratio, own = self.of_discrete.propose(state.discrete, point[entries], rng)
+        return new, log_ratio, state._replace(discrete=own, moves_real=False)
+
+    def tune(self, state: RealOrDiscreteState, outcome: Outcome) -> RealOrDiscreteState:
+        """Tune the proposal that made the move."""
+        entries = state.is_real if state.moves_real else ~state.is_real
+        part = outcome._replace(
+            previous=outcome.previous[entries], following=outcome.following[entries]
+        )
+        if state.moves_real:
+            return state._replace(real=self.of_real.tune(state.real, part))
+        return state._replace(discrete=self.of_discrete.tune(state.discrete, part))
+
+    def freeze(self, state: RealOrDiscreteState) -> RealOrDiscreteState:
+        """No more learning."""
+        real, discrete = self.of_real.freeze(state.real), self.of_discrete.freeze(state.discrete)
+        return state._replace(real=real, discrete=discrete)
+
+    def current_scaling(self, state: RealOrDiscreteState) -> float:
+        """Size of the last proposal."""
+        if state.moves_real:
+            return self.of_real.current_scaling(state.real)
+        return self.of_discrete.current_scaling(state.discrete)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorOnlyMoves:
+    """Metropolis-Hastings given the other entries, on the exact part alone, without reading rows.
+
+    Parameters
+    ----------
+    entries : int array, shape (u,)
+        Positions in the raveled vector of the variables.
+    exact_part : callable
+        ``f(proposed, current)``: difference of the exact part of the log-density, nats.
+    proposal : RandomWalkProposal
+        Proposal for the entries.
+    """
+
+    entries: NDArray[np.int64]
+    exact_part: Callable[[NDArray, NDArray], float]
+    proposal: RandomWalkProposal = field(default_factory=RandomWalkProposal)
+
+    def init(self, approximation: GaussianApproximation) -> RandomWalkState:
+        """Initial state of a chain, given an approximation of all entries."""
+        rows = approximation.root[self.entries]
+        root = np.linalg.cholesky(rows @ rows.T).astype(np.float64, copy=False)
+        marginal = GaussianApproximation(approximation.mean[self.entries], root)
+        return self.proposal.init(Layout.continuous(self.entries.size), marginal)
+
+    def move(
+        self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
+    ) -> tuple[NDArray, RandomWalkState]:
+        """A few moves from a point; the random walk learns while the chain is tuning."""
+        for _ in range(_PRIOR_ONLY_MOVES):
+            point, _, state = self.step(state, point, rng, tuning=tuning)
+        return point, state
+
+    def step(
+        self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
+    ) -> tuple[NDArray, bool, RandomWalkState]:
+        """One move: where it led, whether it was accepted, and the new state."""
+        before = point[self.entries]
+        there, _, state = self.proposal.propose(state, before, rng)
+        proposed = point.copy()
+        proposed[self.entries] = there
+        accepted = bool(-rng.standard_exponential() < self.exact_part(proposed, point))
+        if accepted:
+            point = proposed
+        if tuning:
+            outcome = Outcome(before, there if accepted else before, accepted, 0)
+            state = self.proposal.tune(state, outcome)
+        return point, accepted, state
+
+    def freeze(self, state: RandomWalkState) -> RandomWalkState:
+        """State at the end of the tuning phase."""
+        return self.proposal.freeze(state)

@@ -1,26 +1,34 @@
-"""Tests of Metropolis-Hastings that read rows, look by look, until the evidence suffices."""
+"""The loop over looks, and tests that are made from a stopping rule or from another test."""
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import typeof, types
 
+from pymc_austerity.errors import SettingTypeError
 from pymc_austerity.parts import method, part
 from pymc_austerity.sequential.estimates import ESTIMATE
 from pymc_austerity.sequential.protocols import (
     Decision,
     Estimate,
     Evidence,
+    SequentialTest,
     StoppingRule,
     Survey,
     TestDescription,
 )
 
 __all__ = [
+    "AcceptAll",
+    "Audited",
     "StoppingTest",
+    "UserTest",
+    "as_test",
+    "audited",
     "error_if_clear",
     "exceeds",
     "exceeds_on_all_rows",
@@ -32,6 +40,8 @@ __all__ = [
 
 _DECISION = typeof(Decision(True, 0, 0, 0.0, 0.0, True, None, 0.0))
 """Type of a `Decision` in compiled code."""
+
+_ACCEPTED = Decision(True, 0, 0, 0.0, math.nan, False)
 
 
 class StoppingTest(ABC):
@@ -183,3 +193,125 @@ def exceeds_on_all_rows(survey: Any, log_threshold: float) -> bool:
     """Whether the sum of all differences exceeds a threshold; reads the remaining rows."""
     total = finish(survey).total
     return math.isfinite(total) and total > log_threshold
+
+
+@dataclass(frozen=True)
+class UserTest(StoppingTest):
+    """A test made from an object with the methods ``stops`` and ``error``.
+
+    Parameters
+    ----------
+    rule : StoppingRule
+        Its attributes ``epsilon`` and ``growth`` are used if it has them.
+    """
+
+    rule: StoppingRule
+
+    @cached_property
+    def description(self) -> TestDescription:
+        """Properties that the rest of the package uses."""
+        name, epsilon = type(self.rule).__name__, getattr(self.rule, "epsilon", None)
+        summary, growth = name, getattr(self.rule, "growth", 1.0)
+        if epsilon is None:
+            return TestDescription(name, summary, growth=growth)
+        summary = f"{summary} with epsilon={epsilon:g}"
+        return TestDescription(name, summary, epsilon=epsilon, growth=growth)
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether the evidence suffices to decide now."""
+        return self.rule.stops(evidence)
+
+    def error(self, evidence: Evidence) -> float:
+        """Bound or estimate of the probability that a decision on this evidence is wrong."""
+        return self.rule.error(evidence)
+
+
+def as_test(value: Any) -> SequentialTest:
+    """A test, or a user's stopping rule wrapped as one.
+
+    Raises
+    ------
+    SettingTypeError
+        It is neither.
+    """
+    if isinstance(value, type):
+        raise SettingTypeError(
+            f"test={value.__name__} is not a test but its class: give an instance of it."
+        )
+    if all(hasattr(value, name) for name in ("decide", "description")):
+        return value
+    if all(hasattr(value, name) for name in ("stops", "error")):
+        return UserTest(value)
+    raise SettingTypeError(
+        f"test={value!r} is not a test: give a StudentTTest(epsilon), another test of "
+        "pymc_austerity.sequential, 'exact', 'auto' or None."
+    )
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A test that reads the remaining rows after every decision, without changing the decision.
+
+    Parameters
+    ----------
+    test : SequentialTest
+        The test whose decisions are checked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sequential import Audited, StudentTTest, UniformSurvey
+    >>> class Stream:
+    ...     def __init__(self, values):
+    ...         self.values, self.n_seen = values, 0
+    ...     def read(self, n_rows):
+    ...         self.n_seen += n_rows
+    ...         yield self.values[self.n_seen - n_rows : self.n_seen]
+    >>> rng = np.random.default_rng(1)
+    >>> survey = UniformSurvey(Stream(rng.normal(0.5, size=9_000)), n_rows=9_000, batch_size=500)
+    >>> decision = Audited(StudentTTest(0.05)).decide(survey, 0.0, rng)
+    >>> decision.n_rows_used, decision.exact_accept
+    (500, True)
+    """
+
+    test: SequentialTest
+
+    @property
+    def description(self) -> TestDescription:
+        """Description of the test."""
+        return self.test.description
+
+    def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
+        """The decision of the test, and that of all rows."""
+        return audited(self.test.decide(survey, log_ratio, rng), survey)
+
+
+def audited(decision: Decision, survey: Survey) -> Decision:
+    """A decision on a survey, together with the decision of all rows."""
+    if decision.exact:
+        return decision._replace(exact_accept=decision.accept)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return decision._replace(exact_accept=exceeds_on_all_rows(survey, decision.log_threshold))
+
+
+@dataclass(frozen=True)
+class AcceptAll:
+    """Accepts every proposal and reads no rows, for chains that are not corrected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_austerity.sequential import AcceptAll
+    >>> AcceptAll().decide(None, -1e9, np.random.default_rng(1)).accept
+    True
+    """
+
+    description: ClassVar[TestDescription] = TestDescription(
+        name="None",
+        summary="no test: every proposal is accepted, and draws have the error of the proposal",
+        acceptance="none",
+    )
+
+    def decide(self, survey: Survey, log_ratio: float, rng: np.random.Generator) -> Decision:
+        """Accept."""
+        return _ACCEPTED

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import NoAnchorError
 from pymc_austerity.proposals import DualAveraging
 from pymc_austerity.proposals.adaptation import covariance_estimate
-from pymc_austerity.proposals.covariance import root_of
+from pymc_austerity.proposals.protocols import root_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 
 __all__ = ["Explored", "explored"]

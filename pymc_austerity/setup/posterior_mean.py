@@ -3,7 +3,7 @@
 from pymc_austerity.deciding.choice import decider_of
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.proposals import Center, GaussianApproximation, Outcome, ProposalMixture
-from pymc_austerity.proposals.untouched import UntouchedMoves
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 
@@ -25,7 +25,7 @@ def about_mean(
     approximation: GaussianApproximation,
     mixture: ProposalMixture,
     problem: Problem,
-    untouched: UntouchedMoves | None = None,
+    untouched: PriorOnlyMoves | None = None,
 ) -> GaussianApproximation:
     """Move the normal approximation from the mode of the posterior to its mean.
 
@@ -43,7 +43,7 @@ def about_mean(
         Proposals.
     problem : Problem
         Layout of the variables, type of their points, and source of randomness.
-    untouched : UntouchedMoves, optional
+    untouched : PriorOnlyMoves, optional
         Further moves that are made at every step.
     """
     decider, center = decider_of(Settings(audit=0.0), ratio), Center.begin(approximation)

@@ -30,7 +30,6 @@ from pymc_austerity.model import (
     variables_that_move_the_support,
 )
 from pymc_austerity.model.bounds import ScalarFunction, scalar_function
-from pymc_austerity.orthonormal import on_manifold
 from pymc_austerity.proposals import Block, Layout
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import raveled
@@ -187,7 +186,7 @@ def layout_of(variables: Sequence, model: pm.Model, point: Mapping[str, NDArray]
             variable.name,
             np.shape(point[variable.name]),
             int(first),
-            orthonormal=on_manifold(random_variable_of(variable, model)),
+            orthonormal=getattr(random_variable_of(variable, model).owner.op, "orthonormal", False),
         )
         for variable, first in zip(variables, firsts[:-1], strict=True)
     )

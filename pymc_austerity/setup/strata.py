@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import FirstLook, expected_rows, first_look_sizes
+from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes, rows_of_decisions
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
@@ -102,7 +102,7 @@ def stratify(
 
 def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
     """Expected rows of a decision, where half as many strata are enough."""
-    return expected_rows(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
+    return rows_of_decisions(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
@@ -138,9 +138,9 @@ def _divided(
     return Stratification(order, strata, n_take_all)
 
 
-def first_look(n_strata: int, settings: Settings, n_rows: int) -> FirstLook:
+def first_look(n_strata: int, settings: Settings, n_rows: int) -> FirstLookLimits:
     """First look that the settings determine, for a number of strata and of rows."""
-    return FirstLook(
+    return FirstLookLimits(
         epsilon=settings.tail,
         n_strata=n_strata,
         fewest_per_stratum=FEWEST_PER_STRATUM,

@@ -6,7 +6,6 @@ from typing import Any
 
 import pymc as pm
 
-from pymc_austerity import orthonormal, variable_selection
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import random_variable_of
@@ -19,6 +18,7 @@ __all__ = [
     "refuse_local",
     "refuse_uncorrected",
     "refuse_unsuitable",
+    "special_moves",
 ]
 
 
@@ -39,12 +39,14 @@ def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[A
     SettingError
         The message names the variable and the proposal to use.
     """
-    variable_selection.refuse_without_point_masses(model, proposal)
+    if (check_model := getattr(proposal, "check_model", None)) is not None:
+        check_model(model)
     if isinstance(proposal, UserProposal) or not getattr(proposal, "unconstrained", True):
         return
     for random_variable in (model.values_to_rvs[variable] for variable in variables):
-        orthonormal.refuse_ordinary_moves(random_variable)
-        variable_selection.refuse_ordinary_moves(random_variable)
+        if instead := special_moves(random_variable):
+            name = random_variable.name
+            raise SettingError(f"{name!r} has {instead.format(name=name)}")
 
 
 def refuse_local(problem: Problem) -> None:
@@ -112,11 +114,10 @@ def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[An
         What the user gave.
     """
     random_variables = [random_variable_of(variable, model) for variable in variables]
-    special = any(map(_is_special, random_variables))
+    special = any(map(special_moves, random_variables))
     return getattr(proposal, "unconstrained", True) and not special
 
 
-def _is_special(random_variable: Any) -> bool:
-    return orthonormal.on_manifold(random_variable) or variable_selection.has_point_masses(
-        random_variable
-    )
+def special_moves(random_variable: Any) -> str:
+    """What to use instead, if ordinary moves would leave the support of a distribution."""
+    return getattr(random_variable.owner.op, "special_moves", "")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity import compiled
-from pymc_austerity.proposals import conditional_scaling, trajectories
+from pymc_austerity.proposals import hamiltonian
 
 __all__ = ["Expansion", "SurrogatePosterior"]
 
@@ -123,12 +123,12 @@ class SurrogatePosterior:
         n_trajectories: int,
         rng: np.random.Generator,
     ) -> tuple[NDArray[np.float64], float, int]:
-        """Hamiltonian Monte Carlo: see `pymc_austerity.proposals.trajectories.walk`."""
+        """Hamiltonian Monte Carlo: see `pymc_austerity.proposals.hamiltonian.walk`."""
         where = (coordinates, root, size, time, n_trajectories, rng)
         known = (*self.expansion, self.scaled)
         if self.exact.address is None:
             with np.errstate(all="ignore"):  # what is not finite is rejected
-                return trajectories.walk(self.exact, known, *where)
+                return hamiltonian.walk(self.exact, known, *where)
         found: tuple[NDArray[np.float64], float, int]
         found = compiled.walk(self.exact.address, known, *where)
         return found
@@ -136,7 +136,7 @@ class SurrogatePosterior:
     def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         point, _, hessian = self.expansion
         if self.exact.address is None:
-            return conditional_scaling.center_and_scale(self.exact, x, point, hessian, self.scaled)
+            return hamiltonian.center_and_scale(self.exact, x, point, hessian, self.scaled)
         found: tuple[NDArray[np.float64], NDArray[np.float64]]
         found = compiled.center_and_scale(self.exact.address, x, point, hessian, self.scaled)
         return found

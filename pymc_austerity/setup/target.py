@@ -18,7 +18,7 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
     try_proposal,
 )
-from pymc_austerity.proposals.untouched import UntouchedMoves
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
 from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused
@@ -51,14 +51,14 @@ class Target(PosteriorRatio):
         The raveled point at which the model was verified.
     approximation : GaussianApproximation or None
         Normal approximation of the posterior; None where no mode is known.
-    untouched : UntouchedMoves or None
+    untouched : PriorOnlyMoves or None
         Moves of entries that no row reads, where the default proposal does not move these.
     """
 
     layout: Layout = field(kw_only=True)
     start: NDArray = field(kw_only=True)
     approximation: GaussianApproximation | None = field(kw_only=True)
-    untouched: UntouchedMoves | None = None
+    untouched: PriorOnlyMoves | None = None
 
 
 @collection_paused()
@@ -130,18 +130,18 @@ def build(
     return target, proposal
 
 
-def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> UntouchedMoves | None:
+def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> PriorOnlyMoves | None:
     """Moves of entries that no row reads, if rows read other entries."""
     if ratio.anchor is None or problem.blocks is None:
         return None
     entries = problem.blocks.untouched
     if not 0 < entries.size < problem.start.size:
         return None
-    return UntouchedMoves(entries, ratio.exact_part)
+    return PriorOnlyMoves(entries, ratio.exact_part)
 
 
 def _default_proposal(
-    ratio: PosteriorRatio, untouched: UntouchedMoves | None
+    ratio: PosteriorRatio, untouched: PriorOnlyMoves | None
 ) -> ProposalMixture | RandomWalkProposal:
     """Moves of all entries about the normal approximation, or of those that rows read."""
     if ratio.anchor is None:

@@ -1,7 +1,7 @@
 """The step methods: all other parts, assembled behind PyMC's contract."""
 
 from pymc_austerity._pymc import annotate_conversion, before_sampling
-from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.diagnostics.chains import what_is_wrong
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.deferred import with_model

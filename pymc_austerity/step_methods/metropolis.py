@@ -17,7 +17,7 @@ from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
-from pymc_austerity.proposals.untouched import UntouchedMoves
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
@@ -262,7 +262,7 @@ class MetropolisStep(SubsamplingStep):
         return super().__getstate__()
 
     @property
-    def untouched(self) -> UntouchedMoves | None:
+    def untouched(self) -> PriorOnlyMoves | None:
         """Moves of entries on which no row depends, if there are any."""
         return self.target.untouched if isinstance(self.surroundings, Alone) else None
 

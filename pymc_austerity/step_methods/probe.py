@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.diagnostics.short_chains import effective_draws, largest_r_hat
+from pymc_austerity.diagnostics.convergence import effective_draws, largest_r_hat
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 
 __all__ = ["Probe", "probe"]

@@ -4,7 +4,7 @@ import numpy as np
 
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.design.wording import typically
-from pymc_austerity.levels import FEWEST_ROWS, expected_rows
+from pymc_austerity.levels import FEWEST_ROWS, rows_of_sweeps
 from pymc_austerity.setup.levels import GroupedTarget
 
 __all__ = ["cost_in_words", "in_words"]
@@ -41,7 +41,7 @@ def cost_in_words(target: GroupedTarget, n_rows: int) -> str:
     if target.reads_all and not target.sequential.epsilon:
         return f"all {n_rows:,} rows per sweep, because {target.reads_all}"
     with rows_named(target.numbers):
-        median, expected = expected_rows(target.sweep)
+        median, expected = rows_of_sweeps(target.sweep)
     if expected > n_rows:
         return f"all {n_rows:,} rows, about {expected / n_rows:.1f} times per sweep"
     return typically(median, expected, n_rows, "sweep")

@@ -23,10 +23,9 @@ from pymc_austerity import (
     StiefelProposal,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.orthonormal import UniformStiefel
-from pymc_austerity.variable_selection import InclusionIndicators, SpikeAndSlab
+from pymc_austerity.paper import InclusionIndicators, SpikeAndSlab, UniformStiefel
 from tests.calibration.exactness import Kernel, Target
-from tests.gibbs.fields import triples_field
+from tests.paper.fields import triples_field
 
 __all__ = ["SUBJECTS", "Subject", "kernel_of", "rates"]
 

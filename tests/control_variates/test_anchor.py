@@ -1,7 +1,9 @@
+"""The third-order terms of all rows, against the sum of the terms of each of them."""
+
 import numpy as np
 import pytest
 
-from pymc_austerity.control_variates import NoAnchorError, find_anchor
+from pymc_austerity.control_variates import Anchor, NoAnchorError, ThirdOrder, find_anchor
 from pymc_austerity.control_variates.anchor import inverse_root
 from pymc_austerity.control_variates.mode import NoModeError, approach_mode
 from pymc_austerity.model import Derivatives
@@ -11,6 +13,7 @@ from tests.control_variates.regressions import logistic, normal, poisson, simula
 
 CLOSE_ENOUGH = 0.02  # posterior standard deviations, as the search promises
 FAMILIES = [normal, logistic, poisson]
+N_ROWS = 200
 
 
 def anchor_of(model, rng, **kwargs):
@@ -32,8 +35,6 @@ def pair(anchor, rng, spread=1.0):
 
 
 # ------------------------------------------------------------------ where it is
-
-
 @pytest.mark.parametrize("n_rows", [2_000, 60_000])
 def test_closed_form_of_a_linear_regression(n_rows, rng):
     """60,000 rows are more than the search reads at first."""
@@ -117,8 +118,6 @@ def test_deterministic_given_the_generator(rng):
 
 
 # ------------------------------------------------------------------ what is expanded there
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("order", [1, 2])
 def test_expansion_is_the_sum_of_the_terms_of_all_rows(family, order, rng):
@@ -161,8 +160,6 @@ def test_nothing_is_left_of_a_linear_regression(rng):
 
 
 # ------------------------------------------------------------------ where there is none
-
-
 def test_a_flat_direction_without_a_prior(rng):
     X = rng.normal(size=(1_000, 3))
     X[:, 2] = X[:, 0] + X[:, 1]
@@ -244,8 +241,6 @@ def test_a_direction_that_some_rows_leave_open(rng):
 
 
 # ------------------------------------------------------------------ a detail
-
-
 @pytest.mark.parametrize("condition", [1.0, 1e6])
 @pytest.mark.parametrize("units", [1.0, 1e-8])
 def test_inverse_root(condition, units, rng):
@@ -301,3 +296,53 @@ def test_a_kink_is_called_a_kink(start):
 def test_beside_a_kink_there_may_be_a_mode():
     away = approach_mode(np.array([0.3]), Kinked(1e6), Kinked(1e6))
     assert away == pytest.approx(0.001, abs=0.01)
+
+
+def of_rows(size, rng):
+    """Gradients, Hessians and third derivatives of rows, symmetric."""
+    x, f = rng.normal(size=(2, N_ROWS, size)), rng.normal(size=(2, N_ROWS))
+    thirds = sum(np.einsum("n,nj,nk,nl->njkl", w, v, v, v) for w, v in zip(f, x, strict=True))
+    hessians = sum(np.einsum("n,nj,nk->njk", w, v, v) for w, v in zip(f, x, strict=True))
+    return rng.normal(size=(N_ROWS, size)), hessians, thirds
+
+
+def packed(thirds):
+    """The sum, by an entry and a pair of entries."""
+    first, second = np.triu_indices(thirds.shape[-1])
+    return ThirdOrder(thirds.sum(axis=0)[:, first, second])
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("spread", [0.1, 1.0, 30.0])
+def test_the_contraction_is_the_sum_of_the_terms_of_all_rows(size, spread, rng):
+    _, _, thirds = of_rows(size, rng)
+    new, old = spread * rng.normal(size=(2, size))
+
+    def terms(x):
+        return np.einsum("njkl,j,k,l->n", thirds, x, x, x) / 6.0
+
+    expected = terms(new) - terms(old)
+    scale = np.abs(expected).sum()
+    assert packed(thirds).difference(new, old) == pytest.approx(expected.sum(), abs=1e-11 * scale)
+    assert packed(thirds).difference(old, new) == -packed(thirds).difference(new, old)
+
+
+def test_the_expansion_of_an_anchor(rng):
+    gradients, hessians, thirds = of_rows(4, rng)
+    point, proposed, current = rng.normal(size=(3, 4))
+    anchor = Anchor(point, gradients.sum(0), hessians.sum(0), np.eye(4))
+    cubic = anchor.to_third_order(packed(thirds))
+    terms = taylor_differences(gradients, hessians, point, proposed, current)
+    assert (anchor.order, cubic.order) == (2, 3)
+    assert anchor.expansion(proposed, current) == pytest.approx(terms.sum(), rel=1e-10)
+    terms = taylor_differences(gradients, hessians, point, proposed, current, thirds=thirds)
+    assert cubic.expansion(proposed, current) == pytest.approx(terms.sum(), rel=1e-10)
+
+
+def test_close_points_are_told_apart(rng):
+    """Far from the anchor, the difference has the precision of the step."""
+    _, _, thirds = of_rows(3, rng)
+    old, step = 1e3 * rng.normal(size=3), 1e-6 * rng.normal(size=3)
+    total = thirds.sum(axis=0)
+    expected = np.einsum("jkl,j,k,l", total, old, old, step) / 2.0
+    assert packed(thirds).difference(old + step, old) == pytest.approx(expected, rel=1e-5)

@@ -5,11 +5,11 @@ from scipy.stats import norm
 from pymc_austerity.control_variates import (
     Influence,
     LargestScores,
-    expected_rows,
     find_anchor,
     first_look_sizes,
     influence_of_all,
     influence_scores,
+    rows_of_decisions,
     sizes_of_largest,
 )
 from pymc_austerity.rows import ArrayRows, strata_by_score
@@ -146,14 +146,14 @@ def test_wild_rows_stay_below_the_cap_and_use_it_well(most, shape, rng):
 
 def test_expected_rows(rng):
     """The first look, and what close decisions go on to: in proportion to what is left."""
-    assert expected_rows(np.zeros(50_000), **SETTINGS) == 120.0
+    assert rows_of_decisions(np.zeros(50_000), **SETTINGS) == 120.0
     scores = np.full(100_000, 1e-6)  # far too small for another first look
-    further = [expected_rows(k * scores, **SETTINGS) - 120.0 for k in (1.0, 2.0)]
+    further = [rows_of_decisions(k * scores, **SETTINGS) - 120.0 for k in (1.0, 2.0)]
     assert further[1] == pytest.approx(2.0 * further[0])
     assert further[0] == pytest.approx(0.2 * norm.isf(0.05) * np.sqrt(100_000) * 0.1)
     wild = 1e-5 * rng.pareto(1.2, size=100_000)
     n_take_all, per_stratum = first_look_sizes(wild, **SETTINGS)
-    assert expected_rows(wild, **SETTINGS) > n_take_all + 10 * (per_stratum - 1)
+    assert rows_of_decisions(wild, **SETTINGS) > n_take_all + 10 * (per_stratum - 1)
 
 
 def test_smaller_epsilon_and_wilder_rows_take_more(rng):

@@ -9,7 +9,7 @@ import pytest
 from pymc_austerity import AusterityMH, AusterityWarning
 from pymc_austerity._pymc import sampling
 from pymc_austerity.diagnostics import report
-from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.diagnostics.chains import what_is_wrong
 from tests.diagnostics.runs import audited, forms_of, synthetic
 
 RANDOM_WALK = {

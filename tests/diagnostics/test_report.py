@@ -8,7 +8,7 @@ import xarray as xr
 
 from pymc_austerity import SettingError
 from pymc_austerity.diagnostics import audit, report, trial_run
-from pymc_austerity.diagnostics.end_of_run import what_is_wrong
+from pymc_austerity.diagnostics.chains import what_is_wrong
 from pymc_austerity.plots import plot_data_usage
 from tests.diagnostics.runs import audited, forms_of, real, synthetic
 from tests.step_methods.models import normal_mean, normal_regression

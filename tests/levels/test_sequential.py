@@ -1,11 +1,13 @@
-"""Sequential tests about the rows of levels, against SciPy and against all rows."""
+"""Sequential tests of many sums at once, and the rows that they draw."""
+
+from itertools import permutations
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from pymc_austerity.levels import LevelRows, SequentialSettings
-from pymc_austerity.levels.sequential import Populations, decide_sequentially
+from pymc_austerity.levels.sequential import Populations, chances, decide_each, first_of_permutation
 
 SIZES = np.array([3_000, 450, 0, 1_700, 5_000])
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
@@ -15,6 +17,48 @@ POSITIONS = RNG.permutation(N)
 VALUES = RNG.gamma(2.0, size=N)
 ROWS = LevelRows(STARTS, POSITIONS, np.array([1.0]), np.full((1, SIZES.size), np.inf))
 LEVELS = np.array([0, 1, 3, 4])
+
+
+def keys(seed, n):
+    return np.random.default_rng(seed).integers(2**63, size=n)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 16, 17, 1_000])
+def test_every_number_comes_once(n):
+    for key in keys(n, 5):
+        assert np.array_equal(np.sort(first_of_permutation(n, n, key)), np.arange(n))
+
+
+@pytest.mark.parametrize("n", [100, 4_096, 50_000])
+def test_fewer_begin_more(n):
+    for key in keys(n, 5):
+        every = first_of_permutation(n, n, key)
+        for m in (0, 1, 7, n // 50, n // 5, n // 2):
+            assert np.array_equal(first_of_permutation(n, m, key), every[:m])
+
+
+@pytest.mark.parametrize("n", [3, 5, 7, 40])
+def test_the_first_two_are_as_likely_as_any_other_two(n):
+    pairs = dict.fromkeys(permutations(range(n), 2), 0)
+    for key in keys(n, 60_000):
+        pairs[tuple(first_of_permutation(n, 2, key).tolist())] += 1
+    assert stats.chisquare(list(pairs.values())).pvalue > 1e-4
+
+
+def test_chances_are_uniform_and_independent_of_the_permutation():
+    own = keys(3, 20_000)
+    found = chances(own)
+    assert stats.kstest(found, "uniform").pvalue > 1e-4
+    first = [first_of_permutation(1_000, 1, key)[0] for key in own]
+    assert stats.pearsonr(found, first).pvalue > 1e-4
+
+
+def test_means_have_the_variance_of_sampling_without_replacement():
+    values = np.random.default_rng(1).normal(size=50)
+    means = [values[first_of_permutation(50, 20, key)].mean() for key in keys(2, 20_000)]
+    expected = values.var(ddof=1) / 20 * (1 - 20 / 50)
+    assert abs(np.var(means) / expected - 1.0) < 5.0 * np.sqrt(2.0 / len(means))
+    assert abs(np.mean(means) - values.mean()) < 5.0 * np.sqrt(expected / len(means))
 
 
 def of_level(level):
@@ -36,7 +80,7 @@ def decided(populations, thresholds, epsilon, audit=0.0, seed=2):
     read = Recorded()
     settings = SequentialSettings(epsilon, audit)
     rng = np.random.default_rng(seed)
-    return decide_sequentially(populations, read, thresholds, settings, rng), read
+    return decide_each(populations, read, thresholds, settings, rng), read
 
 
 def test_a_look_is_the_t_test_of_scipy():
@@ -93,7 +137,7 @@ def test_rows_that_are_all_alike_do_not_stop_a_test():
             looks.append(values[rows])
             return values[rows]
 
-        verdicts = decide_sequentially(
+        verdicts = decide_each(
             Populations.each(np.array([0]), ROWS),
             read,
             threshold,
@@ -139,7 +183,7 @@ def test_a_verdict_above_keeps_small_acceptance_probabilities():
     rng, uniform = np.random.default_rng(4), np.random.default_rng(5)
     for _ in range(n_tests // levels.size):
         log_u = -uniform.exponential(size=levels.size)
-        verdicts = decide_sequentially(
+        verdicts = decide_each(
             Populations.each(levels, ROWS),
             lambda rows: values[rows],
             mean + (6.0 + log_u) / size,
@@ -158,9 +202,7 @@ def test_an_audit_changes_nothing_else():
     for audit in (0.0, 0.5):
         rng = np.random.default_rng(3)
         settings = SequentialSettings(0.05, audit)
-        found = decide_sequentially(
-            Populations.each(LEVELS, ROWS), Recorded(), thresholds, settings, rng
-        )
+        found = decide_each(Populations.each(LEVELS, ROWS), Recorded(), thresholds, settings, rng)
         states.append((found.means.tolist(), found.n_rows, rng.random()))
     assert states[0] == states[1]
 
@@ -180,7 +222,7 @@ def test_wrong_decisions_are_as_rare_as_their_looks_allow():
 
 @pytest.mark.parametrize(("value", "above"), [(-np.inf, False), (np.nan, False)])
 def test_an_impossible_row_that_is_read_decides(value, above):
-    verdicts = decide_sequentially(
+    verdicts = decide_each(
         Populations.each(np.array([0]), ROWS),
         lambda rows: np.full(rows.size, value),
         np.array([-1e9]),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import pymc_austerity.model.cut.rules.elementwise as elementwise
+import pymc_austerity.model.cut.rules_elementwise as elementwise
 import pymc_austerity.model.split as split_module
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model import split_log_density, verify

@@ -7,9 +7,9 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity._pymc import Cholesky, SolveTriangular, ancestors
+from pymc_austerity.model.compiling import NUMPY_MODE
 from pymc_austerity.model.cut import Known
-from pymc_austerity.model.interpret import NUMPY_MODE
-from pymc_austerity.model.small_matrices import inverse_of_lower, spelled_out
+from pymc_austerity.model.rewritten import inverse_of_lower, spelled_out
 
 RNG = np.random.default_rng(2)
 

@@ -25,7 +25,7 @@ from pymc_austerity.pointwise import (
     loo_subsample,
     sample_posterior_predictive,
 )
-from pymc_austerity.pointwise.asked import Asked
+from pymc_austerity.pointwise.request import PointwiseRequest
 
 HAS_SUBSAMPLING = find_spec("arviz_stats") is not None and hasattr(
     import_module("arviz_stats"), "loo_subsample"
@@ -123,9 +123,9 @@ def test_parts_are_computed_by_themselves(model, run, expected, name):
 
 def test_no_more_is_computed_than_is_asked_for(model, run, monkeypatch):
     asked = []
-    evaluated = Asked.evaluated
+    evaluated = PointwiseRequest.evaluated
     monkeypatch.setattr(
-        Asked,
+        PointwiseRequest,
         "evaluated",
         lambda self, where, samples: (
             asked.append((len(where), len(samples))) or evaluated(self, where, samples)
@@ -148,7 +148,7 @@ def test_rows_are_chosen_by_their_numbers(model, run, expected):
 
 def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch):
     pytest.importorskip("zarr")
-    monkeypatch.setattr("pymc_austerity.pointwise.asked._NUMBERS", 800)  # 100 rows at a time
+    monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)  # 100 rows at a time
     found = compute_log_likelihood(
         run,
         model=model,
@@ -282,7 +282,7 @@ def elsewhere(tmp_path):
 
 
 def test_rows_may_be_elsewhere(elsewhere, monkeypatch):
-    monkeypatch.setattr("pymc_austerity.pointwise.asked._NUMBERS", 800)
+    monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)
     whole, example, data = elsewhere
     run = draws(whole)
     kwargs = {"extend_inferencedata": False}

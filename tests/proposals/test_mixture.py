@@ -14,7 +14,7 @@ from pymc_austerity.proposals import (
     ProposalMixture,
     RandomWalkProposal,
 )
-from pymc_austerity.proposals.efficiency import distances_per_row
+from pymc_austerity.proposals.mixture import distances_per_row
 
 N_KINDS = 6  # of the default mixture
 

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from pymc_austerity.orthonormal import StiefelProposal
+from pymc_austerity.paper import ReversibleJumpProposal, StiefelProposal
 from pymc_austerity.proposals import (
     Block,
     ConditionalProposal,
@@ -19,7 +19,6 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
     as_proposal,
 )
-from pymc_austerity.variable_selection import ReversibleJumpProposal
 from tests.proposals.surrogates import skewed
 
 N_STEPS = 130  # the windows of random walk and mixture end after 50 and 150 steps

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.proposals.conditional_scaling import center_and_scale, log_density
-from pymc_austerity.proposals.trajectories import leapfrog, walk
+from pymc_austerity.proposals.hamiltonian import center_and_scale, leapfrog, log_density, walk
 
 D = 4
 NOBODY = np.array([], dtype=np.int64)

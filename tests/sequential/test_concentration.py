@@ -13,7 +13,7 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     exceeds,
 )
-from pymc_austerity.sequential.empirical_bernstein import row_standard_deviation
+from pymc_austerity.sequential.concentration import row_standard_deviation
 from pymc_austerity.strata import Strata
 
 RULES = [HoeffdingTest, EmpiricalBernsteinTest]

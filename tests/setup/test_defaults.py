@@ -343,7 +343,7 @@ def test_it_says_why_levels_do_not_move_by_themselves(monkeypatch):
     def refused(*args, **kwargs):
         raise NoGroupsError("the search for a mode given the priors did not converge")
 
-    monkeypatch.setattr("pymc_austerity.setup.levels.from_model.build_grouped", refused)
+    monkeypatch.setattr("pymc_austerity.setup.levels.build.build_grouped", refused)
     rng = np.random.default_rng(1)
     group = rng.integers(0, 301, size=2_000)
     with pm.Model() as model:

@@ -8,17 +8,17 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
-from pymc_austerity.levels import AlongWithLevels
+from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,
-    beyond,
     build_grouped,
     centered_problem,
-    parts,
-    spans,
+    factors,
+    grouped_model,
+    remainder,
 )
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
@@ -162,7 +162,7 @@ def test_the_anchor_has_the_spread_of_levels_far_from_the_start():
 
 def test_sums_do_not_depend_on_the_blocks(monkeypatch):
     problem, target = built("logistic")
-    monkeypatch.setattr(parts, "LARGEST_BLOCK", 60)
+    monkeypatch.setattr(grouped_model, "LARGEST_BLOCK", 60)
     again = build_grouped(problem, target.coordinates).sweep.posterior.expansion
     expected = target.sweep.posterior.expansion
     np.testing.assert_allclose(again.gradient, expected.gradient, atol=1e-7)
@@ -388,7 +388,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
 
     expected = log_marginal(there) - log_marginal(here[entries])
     for log_ratio, accepts in ((1e-3 - expected, True), (-1e-3 - expected, False)):
-        along = AlongWithLevels(its, 0, here, entries)
+        along = PartlyNonCentered(its, 0, here, entries)
         assert along.move(there, log_ratio, _AtThreshold()) is accepts
     stayed = along.decide(RNG)
     assert stayed.point is here and (stayed.accepted, stayed.n_rows) == (0.0, 0)
@@ -397,7 +397,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     nothing = {"residuals": lambda proposed, current, rows: np.zeros(rows.size), "compiled": None}
     rows_say_nothing = replace(its, **nothing)
     for log_ratio, accepts in ((-1e-3 - expected, False), (1e-3 - expected, True)):
-        along = AlongWithLevels(rows_say_nothing, 0, here, entries, tilt)
+        along = PartlyNonCentered(rows_say_nothing, 0, here, entries, tilt)
         assert along.move(there, log_ratio, _AtThreshold()) is accepts
     assert along.decide(RNG).log_ratio == pytest.approx(-tilt.dot(there - here[entries]))
 
@@ -414,7 +414,7 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
     rest = np.array([slope(point + step * e, point - step * e) for e in np.eye(point.size)])
 
     def along(factor, entries):
-        moves = AlongWithLevels(its, factor, point, entries)
+        moves = PartlyNonCentered(its, factor, point, entries)
         ends = [
             [moves.led_to(point[entries] + s * step * e) for s in (1, -1)]
             for e in np.eye(entries.size)
@@ -422,11 +422,11 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
         return [slope(*pair) for pair in ends]
 
     for factor, levels in enumerate(its.factors):
-        found = beyond._along_hyperparameters(its, factor, point, rest)
+        found = remainder._along_hyperparameters(its, factor, point, rest)
         expected = along(factor, levels.prior.hyperparameters)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     if sweep.joint is not None:
-        found = beyond._along_entries(its, sweep.joint, point, rest)
+        found = remainder._along_entries(its, sweep.joint, point, rest)
         expected = along(0, sweep.joint.entries)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
@@ -477,7 +477,7 @@ def test_many_moves_with_levels_along_read_rows_once():
     its = target.sweep.posterior
     levels = its.factors[0]
     entries = levels.prior.hyperparameters
-    along = AlongWithLevels(its, 0, its.anchor, entries)
+    along = PartlyNonCentered(its, 0, its.anchor, entries)
     moved = [
         along.move(along.theta[entries] + 0.01 * RNG.normal(size=entries.size), 0.0, RNG)
         for _ in range(10)
@@ -496,7 +496,7 @@ def test_rows_without_bounds_are_all_read(monkeypatch):
     def none(*args):
         raise NoBoundError("no bound")
 
-    monkeypatch.setattr(spans, "third_derivative_constants", none)
+    monkeypatch.setattr(factors, "third_derivative_constants", none)
     with heavy_tails() as model:
         target = build_grouped(*centered_problem(pose(prepare(model), model.value_vars, {})))
     its = target.sweep.posterior

@@ -3,7 +3,7 @@
 import numpy as np
 import pymc as pm
 
-from pymc_austerity.orthonormal import UniformStiefel
+from pymc_austerity.paper import UniformStiefel
 from pymc_austerity.setup import problem as module
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import layout_of, pose

@@ -12,7 +12,7 @@ from pymc_austerity import (
     SettingError,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals import trajectories
+from pymc_austerity.proposals import hamiltonian
 from pymc_austerity.setup.surrogate import Expansion
 from tests.running import QUIET
 
@@ -114,7 +114,7 @@ class TestSurrogate:
         where = (x, surrogate.root, surrogate.step_size, 1.0, 3)
         found = surrogate.walk(*where, np.random.default_rng(9))
         known = (*surrogate.expansion, surrogate.scaled)
-        expected = trajectories.walk(surrogate.exact, known, *where, np.random.default_rng(9))
+        expected = hamiltonian.walk(surrogate.exact, known, *where, np.random.default_rng(9))
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
         assert found[1] == pytest.approx(expected[1], rel=1e-6)
         assert found[2] == expected[2]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pymc_austerity.levels import AlongWithLevels, ExactTerms
+from pymc_austerity.levels import ExactTerms, PartlyNonCentered
 from pymc_austerity.proposals import Layout, RandomWalkProposal
 from tests.setup.test_levels import MODELS, built, near
 
@@ -23,7 +23,7 @@ def walked(its, factor, theta, root, *, in_python):
     rng = np.random.default_rng(3)
     entries = its.factors[factor].prior.hyperparameters
     tilt = np.linspace(-0.5, 0.5, entries.size)
-    along = AlongWithLevels(its, factor, theta, entries, tilt=tilt)
+    along = PartlyNonCentered(its, factor, theta, entries, tilt=tilt)
     state = PROPOSAL.init(Layout.continuous(entries.size))._replace(root=root)
     if in_python:
         for _ in range(N_STEPS):
@@ -61,7 +61,7 @@ def test_are_compiled_for_usual_models():
         its = built(name)[1].sweep.posterior
         for factor in with_hyperparameters(its):
             entries = its.factors[factor].prior.hyperparameters
-            assert AlongWithLevels(its, factor, its.anchor, entries)._by_address() is not None
+            assert PartlyNonCentered(its, factor, its.anchor, entries)._by_address() is not None
 
 
 def test_go_on_where_a_precision_is_not_positive_definite():

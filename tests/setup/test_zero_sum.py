@@ -8,9 +8,9 @@ import pytensor
 import pytest
 from scipy.stats import norm
 
-from pymc_austerity.levels import AlongWithLevels
+from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import move_common, move_levels
-from pymc_austerity.model.interpret import NUMPY_MODE
+from pymc_austerity.model.compiling import NUMPY_MODE
 from pymc_austerity.setup.levels import NoGroupsError, build_grouped, grouped_problem
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
@@ -141,7 +141,7 @@ def test_steps_by_address_are_those_of_python(case, rng):
     entries, theta = its.factors[factor].prior.hyperparameters, near(target, rng, 0.05)
     ends = []
     for compiled in (True, False):
-        along = AlongWithLevels(its, factor, theta, entries)
+        along = PartlyNonCentered(its, factor, theta, entries)
         assert along._by_address() is not None
         if not compiled:
             along._by_address = lambda: None

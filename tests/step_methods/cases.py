@@ -16,8 +16,8 @@ from pymc_austerity import (
     ReversibleJumpProposal,
     StiefelProposal,
 )
-from tests.gibbs.fields import triples_field
-from tests.proposals.special_models import regression, rotated_rows
+from tests.paper.fields import triples_field
+from tests.paper.special_models import regression, rotated_rows
 from tests.step_methods.models import (
     groups,
     many_levels,

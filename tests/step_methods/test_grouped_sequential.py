@@ -7,7 +7,7 @@ import pytest
 
 from pymc_austerity import AusterityMH, GroupedMH, SettingError, diagnostics
 from pymc_austerity.levels import SequentialSettings
-from pymc_austerity.levels.decide import accepted_levels, decided
+from pymc_austerity.levels.moves import accepted_levels, decided
 from tests.running import sample
 
 N_GROUPS, N_EACH = 30, 600

@@ -21,14 +21,16 @@ from pymc_austerity._pymc import (
     continuous_types,
     discrete_types,
 )
-from pymc_austerity.model.bounds.boxes import Boxes, at_points
-from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, operands, softmax
-from pymc_austerity.model.bounds.rearranging import (
+from pymc_austerity.model.bounds.array_rules import (
     is_rearrangement,
+    log_sum_exp,
+    operands,
     rearrange,
     reduce_axes,
+    softmax,
     with_certain_total,
 )
+from pymc_austerity.model.bounds.boxes import Boxes, at_points
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import Enclosed, NoRuleError, values_of

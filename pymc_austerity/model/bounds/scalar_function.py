@@ -26,8 +26,8 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     toposort,
 )
+from pymc_austerity.model.bounds.array_rules import operands
 from pymc_austerity.model.bounds.identities import simplified
-from pymc_austerity.model.bounds.log_sum_exp import operands
 from pymc_austerity.model.bounds.logarithms import expand_logarithms
 from pymc_austerity.model.compiling import AnyThread
 

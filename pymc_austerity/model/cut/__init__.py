@@ -1,9 +1,18 @@
 """A graph cut to rows: rows are pushed from the log-likelihood down to the data."""
 
-from pymc_austerity.model.cut import rules  # noqa: F401 (registers the rules)
-from pymc_austerity.model.cut.cut import Cut, RowLeaf, refuse_work_on_all_rows
+from pymc_austerity.model.cut import (  # noqa: F401 (registers the rules)
+    rules_elementwise,
+    rules_indexing,
+    rules_shapes,
+)
+from pymc_austerity.model.cut.cut import (
+    CannotCut,
+    Cut,
+    RowLeaf,
+    output_rows,
+    refuse_work_on_all_rows,
+)
 from pymc_austerity.model.cut.known import NO_EXAMPLES, Examples, Known, array_of, static_data
-from pymc_austerity.model.cut.protocols import CannotCut, rows_of
 
 __all__ = [
     "NO_EXAMPLES",
@@ -13,7 +22,7 @@ __all__ = [
     "Known",
     "RowLeaf",
     "array_of",
+    "output_rows",
     "refuse_work_on_all_rows",
-    "rows_of",
     "static_data",
 ]

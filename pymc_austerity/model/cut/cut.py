@@ -1,31 +1,204 @@
-"""The recursion that cuts a log-likelihood to the rows of a batch."""
+"""A graph cut to rows: rows are pushed from the log-likelihood down to the data, rule by rule."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import ARange, TensorType, Variable, ancestors
-from pymc_austerity.model.cut.known import Known, array_of, is_cast, is_view, without_views
-from pymc_austerity.model.cut.protocols import (
-    WHOLE,
-    CannotCut,
-    Selection,
-    Selections,
-    Wanted,
-    in_words,
-    rows_of,
+from pymc_austerity._pymc import (
+    ARange,
+    ArgSortOp,
+    Blockwise,
+    CAReduce,
+    CumOp,
+    Dot,
+    Elemwise,
+    LogSoftmax,
+    Scan,
+    Softmax,
+    SortOp,
+    TensorType,
+    Variable,
+    ancestors,
 )
+from pymc_austerity.model.cut.known import Known, array_of, is_cast, is_view, without_views
 
-__all__ = ["Cut", "RowLeaf", "refuse_work_on_all_rows"]
+__all__ = [
+    "WHOLE",
+    "CannotCut",
+    "Cut",
+    "RowLeaf",
+    "Selection",
+    "Selections",
+    "Wanted",
+    "operation_in_words",
+    "output_rows",
+    "refuse_work_on_all_rows",
+]
 
+_WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (Scan, "a loop (scan)"),
+    (CumOp, "a cumulative sum or product"),
+    ((SortOp, ArgSortOp), "a sort"),
+    (Softmax, "a softmax"),
+    (LogSoftmax, "a log-softmax"),
+    (CAReduce, "a sum, mean or other reduction"),
+    (Dot, "a matrix product"),
+    (Elemwise, "an element-wise operation"),
+)
 _LOCAL_SHARE = 0.25
 """A parameter with an entry for at least this share of the rows belongs to the rows."""
 
 _CHUNK = 65_536
 """Rows compared at a time, so that a comparison needs little memory."""
+
+_NUMBERS = "it reads the numbers of the rows, which are others in the example"
+_SHARE = 0.5
+_AT_LEAST = 200
+"""Data of at least this share of the rows, and this many, is taken for the rows themselves. What
+is smaller costs little, and a model with few rows may well have as many covariates."""
+
+
+class CannotCut(Exception):
+    """Some rows of a variable cannot be computed without its other rows.
+
+    Parameters
+    ----------
+    reason : str
+        Part of a sentence, to follow "because": names the operation in words.
+    remedy : str
+        What to do; empty for the usual.
+    """
+
+    def __init__(self, reason: str, remedy: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+def operation_in_words(op: Any) -> str:
+    """Name an operation: "a softmax" rather than its class where there is a word for it."""
+    op = op.core_op if isinstance(op, Blockwise) else op
+    if "linalg" in type(op).__module__:
+        return f"the linear algebra operation {type(op).__name__}"
+    for classes, words in _WORDS:
+        if isinstance(op, classes):
+            return words
+    return f"the operation {type(op).__name__}"
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Row ``i`` of the log-likelihood reads row ``rows[i]`` of an inner variable.
+
+    Compared by identity, so that selections are cheap keys of a memo.
+
+    Parameters
+    ----------
+    rows : int array, shape (n_rows,), or None
+        None means ``rows[i] == i``.
+    """
+
+    rows: NDArray[np.int64] | None
+
+
+WHOLE = Selection(None)
+"""Every row reads the row of the same number."""
+
+
+class Selections:
+    """Selections made so far: the same one is made once.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows there are.
+    of_examples : bool
+        Whether these are a few rows of many: then every row reads the row of the same number.
+    """
+
+    def __init__(self, n_rows: int, *, of_examples: bool = False) -> None:
+        self.n_rows = n_rows
+        self._of_examples = of_examples
+        self._made: dict[Hashable, Selection] = {}
+
+    def rows(self, selection: Selection) -> NDArray[np.int64]:
+        """Rows read, spelled out, shape (n_rows,)."""
+        return np.arange(self.n_rows) if selection.rows is None else selection.rows
+
+    def new(self, rows: NDArray, key: Hashable) -> Selection:
+        """Return the selection of these rows; the same for the same key."""
+        if self._of_examples:
+            raise CannotCut("it picks, joins or repeats rows by their numbers in the example")
+        if key not in self._made:
+            self._made[key] = Selection(np.ascontiguousarray(rows, dtype=np.int64))
+        return self._made[key]
+
+    def through(self, selection: Selection, rows: NDArray | None, key: Hashable) -> Selection:
+        """Return the selection of the rows of x that are read as rows of ``x[rows]``."""
+        if rows is None or (self._of_examples and np.array_equal(rows, np.arange(self.n_rows))):
+            return selection
+        read = rows if selection.rows is None else np.asarray(rows)[selection.rows]
+        return self.new(read, (selection, key))
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A variable, and the rows of it that are to be taken.
+
+    Attributes
+    ----------
+    output : Variable
+        One output of the operation.
+    axis : int
+        Its axis that carries the rows.
+    selection : Selection
+        The rows of that axis.
+    """
+
+    output: Variable
+    axis: int
+    selection: Selection
+
+    @property
+    def node(self) -> Any:
+        """The application of the operation."""
+        return self.output.owner
+
+    @property
+    def index(self) -> int:
+        """Which of the outputs of the operation is wanted."""
+        return self.node.outputs.index(self.output)
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes of the output."""
+        return self.output.type.ndim
+
+
+@singledispatch
+def output_rows(op: Any, cut: "Cut", wanted: Wanted) -> Variable:
+    """Rows of an output of an operation, from rows of its inputs.
+
+    Parameters
+    ----------
+    op : Op
+        The operation; rules are registered for its class.
+    cut : Cut
+        Takes rows of inputs (`take`), or keeps inputs that have no rows (`keep`).
+    wanted : Wanted
+        Output, axis and rows.
+
+    Raises
+    ------
+    CannotCut
+        There is no rule, or the operation mixes rows.
+    """
+    raise CannotCut(f"{operation_in_words(op)} may mix the rows")
 
 
 @dataclass(frozen=True)
@@ -160,7 +333,7 @@ class Cut:
                 self.local.add(parameter)
             rows = self.selections.rows(selection)
             return variable[(slice(None),) * axis + (self.leaf(rows, "index", selection),)]
-        return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+        return output_rows(variable.owner.op, self, Wanted(variable, axis, selection))
 
     def _rows_of_data(self, variable: Variable, axis: int, selection: Selection) -> Variable:
         if is_cast(variable):  # by row, so that the data stay as small as they are
@@ -189,7 +362,7 @@ class Cut:
         if variable.owner is not None:
             if isinstance(variable.owner.op, ARange):
                 raise CannotCut(_NUMBERS)
-            return rows_of(variable.owner.op, self, Wanted(variable, axis, selection))
+            return output_rows(variable.owner.op, self, Wanted(variable, axis, selection))
         name = self.known.examples.name_of(variable)
         if name is None:
             raise _not_named(variable)
@@ -211,9 +384,6 @@ class Cut:
                 "has only an example of these",
                 "give its value as a number",
             )
-
-
-_NUMBERS = "it reads the numbers of the rows, which are others in the example"
 
 
 def _not_named(variable: Variable) -> CannotCut:
@@ -239,12 +409,6 @@ def _is_constant(array: NDArray) -> bool:
         return True
     chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
     return all(bool((chunk == array[:1]).all()) for chunk in chunks)
-
-
-_SHARE = 0.5
-_AT_LEAST = 200
-"""Data of at least this share of the rows, and this many, is taken for the rows themselves. What
-is smaller costs little, and a model with few rows may well have as many covariates."""
 
 
 def refuse_work_on_all_rows(cut: Cut) -> None:
@@ -276,6 +440,6 @@ def refuse_work_on_all_rows(cut: Cut) -> None:
             continue
         if any(spans_rows(v) for v in (variable, *variable.owner.inputs)):
             raise CannotCut(
-                f"{in_words(variable.owner.op)} combines parameters with all {cut.n_rows:,} rows, "
-                "which takes a pass over all the data for any batch"
+                f"{operation_in_words(variable.owner.op)} combines parameters with all "
+                f"{cut.n_rows:,} rows, which takes a pass over all the data for any batch"
             )

@@ -30,7 +30,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model.interpret import AS_WRITTEN
+from pymc_austerity.model.compiling import AS_WRITTEN
 
 __all__ = [
     "NO_EXAMPLES",

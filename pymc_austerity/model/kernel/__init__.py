@@ -1,1 +1,5 @@
-"""Rows as one small compiled loop, written from the formula above the linear predictors."""
+"""Compiled loops over rows, written from their formulas; importing this registers the rules."""
+
+from pymc_austerity.model.kernel import rules_arithmetic, rules_indexing, rules_shapes
+
+__all__ = ["rules_arithmetic", "rules_indexing", "rules_shapes"]

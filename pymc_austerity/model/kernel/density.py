@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, join_nonshared_inputs
-from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
 from pymc_austerity.model.kernel.formula import cast, derivatives, imports, stripped
-from pymc_austerity.model.kernel.scalar import Dependence, NoKernelError, Scalar, given, subterms
-from pymc_austerity.model.kernel.statements import Names, statements
-from pymc_austerity.model.kernel.store import Generated, module_of
-from pymc_austerity.model.kernel.unrolled import Cells, filled, prepared, unrolled
+from pymc_austerity.model.kernel.generated import Generated, module_of
+from pymc_austerity.model.kernel.row_formula import Cells, filled, prepared, unrolled
+from pymc_austerity.model.kernel.scalar import (
+    Dependence,
+    Names,
+    NoKernelError,
+    Scalar,
+    given,
+    statements,
+    subterms,
+)
 
 __all__ = ["DensityGradient", "DensityKernel", "density_gradient_of", "density_kernel_of"]
 
@@ -26,7 +32,7 @@ import math
 
 import numpy as np
 from numba import carray, njit
-from pymc_austerity.model.kernel.addresses import pointer
+from pymc_austerity.model.kernel.generated import pointer
 {imports}
 
 """

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 
-from pymc_austerity.model.kernel import functions
+from pymc_austerity.model.kernel.generated import FUNCTIONS
 from pymc_austerity.model.kernel.scalar import (
     Dependence,
     Kind,
@@ -76,8 +76,8 @@ def imports(scalars: Iterable[Scalar]) -> str:
     scalars = list(scalars)
     names = {scalar.name for scalar in scalars}
     codes = [OPERATIONS[name].code or "" for name in names if name in OPERATIONS]
-    used = [name for name in functions.__all__ if any(f"{name}(" in code for code in codes)]
-    lines = "".join(f"from pymc_austerity.model.kernel.functions import {f}\n" for f in used)
+    used = [name for name in FUNCTIONS if any(f"{name}(" in code for code in codes)]
+    lines = "".join(f"from pymc_austerity.model.kernel.generated import {f}\n" for f in used)
     return lines + definitions(scalars)
 
 
@@ -202,7 +202,7 @@ def _chosen(arguments: list[Scalar], kind: Kind) -> Scalar:
 
 def _computed(name: str, arguments: list[Scalar]) -> object:
     names = {f"x{k}": a.value for k, a in enumerate(arguments)}
-    known = {f: getattr(functions, f).py_func for f in functions.__all__}
+    known = {f: function.py_func for f, function in FUNCTIONS.items()}
     return eval(OPERATIONS[name].written(list(names)), {"math": math} | known, names)
 
 

@@ -11,22 +11,21 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel import rules  # noqa: F401 (importing registers the rules)
 from pymc_austerity.model.kernel.formula import derivatives, imports
-from pymc_austerity.model.kernel.row_formula import RowFormula, row_formula_of
+from pymc_austerity.model.kernel.generated import Generated, module_of
+from pymc_austerity.model.kernel.kernel import from_table
+from pymc_austerity.model.kernel.row_formula import RowFormula, prepared, row_formula_of
 from pymc_austerity.model.kernel.scalar import (
     LENGTH,
     ROW,
     Dependence,
+    Names,
     NoKernelError,
     Scalar,
     given,
+    statements,
     subterms,
 )
-from pymc_austerity.model.kernel.source import from_table
-from pymc_austerity.model.kernel.statements import Names, statements
-from pymc_austerity.model.kernel.store import Generated, module_of
-from pymc_austerity.model.kernel.unrolled import prepared
 from pymc_austerity.model.predictors.structure import RowStructure
 
 __all__ = ["RowDerivatives", "RowSlopes", "row_derivatives_of", "row_slopes_of"]
@@ -37,7 +36,7 @@ import math
 
 import numpy as np
 from numba import carray, njit
-from pymc_austerity.model.kernel.addresses import pointer
+from pymc_austerity.model.kernel.generated import pointer
 {imports}
 
 @njit(error_model="numpy", cache=CACHE)

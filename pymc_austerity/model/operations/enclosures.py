@@ -34,10 +34,10 @@ __all__ = [
     "not_equal",
     "of_function",
     "of_jets",
-    "power",
-    "product",
+    "power_of",
+    "product_of",
     "quotient",
-    "reciprocal",
+    "reciprocal_of",
     "second",
     "step_function",
     "switch",
@@ -111,7 +111,7 @@ def difference(inputs: list[Jet], order: int) -> Jet:
     return jets.jet_sum(inputs[0], jets.negative(inputs[1]))
 
 
-def product(inputs: list[Jet], order: int) -> Jet:
+def product_of(inputs: list[Jet], order: int) -> Jet:
     """Product of all arguments; of one with itself, a power."""
     different = {id(x): x for x in inputs}
     factors = []
@@ -124,17 +124,17 @@ def product(inputs: list[Jet], order: int) -> Jet:
     return reduce(lambda a, b: jets.cauchy_product(a, b, order), factors)
 
 
-def reciprocal(inputs: list[Jet], order: int) -> Jet:
+def reciprocal_of(inputs: list[Jet], order: int) -> Jet:
     """1 / x."""
     return jets.compose(inputs[0], functions.reciprocal(values_of(inputs[0]), order))
 
 
 def quotient(inputs: list[Jet], order: int) -> Jet:
     """The first argument over the second."""
-    return jets.cauchy_product(inputs[0], reciprocal(inputs[1:], order), order)
+    return jets.cauchy_product(inputs[0], reciprocal_of(inputs[1:], order), order)
 
 
-def power(inputs: list[Jet], order: int) -> Jet:
+def power_of(inputs: list[Jet], order: int) -> Jet:
     """The first argument to the power of the second."""
     base, exponent = inputs
     if len(exponent) == 1 and np.array_equal(*values_of(exponent)):

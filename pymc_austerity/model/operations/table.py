@@ -108,7 +108,7 @@ _ARITHMETIC = {
         joins=True, neutral=0, of_booleans="OR",
     ),
     "Mul": Operation(
-        "*", _of_product, e.of_jets(e.product), joins=True, neutral=1, of_booleans="AND"
+        "*", _of_product, e.of_jets(e.product_of), joins=True, neutral=1, of_booleans="AND"
     ),
     "Sub": Operation("{0} - {1}", lambda do, y, a, b: [1.0, -1.0], e.of_jets(e.difference)),
     "Neg": Operation("-{0}", lambda do, y, x: [-1.0], e.negate),
@@ -119,7 +119,7 @@ _ARITHMETIC = {
     "IntDiv": Operation("{0} // {1}"),
     "Mod": Operation("{0} % {1}"),
     "Reciprocal": Operation(
-        "1.0 / {0}", lambda do, y, x: [do("Neg", do("Sqr", y))], e.of_jets(e.reciprocal),
+        "1.0 / {0}", lambda do, y, x: [do("Neg", do("Sqr", y))], e.of_jets(e.reciprocal_of),
         takes_real=True, is_steep=True,
     ),
     "Sqr": Operation(
@@ -202,7 +202,7 @@ _FUNCTIONS = {
     ),
     "Log1pOfSquare": _costly(None, None, f.log1p_of_square),
     "Expm1": _costly("math.expm1({0})", lambda do, y, x: [do("Add", y, 1.0)], f.expm1),
-    "Pow": _costly("math.pow({0}, {1})", _of_power, bound=e.of_jets(e.power), is_steep=True),
+    "Pow": _costly("math.pow({0}, {1})", _of_power, bound=e.of_jets(e.power_of), is_steep=True),
     "Softplus": _costly(
         "(max({0}, 0.0) + math.log1p(math.exp(-abs({0}))))",
         lambda do, y, x: [do("Sigmoid", x)], f.softplus, lowest=0.0,
@@ -212,7 +212,8 @@ _FUNCTIONS = {
         f.sigmoid, lowest=0.0, highest=1.0,
     ),
     "Log1mexp": _costly(
-        "log1mexp({0})", lambda do, y, x: [do("Neg", do("Reciprocal", do("Expm1", do("Neg", x))))],
+        "log_one_minus_exp({0})",
+        lambda do, y, x: [do("Neg", do("Reciprocal", do("Expm1", do("Neg", x))))],
         f.log1mexp, is_steep=True,
     ),
     "GammaLn": _costly("math.lgamma({0})", None, f.gammaln),
@@ -220,7 +221,8 @@ _FUNCTIONS = {
     "Erf": _costly("math.erf({0})", _of_error(1.0), f.erf),
     "Erfc": _costly("math.erfc({0})", _of_error(-1.0), f.erfc),
     "Erfcx": _costly(
-        "erfcx({0})", lambda do, y, x: [do("Sub", do("Mul", 2.0, x, y), 2.0 / sqrt(pi))], f.erfcx
+        "scaled_erfc({0})",
+        lambda do, y, x: [do("Sub", do("Mul", 2.0, x, y), 2.0 / sqrt(pi))], f.erfcx
     ),
     "LogNormalProbability": _costly(
         None, bound=e.of_jets(e.log_normal_probability), is_steep=True

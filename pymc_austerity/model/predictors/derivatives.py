@@ -13,18 +13,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabilized
-from pymc_austerity.model.compiling import OneAtATime, compiled
+from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.cut.known import is_cast
-from pymc_austerity.model.interpret import interpreted
-from pymc_austerity.model.predictors.design import (
+from pymc_austerity.model.predictors.structure import (
     DenseRows,
     Design,
     DesignFunction,
     GatheredRows,
+    RowStructure,
     design_function,
     predictors_at,
 )
-from pymc_austerity.model.predictors.structure import RowStructure
 
 __all__ = [
     "PredictorDerivatives",

@@ -20,12 +20,23 @@ from pymc_austerity.model.predictors import (  # noqa: F401 (importing registers
     rules_rearranging,
 )
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError, parameter
-from pymc_austerity.model.predictors.columns import Column, ColumnArray, mapped, singles
-from pymc_austerity.model.predictors.facts import GraphFacts, MixedRowsError
-from pymc_austerity.model.predictors.lifting import CannotLiftError, lifted
-from pymc_austerity.model.predictors.linear import BeyondError, Walk, rule
-from pymc_austerity.model.predictors.merging import Identity, Multiple, as_multiple
-from pymc_austerity.model.predictors.pushing import checked_by_row, pushed
+from pymc_austerity.model.predictors.columns import (
+    Column,
+    ColumnArray,
+    Identity,
+    Multiple,
+    as_multiple,
+    mapped,
+    singles,
+)
+from pymc_austerity.model.predictors.linear import (
+    BeyondError,
+    GraphFacts,
+    MixedRowsError,
+    Walk,
+    rule,
+)
+from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
 from pymc_austerity.model.predictors.structure import (
     PointMap,
     Predictor,

@@ -32,10 +32,10 @@ from pymc_austerity.model.predictors.columns import (
     times,
     weighted,
 )
-from pymc_austerity.model.predictors.facts import GraphFacts
 from pymc_austerity.model.predictors.linear import (
     MOST_COLUMNS,
     BeyondError,
+    GraphFacts,
     Linear,
     Walk,
     broadcast,

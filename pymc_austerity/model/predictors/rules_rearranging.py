@@ -30,8 +30,16 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
 from pymc_austerity.model.predictors.columns import ColumnArray, gathered, plus, row_vector, singles
-from pymc_austerity.model.predictors.facts import MANY, GraphFacts
-from pymc_austerity.model.predictors.linear import BeyondError, Linear, Walk, broadcast, rule, small
+from pymc_austerity.model.predictors.linear import (
+    MANY,
+    BeyondError,
+    GraphFacts,
+    Linear,
+    Walk,
+    broadcast,
+    rule,
+    small,
+)
 
 
 @rule.register(DimShuffle)

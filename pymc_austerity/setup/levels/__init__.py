@@ -3,12 +3,13 @@
 from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
+    BuiltGroups,
     GroupedTarget,
     NoFactorError,
     NoGroupsError,
     build_grouped,
+    build_groups,
 )
-from pymc_austerity.setup.levels.from_model import BuiltGroups, build_groups
 
 __all__ = [
     "MOST_AT_ONCE",

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import splu
 
 from pymc_austerity.levels import LevelNormals, normals_of
-from pymc_austerity.proposals.conditional_scaling import center_and_scale, log_density
-from pymc_austerity.setup.levels.parts import Parts, RowSums
+from pymc_austerity.proposals.hamiltonian import center_and_scale, log_density
+from pymc_austerity.setup.levels.grouped_model import GroupedModel, RowSums
 
 __all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
 
@@ -51,7 +51,7 @@ class LevelAnchor:
     exact_hessian: sparse.csr_array
 
 
-def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
+def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelAnchor:
     r"""Mode of levels and common entries, with priors fitted to the levels and their uncertainty.
 
     The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
@@ -63,7 +63,7 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
 
     Parameters
     ----------
-    parts : Parts
+    parts : GroupedModel
     start : float array, shape (d,)
         Where to begin.
 
@@ -112,7 +112,7 @@ def find_level_anchor(parts: Parts, start: NDArray[np.float64]) -> LevelAnchor:
 
 
 def _at(
-    parts: Parts, point: NDArray[np.float64], rows: RowSums
+    parts: GroupedModel, point: NDArray[np.float64], rows: RowSums
 ) -> tuple[float, NDArray[np.float64], RowSums]:
     """Log-density, its gradient, and the sums over the rows."""
     exact, slope = parts.problem.exact_derivatives.gradient(point)
@@ -171,7 +171,7 @@ def _length(step: NDArray[np.float64], gradient: NDArray[np.float64]) -> float:
 
 
 def _ascended(
-    parts: Parts, point: NDArray[np.float64], step: NDArray[np.float64], value: float
+    parts: GroupedModel, point: NDArray[np.float64], step: NDArray[np.float64], value: float
 ) -> tuple[NDArray[np.float64], float, NDArray[np.float64], RowSums] | None:
     """The point after the step, shortened until the log-density rises; None if it never does."""
     for _ in range(_LENGTHS_OF_STEP):
@@ -185,7 +185,7 @@ def _ascended(
 
 
 def _with_untouched(
-    parts: Parts,
+    parts: GroupedModel,
     point: NDArray[np.float64],
     hessian: sparse.csr_array,
     noise: list[NDArray[np.float64]],
@@ -237,13 +237,13 @@ def _with_untouched(
     return there
 
 
-def level_noise(parts: Parts, rng: np.random.Generator) -> list[NDArray[np.float64]]:
+def level_noise(parts: GroupedModel, rng: np.random.Generator) -> list[NDArray[np.float64]]:
     """Standard normal numbers for the levels of each factor."""
     return [rng.standard_normal(factor.entries.shape) for factor in parts.factors]
 
 
 def level_normals(
-    parts: Parts, point: NDArray[np.float64], hessian: sparse.csr_array
+    parts: GroupedModel, point: NDArray[np.float64], hessian: sparse.csr_array
 ) -> list[LevelNormals]:
     """Normal approximations of the levels of each factor about a point, given all other entries."""
     return [
@@ -256,7 +256,7 @@ def level_normals(
 
 
 def drawn_levels(
-    parts: Parts,
+    parts: GroupedModel,
     point: NDArray[np.float64],
     normals: list[LevelNormals],
     noise: list[NDArray[np.float64]],

@@ -1,26 +1,19 @@
-"""From a problem to the moves of a model with groups."""
+"""From a model to the moves of its levels."""
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
-from scipy import sparse
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.deciding.stored_rows import StoredResiduals
-from pymc_austerity.exact import measured_rounding
 from pymc_austerity.levels import (
-    CommonNormal,
-    FreeMean,
     GroupedPosterior,
-    LevelRows,
-    LevelsOfFactor,
-    Prior,
-    Products,
-    Reach,
     SequentialSettings,
-    Span,
     SparseExpansion,
     Sweep,
     shares_of_sweeps,
@@ -35,57 +28,58 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
 from pymc_austerity.setup.exact_part import exact_difference_by_levels
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
-    LevelAnchor,
     NoLevelAnchorError,
     find_level_anchor,
-    level_blocks,
-    level_normals,
 )
-from pymc_austerity.setup.levels.beyond import beyond_expansion
-from pymc_austerity.setup.levels.exchange import exchange
-from pymc_austerity.setup.levels.normals import common_normal, joint_block, untouched_entries
-from pymc_austerity.setup.levels.parts import Parts, levels_of_rows
-from pymc_austerity.setup.levels.residuals import KernelOnRows
-from pymc_austerity.setup.levels.spans import (
-    RADII,
-    LevelLimits,
+from pymc_austerity.setup.levels.blocks import (
+    common_normal,
+    exchange_of,
+    joint_block,
+    prior_only_entries,
+    remainder_of_expansion,
+)
+from pymc_austerity.setup.levels.factors import (
+    NoGroupsError,
+    factors_of,
+    free_means,
     have_bounds,
-    level_limits,
+    rounding_of,
 )
-from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, levels_of_rows
+from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_functions import expanded_rows
-from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
 __all__ = [
     "FEWEST_PRODUCTS",
     "MOST_AT_ONCE",
+    "BuiltGroups",
     "GroupedTarget",
     "NoFactorError",
     "NoGroupsError",
     "build_grouped",
+    "build_groups",
 ]
 
-_MOST_ROUNDED = 100_000
-"""Rows whose rounding is measured."""
 _FEWEST_LEVELS = 30
 """Fewest levels of the largest factor: with fewer there is little to gain."""
+
 FEWEST_PRODUCTS = 3
 """The same where moves of everything at once are unsuitable: with factors that were written as
 non-centered, or with levels of one row each."""
+
 _FEWEST_ENTRIES = 200
 """Fewest entries of all levels: with fewer, moves of everything at once take less time."""
+
 MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 """Dimensions up to which such moves are possible; rows above which not all should be read at every
 step."""
-
-
-class NoGroupsError(ValueError):
-    """There are no groups, or no moves for them; the message is a clause."""
 
 
 class NoFactorError(NoGroupsError):
@@ -156,7 +150,7 @@ def build_grouped(
         The message says why there are no moves of levels.
     """
     blocks = _blocks(problem, coordinates)
-    means = _means(blocks, coordinates)
+    means = free_means(blocks, coordinates)
     if only_where_best:
         _refuse_where_others_are_better(problem, blocks, coordinates)
     say("compiling")
@@ -173,9 +167,9 @@ def build_grouped(
         common = common_normal(parts, anchor)
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
-    unread = None if means else exchange(parts, anchor)
+    unread = None if means else exchange_of(parts, anchor)
     say("bounding the rows")
-    factors, reach, reads_all = _factors(parts, anchor, levels, common, means)
+    factors, reach, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
     source.add(residuals.arrays[source.n_arrays :], parts.order)
     sums = [(mean.entries, mean.absorber) for mean in means]
@@ -183,7 +177,7 @@ def build_grouped(
     of_rows = StoredResiduals(residuals.function, source)
     kernel = residuals.function
     compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
-    rounding = _rounding(of_rows, anchor, parts.order.size)
+    rounding = rounding_of(of_rows, anchor, parts.order.size)
     posterior = GroupedPosterior(
         exact_part,
         of_rows,
@@ -194,8 +188,8 @@ def build_grouped(
         common,
         means,
     )
-    untouched, joint = untouched_entries(parts, anchor, exact_part), joint_block(parts, anchor)
-    beyond = beyond_expansion(parts, posterior, joint)
+    untouched, joint = prior_only_entries(parts, anchor, exact_part), joint_block(parts, anchor)
+    beyond = remainder_of_expansion(parts, posterior, joint)
     if common is not None:
         posterior = replace(posterior, common=replace(common, shift=beyond.common))
     if joint is not None:
@@ -248,7 +242,7 @@ def _refuse_where_others_are_better(
 
 def _parts(
     problem: Problem, blocks: Blocks, derivatives: PredictorDerivatives
-) -> tuple[Parts, list[NDArray[np.int32]]]:
+) -> tuple[GroupedModel, list[NDArray[np.int32]]]:
     """The parts, and the level of each row in storage order for each factor."""
     structure = problem.structure
     assert not isinstance(structure, str)
@@ -268,7 +262,9 @@ def _parts(
     order = np.argsort(levels[0], kind="stable")
     rows = SharedRows(likelihood.arrays, order)
     scaled = _normal_given_others(problem, blocks)
-    parts = Parts(problem, blocks, derivatives, rows, order, terms, common, untouched, scaled)
+    parts = GroupedModel(
+        problem, blocks, derivatives, rows, order, terms, common, untouched, scaled
+    )
     return parts, [own[order] for own in levels]
 
 
@@ -289,92 +285,67 @@ def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
     return conditionally_normal(slope, problem.start[own], candidates, rng)
 
 
-# ------------------------------------------------------------------ the factors
+class BuiltGroups(NamedTuple):
+    """The parts of a step method.
+
+    Attributes
+    ----------
+    posed : Problem
+        In terms of the user's variables.
+    problem : Problem
+        In terms of the variables that are moved.
+    target : GroupedTarget
+    started : float
+        When set-up began, by the performance counter.
+    """
+
+    posed: Problem
+    problem: Problem
+    target: GroupedTarget
+    started: float
 
 
-def _factors(
-    parts: Parts,
-    anchor: LevelAnchor,
-    levels: list[NDArray[np.int32]],
-    common: CommonNormal | None,
-    means: tuple[FreeMean, ...],
-) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
-    normals = level_normals(parts, anchor.point, anchor.hessian)
-    common_root = np.zeros((0, 0)) if common is None else common.root
-    roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
-    limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
-    found, spans = [], []
-    for number, (factor, limit) in enumerate(zip(parts.factors, limits, strict=True)):
-        rows = _rows_of(levels[number], limit)
-        inverse_roots = normals[number].root.swapaxes(1, 2)
-        span = Span(factor.entries, inverse_roots, limit.own, limit.common)
-        spans.append(span)
-        terms = parts.terms[number]
-        found.append(
-            LevelsOfFactor(
-                factor.names,
-                factor.entries,
-                anchor.point[factor.entries],
-                level_blocks(anchor.hessian, factor.entries),
-                Products.of(_with_others(anchor.hessian, factor.entries)),
-                anchor.gradient[factor.entries],
-                Prior(
-                    terms.terms,
-                    terms.derivatives,
-                    terms.given,
-                    np.intersect1d(terms.given, parts.blocks.untouched),
-                    terms.is_quadratic,
-                    terms.as_rows,
-                    is_all=all(mean.factor != number for mean in means),
-                ),
-                rows,
-            )
-        )
-    inverse = np.zeros((0, 0)) if common is None else common.inverse_root
-    return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
+def build_groups(
+    model: pm.Model,
+    variables: Sequence,
+    compile_kwargs: dict[str, Any],
+    where: dict[str, Any],
+    keep: Callable[[PreparedModel], object] = bool,
+    prepared: PreparedModel | None = None,
+    *,
+    only_where_best: bool = False,
+    only_beyond: int = 0,
+) -> BuiltGroups:
+    """Prepare the model and build the moves of its levels.
 
+    Parameters
+    ----------
+    model : pymc.Model
+    variables : sequence of variables
+        Value variables.
+    compile_kwargs, where : dict
+        Arguments of ``pymc.compile``, and of `prepare`.
+    keep : callable
+        Receives the prepared model, for use where there are no groups.
+    prepared : PreparedModel, optional
+        The model, if it is prepared already.
+    only_where_best : bool
+        As in `build_grouped`.
+    only_beyond : int
+        Models with this number of entries or fewer are refused.
 
-def _means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
-    """Means of levels that represent effects that sum to zero."""
-    columns = {
-        frozenset(own.tolist()): (number, column)
-        for number, factor in enumerate(blocks.factors)
-        for column, own in enumerate(factor.entries.T)
-    }
-    means = []
-    for its in coordinates.absorbed:
-        place = columns.get(frozenset(its.levels.tolist()))
-        if place is None:
-            raise NoGroupsError(f"rows do not read {its.name!r} by its levels")
-        means.append(FreeMean(*place, its.levels, its.absorber))
-    return tuple(means)
-
-
-def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
-    """Rows by level: as they are stored, or by their positions."""
-    is_sorted = bool((np.diff(levels) >= 0).all())
-    order = None if is_sorted else np.argsort(levels, kind="stable")
-    counts = np.bincount(levels, minlength=limit.own.size)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return LevelRows(starts, order, np.array(RADII), limit.constants)
-
-
-def _rounding(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
-    """How far rounding may take rows beyond their bounds, for moves of usual size."""
-    rng = np.random.default_rng(5)
-    rows = np.arange(n_rows)
-    if n_rows > _MOST_ROUNDED:
-        rows = np.sort(rng.choice(n_rows, _MOST_ROUNDED, replace=False))
-    precision = -(anchor.hessian.diagonal() + anchor.exact_hessian.diagonal())
-    scales = np.zeros(precision.size)
-    np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
-    start, direction = scales * rng.standard_normal((2, scales.size))
-    return measured_rounding(partial(residuals, rows=rows), anchor.point + start, direction)
-
-
-def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:
-    """Rows of the Hessian of a factor, without columns of the factor itself."""
-    rows = sparse.coo_array(hessian[entries.ravel()])
-    is_own = np.isin(rows.coords[1], entries)
-    kept = tuple(where[~is_own] for where in rows.coords)
-    return sparse.csr_array((rows.data[~is_own], kept), shape=rows.shape)
+    Raises
+    ------
+    NoGroupsError
+        The message says why there are no groups, or no moves for them.
+    """
+    started = time.perf_counter()
+    with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
+        prepared = prepared or prepare(model, **where, say=say)
+        keep(prepared)
+        posed = pose(prepared, variables, compile_kwargs)
+        if posed.start.size <= only_beyond:
+            raise NoGroupsError("everything can be moved at once")
+        problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
+        target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
+        return BuiltGroups(posed, problem, target, started)

@@ -5,7 +5,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy import special
 
-from pymc_austerity.model.bounds.log_sum_exp import log_sum_exp, softmax
+from pymc_austerity.model.bounds.array_rules import log_sum_exp, softmax
 from pymc_austerity.model.operations import functions, jets
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
 from pymc_austerity.model.operations.jets import Interval, point

@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity._pymc import PYMC_GENERATION
-from pymc_austerity.model.kernel import store
+from pymc_austerity.model.kernel import generated
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of, written_kernel
 from pymc_austerity.model.predictors.structure import Dense, Gathered, Predictor, Single
 from tests.model.kernel.structures import leaf, run_by_python, structure
@@ -23,7 +23,7 @@ N_ROWS, N_COLUMNS, N_GROUPS = 40, 6, 5
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """An empty cache."""
-    monkeypatch.setattr(store, "_FOLDER", str(tmp_path))
+    monkeypatch.setattr(generated, "_FOLDER", str(tmp_path))
     for name in [name for name in sys.modules if name.startswith("pymc_austerity_kernel_")]:
         monkeypatch.delitem(sys.modules, name)
     return tmp_path
@@ -258,8 +258,8 @@ def test_compiled_code_reads_rows_by_their_positions(order, rng, three_points):
 
 SECOND_PROCESS = """
 import pickle, sys
-from pymc_austerity.model.kernel import store
-store._FOLDER = sys.argv[1]
+from pymc_austerity.model.kernel import generated
+generated._FOLDER = sys.argv[1]
 kernel = pickle.load(open(sys.argv[2], "rb"))
 kernel.compile()
 print(sum(kernel._function.stats.cache_hits.values()))
@@ -286,7 +286,7 @@ def test_a_folder_that_cannot_be_written(folder, rng):
 def test_no_folder_at_all(folder, rng, monkeypatch):
     blocked = folder / "file"
     blocked.write_text("not a folder")
-    monkeypatch.setattr(store, "_FOLDER", str(blocked))
+    monkeypatch.setattr(generated, "_FOLDER", str(blocked))
     made, block = counts(rng)
     kernel = kernel_of(made, 1)
     assert kernel.source.count("CACHE") == 2
@@ -298,10 +298,10 @@ def test_no_folder_at_all(folder, rng, monkeypatch):
 @pytest.mark.parametrize("writable", [True, False])
 def test_an_interrupted_import_leaves_nothing(folder, monkeypatch, writable):
     if not writable:
-        monkeypatch.setattr(store, "_written", lambda *of: None)
+        monkeypatch.setattr(generated, "_written", lambda *of: None)
     monkeypatch.setattr(sys, "interrupted", True, raising=False)
     source = "import sys\nif sys.interrupted:\n    raise KeyboardInterrupt\nanswer = 42\n"
     with pytest.raises(KeyboardInterrupt):
-        store.module_of(source)
+        generated.module_of(source)
     monkeypatch.setattr(sys, "interrupted", False, raising=False)
-    assert store.module_of(source).answer == 42
+    assert generated.module_of(source).answer == 42

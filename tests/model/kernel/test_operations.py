@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from pymc_austerity.model.kernel import functions
 from pymc_austerity.model.kernel.formula import apply, cast
+from pymc_austerity.model.kernel.generated import FUNCTIONS
 from pymc_austerity.model.kernel.scalar import Dependence, NoKernelError, constant, given
 from pymc_austerity.model.operations.table import OPERATIONS
 
@@ -73,7 +73,7 @@ def compiled(name, n_arguments):
     """The operation as numba sees it."""
     names = ["x", "y", "z"][:n_arguments]
     code = f"lambda {', '.join(names)}: {OPERATIONS[name].written(names)}"
-    known = {"math": math} | {f: getattr(functions, f) for f in functions.__all__}
+    known = {"math": math} | FUNCTIONS
     return numba.njit(error_model="numpy")(eval(code, known))
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytensor.tensor as pt
 
-from pymc_austerity.model.kernel.unrolled import prepared
+from pymc_austerity.model.kernel.row_formula import prepared
 
 
 def test_a_quotient_with_zero_above_does_not_take_for_ever():

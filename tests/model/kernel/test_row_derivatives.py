@@ -14,7 +14,7 @@ from pymc_austerity.model import (
     split_log_density,
 )
 from pymc_austerity.model.predictors.derivatives import predictor_function
-from pymc_austerity.model.predictors.design import design_function
+from pymc_austerity.model.predictors.structure import design_function
 from tests.zoo.all_shapes import SHAPES
 
 REFUSED = {"negative_binomial": "GammaLn", "student_t": "GammaLn", "hurdle": "GammaIncC"}

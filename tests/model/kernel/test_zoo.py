@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.model.kernel import rules  # noqa: F401
 from pymc_austerity.model.kernel.kernel import written_kernel
 from tests.model.kernel.structures import by_entries, points_near, run_by_python
 from tests.zoo.all_shapes import SHAPES

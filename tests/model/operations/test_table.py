@@ -7,10 +7,9 @@ import numpy as np
 import pytensor.scalar
 import pytest
 
-from pymc_austerity.model.kernel import functions
 from pymc_austerity.model.kernel.formula import apply, derivatives
-from pymc_austerity.model.kernel.scalar import Dependence, given
-from pymc_austerity.model.kernel.statements import Names, statements
+from pymc_austerity.model.kernel.generated import FUNCTIONS
+from pymc_austerity.model.kernel.scalar import Dependence, Names, given, statements
 from pymc_austerity.model.operations.enclosures import Enclosed
 from pymc_austerity.model.operations.jets import point, predictor
 from pymc_austerity.model.operations.table import OPERATIONS
@@ -36,7 +35,7 @@ def evaluated(formulas, x):
     names = Names("t")
     code = "\n".join(statements(formulas, names))
     known = {"math": math, "x": x}
-    known |= {name: getattr(functions, name).py_func for name in functions.__all__}
+    known |= {name: function.py_func for name, function in FUNCTIONS.items()}
     exec(code, known)
     return [float(eval(names.of(formula), known)) for formula in formulas]
 

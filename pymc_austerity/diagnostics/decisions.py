@@ -1,0 +1,540 @@
+"""What the decisions of a run cost, and how often they are wrong."""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from scipy.stats import binomtest
+
+from pymc_austerity.design import TrialRun
+from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
+from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
+
+__all__ = [
+    "audit",
+    "audit_table",
+    "block_usage",
+    "by_chain",
+    "contradicts",
+    "data_usage",
+    "decision_errors",
+    "exact_interval",
+    "needed_audits",
+    "trial_run",
+]
+
+_NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted")
+_MOSTLY = 0.9
+"""Share of exact decisions above which the other decisions do not matter."""
+
+
+def by_chain(
+    statistics: xr.Dataset, summarize: Callable[[xr.Dataset], dict[str, Any]]
+) -> pd.DataFrame:
+    """Summarize every chain, and all chains together in the last row, ``"all"``.
+
+    Parameters
+    ----------
+    statistics : xarray.Dataset
+        Result of `statistics_of`.
+    summarize : callable
+        Maps statistics to the columns of one row, which follow the number of decisions.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import statistics_of
+    >>> from pymc_austerity.diagnostics.decisions import by_chain
+    >>> run = statistics_of(xr.Dataset({"n_rows_used": (("chain", "draw"), [[1, 3], [5, 7]])}))
+    >>> by_chain(run, lambda chain: {"mean": float(chain["n_rows_used"].mean())})
+           n_decisions  mean
+    chain
+    0                2   2.0
+    1                2   6.0
+    all              4   4.0
+    """
+    labels = statistics["chain"].values.tolist()
+    groups = [*(statistics.isel(chain=[i]) for i in range(len(labels))), statistics]
+    index = pd.Index([*labels, "all"], name="chain", dtype=object)
+    rows = [{"n_decisions": _n_decisions(group), **summarize(group)} for group in groups]
+    return pd.DataFrame(rows, index=index)
+
+
+def _n_decisions(statistics: xr.Dataset) -> int:
+    """Number of decisions: draws times steps per draw, summed over step methods and chains."""
+    n_draws = statistics.sizes["chain"] * statistics.sizes["draw"]
+    return int(n_draws * statistics["steps_per_draw"].sum())
+
+
+def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
+    r"""Rows and looks of a decision, by chain and overall.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    step_method : int, optional
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
+
+        ``n_decisions``
+            Number of decisions.
+        ``rows_mean``, ``rows_median``, ``rows_q95``
+            Mean, median and 95 % quantile of the rows read for a decision. With several steps per
+            draw, the last two refer to means of draws.
+        ``proposal_rows``
+            Mean number of rows that a proposal read for its gradients.
+        ``data_fraction``
+            Mean share of all rows, :math:`\bar\pi` in section 5.1 of the paper, in [0, 1].
+        ``looks_mean``
+            Mean number of looks.
+        ``exact_fraction``
+            Share of the draws whose decisions were all exact, because all rows were read or
+            none was needed, in [0, 1]; NaN if no test decided.
+        ``acceptance``
+            Acceptance rate of the proposals, in [0, 1]; NaN if step methods of other
+            kinds record ``accepted`` as well.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not such a run, or has no such step method.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML. arXiv:1304.5299.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import data_usage
+    >>> dims = ("chain", "draw")
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, [[100, 100, 200, 1000]]),
+    ...         "data_fraction": (dims, [[0.1, 0.1, 0.2, 1.0]]),
+    ...         "n_looks": (dims, [[1, 1, 2, 10]]),
+    ...         "used_all_rows": (dims, [[False, False, False, True]]),
+    ...         "accepted": (dims, [[1.0, 0.0, 0.0, 1.0]]),
+    ...     }
+    ... )
+    >>> data_usage(run)[["rows_mean", "rows_median", "looks_mean", "exact_fraction"]]
+           rows_mean  rows_median  looks_mean  exact_fraction
+    chain
+    0          350.0        150.0         3.5            0.25
+    all        350.0        150.0         3.5            0.25
+    """
+    return by_chain(statistics_of(idata, _NEEDED, step_method=step_method), _summary)
+
+
+def _summary(statistics: xr.Dataset) -> dict[str, float]:
+    steps = statistics["steps_per_draw"]
+    rows = statistics["n_rows_used"] / steps
+    exact = statistics["used_all_rows"] | (statistics["n_looks"] == 0)
+    if "acceptance_rule" in statistics.coords:
+        rule = statistics["acceptance_rule"]
+        exact = (exact | (rule == "poisson")).where(rule != "none")
+    return {
+        "rows_mean": _mean(rows, steps),
+        "rows_median": float(rows.median()),
+        "rows_q95": float(rows.quantile(0.95)),
+        "proposal_rows": float(statistics["proposal_rows"].weighted(steps).mean()),
+        "data_fraction": _mean(statistics["data_fraction"], steps),
+        "looks_mean": _mean(statistics["n_looks"] / steps, steps),
+        "exact_fraction": float(exact.mean()),
+        "acceptance": _mean(statistics["accepted"], steps),
+    }
+
+
+def _mean(of_draws: xr.DataArray, steps: xr.DataArray) -> float:
+    """Mean over decisions: a draw counts as often as it took steps."""
+    return float(of_draws.weighted(steps).mean(skipna=False))
+
+
+def block_usage(idata: Any) -> pd.DataFrame:
+    """Rows that a sweep of `GroupedMH` read for each block, and the block's acceptance rate.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of GroupedMH, or a netCDF file of one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each block, in the order of a sweep: ``"untouched"`` (entries on which no row
+        depends), one per factor, ``"common"`` (entries on which all rows depend), and ``"joint"``
+        (these together with the levels of all factors but the largest). The columns are
+
+        ``rows_mean``
+            Rows that a sweep read for the block, on average.
+        ``share``
+            Share of the block in all rows that were read, in [0, 1]; NaN if no rows were read.
+        ``acceptance``
+            Share of the block's proposals that were accepted, in [0, 1].
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not a run of GroupedMH.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import block_usage
+    >>> dims, values = ("chain", "draw"), {"untouched": (10, 0.25), "county": (30, 0.5)}
+    >>> run = xr.Dataset({"n_rows_used": (dims, [[40, 40]])}, attrs={"blocks": "untouched, county"})
+    >>> for name, (n_rows, accepted) in values.items():
+    ...     run[f"n_rows_{name}"] = dims, [[n_rows, n_rows]]
+    ...     run[f"accepted_{name}"] = dims, [[accepted, accepted]]
+    >>> block_usage(run)
+               rows_mean  share  acceptance
+    block
+    untouched       10.0   0.25        0.25
+    county          30.0   0.75        0.50
+    """
+    statistics = statistics_of(idata)
+    names = str(statistics.attrs.get("blocks", "")).split(", ")
+    if not all(f"n_rows_{name}" in statistics for name in names):
+        raise SettingError(
+            "The run has no statistics of blocks, which GroupedMH records: use data_usage for runs "
+            "of other step methods."
+        )
+    steps = statistics["steps_per_draw"]
+    rows = [float((statistics[f"n_rows_{name}"] / steps).mean()) for name in names]
+    table = pd.DataFrame({"rows_mean": rows}, index=pd.Index(names, name="block"))
+    table["share"] = table["rows_mean"] / (sum(rows) or float("nan"))
+    table["acceptance"] = [float(statistics[f"accepted_{name}"].mean()) for name in names]
+    return table
+
+
+def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, float]:
+    """Clopper-Pearson interval of a probability, from hits in independent trials.
+
+    Parameters
+    ----------
+    n_hits, n_trials : int
+        Numbers of hits and of trials; without trials, the interval is (0, 1).
+    prob : float
+        Minimum coverage, in (0, 1).
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, in [0, 1].
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
+    in the case of the binomial. Biometrika 26(4), 404-413.
+
+    Examples
+    --------
+    >>> from pymc_austerity.diagnostics.decisions import exact_interval
+    >>> low, high = exact_interval(0, 100, 0.95)
+    >>> low, round(high, 4), round(1 - 0.025 ** (1 / 100), 4)
+    (0.0, 0.0362, 0.0362)
+    """
+    if n_trials == 0:
+        return 0.0, 1.0
+    interval = binomtest(n_hits, n_trials).proportion_ci(prob, method="exact")
+    return float(interval.low), float(interval.high)
+
+
+def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
+    r"""Tail probabilities at the decisions, by chain and overall.
+
+    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
+    look: the probability that all rows would give another decision, if this had been the only look.
+    The whole sequential test is wrong more often. `audit` measures how often.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    step_method : int, optional
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
+
+        ``n_decisions``
+            Number of decisions.
+        ``error_mean``, ``error_max``
+            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
+            the largest mean of a draw.
+        ``expected_wrong``
+            Expected number of wrong decisions: the sum of the tail probabilities.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not such a run, or has no such step method.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
+
+    Examples
+    --------
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import decision_errors
+    >>> dims = ("chain", "draw")
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, [[100, 300], [100, 1000]]),
+    ...         "decision_error": (dims, [[0.01, 0.04], [0.03, 0.0]]),
+    ...     }
+    ... )
+    >>> decision_errors(run).round(3)
+           n_decisions  error_mean  error_max  expected_wrong
+    chain
+    0                2       0.025       0.04            0.05
+    1                2       0.015       0.03            0.03
+    all              4       0.020       0.04            0.08
+    """
+    return by_chain(
+        statistics_of(idata, ["decision_error"], step_method=step_method), _summary_of_audits
+    )
+
+
+def _summary_of_audits(statistics: xr.Dataset) -> dict[str, float]:
+    error = statistics["decision_error"]
+    steps = statistics["steps_per_draw"]
+    return {
+        "error_mean": float(error.weighted(steps).mean()),
+        "error_max": float(error.max()),
+        "expected_wrong": float((error * steps).sum()),
+    }
+
+
+def audit(
+    idata: Any,
+    *,
+    promised: float | None = None,
+    prob: float = 0.95,
+    step_method: int | None = None,
+) -> pd.DataFrame:
+    r"""Share of wrong decisions among those checked on all rows, compared with the promised share.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    promised : float, optional
+        Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
+        of the run, or else its ``epsilon``, which bounds the error of one look: whole decisions
+        may be wrong more often.
+    prob : float
+        Coverage of the interval, in (0, 1).
+    step_method : int, optional
+        Index of the AusterityMH in a compound run, from 0; by default all together, compared
+        with the largest ``epsilon``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row for each chain, and one, ``"all"``, for all chains, with the columns
+
+        ``n_decisions``, ``n_audited``, ``n_wrong``
+            Numbers of decisions, of audited decisions, and of audited decisions that were wrong.
+        ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
+            Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
+            interval, in [0, 1]; NaN, 0 and 1 without audits.
+        ``promised``
+            The promised share, see above.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not such a run, or an argument cannot be used.
+
+    Warns
+    -----
+    AusterityWarning
+        The lower end of the interval over all chains exceeds the promised share.
+
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
+    in the case of the binomial. Biometrika 26(4), 404-413.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.diagnostics import audit
+    >>> dims, wrong = ("chain", "draw"), np.zeros((2, 100), dtype=int)
+    >>> wrong[0, :3] = 1
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, np.full((2, 100), 500)),
+    ...         "n_audited": (dims, np.ones((2, 100), dtype=int)),
+    ...         "n_wrong": (dims, wrong),
+    ...     },
+    ...     attrs={"epsilon": 0.05},
+    ... )
+    >>> table = audit(run).round(3)
+    >>> table[["n_audited", "n_wrong", "wrong_rate_low", "wrong_rate_high"]]
+           n_audited  n_wrong  wrong_rate_low  wrong_rate_high
+    chain
+    0            100        3           0.006            0.085
+    1            100        0           0.000            0.036
+    all          200        3           0.003            0.043
+    """
+    table = audit_table(idata, promised, prob, step_method)
+    overall = table.loc["all"]
+    if contradicts(overall):
+        info = RunInfo(statistics_of(idata, step_method=step_method))
+        by_epsilon = promised is None and not info.is_designed and not info.is_bounded
+        limit = "allowed by epsilon, which bounds one look only" if by_epsilon else "promised"
+        warnings.warn(
+            f"{overall['n_wrong']:.0f} of {overall['n_audited']:.0f} audited decisions were wrong, "
+            f"more than the {overall['promised']:.2%} {limit}: {info.fewer_errors}.",
+            AusterityWarning,
+            stacklevel=2,
+        )
+    return table
+
+
+def audit_table(
+    idata: Any, promised: float | None, prob: float, step_method: int | None
+) -> pd.DataFrame:
+    """`audit` without the warning."""
+    statistics = statistics_of(idata, ["n_audited", "n_wrong"], step_method=step_method)
+    _check_share("prob", prob)
+    if promised is None:
+        promised = _promised(statistics)  # NaN where decisions are not right or wrong
+    else:
+        _check_share("promised", promised)
+
+    def summary(chains: xr.Dataset) -> dict[str, float]:
+        n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
+        low, high = exact_interval(n_wrong, n_audited, prob)
+        return {
+            "n_audited": n_audited,
+            "n_wrong": n_wrong,
+            "wrong_rate": n_wrong / n_audited if n_audited else math.nan,
+            "wrong_rate_low": low,
+            "wrong_rate_high": high,
+            "promised": promised,
+        }
+
+    return by_chain(statistics, summary)
+
+
+def _promised(statistics: xr.Dataset) -> float:
+    """The largest error that was requested, else the largest epsilon of a draw, else of the run."""
+    info = RunInfo(statistics)
+    if info.is_designed:
+        return info.max_error
+    if "test_epsilon" in statistics:
+        return float(statistics["test_epsilon"].max())
+    return float(statistics_of(statistics, ["epsilon"])["epsilon"].max())
+
+
+def contradicts(row: pd.Series) -> bool:
+    """Whether the promised error is too small to explain a row of an audit."""
+    return bool(row["wrong_rate_low"] > row["promised"])
+
+
+def needed_audits(promised: float) -> int:
+    """Number of audits, all of them right, that confirm the promised error; 0 if no number can."""
+    if not 0.0 < promised < 1.0:
+        return 0
+    return math.ceil(math.log(0.025) / math.log1p(-promised))
+
+
+def _check_share(name: str, value: Any) -> None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise SettingTypeError(f"{name} must be a number, not {type(value).__name__}.") from None
+    if not 0.0 <= number <= 1.0 or (name == "prob" and number in {0.0, 1.0}):
+        raise SettingError(f"{name} is a share and must be between 0 and 1, not {value}.")
+
+
+def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
+    r"""Distances of a run's decisions from the threshold, to design the test of the next run.
+
+    Parameters
+    ----------
+    idata : InferenceData, DataTree, Dataset or path
+        A run of ``AusterityMH(epsilon=0)``, with one step per draw on uniform samples, or a netCDF
+        file of one.
+    step_method : int, optional
+        Index of the AusterityMH in a compound run, counted from 0; by default all together.
+
+    Returns
+    -------
+    TrialRun
+        Input of `pymc_austerity.design.average_design` with ``measure="decision"``.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        `idata` is not such a run, or no decision needed any rows.
+
+    Notes
+    -----
+    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself if a decision read all rows,
+    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so designs from
+    runs that stopped early would be wrong more often than promised: runs in which more than a tenth
+    of the decisions stopped early are rejected.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import xarray as xr
+    >>> from pymc_austerity.design import average_design
+    >>> from pymc_austerity.diagnostics import trial_run
+    >>> dims, rng = ("chain", "draw"), np.random.default_rng(1)
+    >>> run = xr.Dataset(
+    ...     {
+    ...         "n_rows_used": (dims, np.full((2, 500), 10_000)),
+    ...         "standardized_mean": (dims, rng.normal(0.0, 3.0, size=(2, 500))),
+    ...         "used_all_rows": (dims, np.ones((2, 500), dtype=bool)),
+    ...         "n_looks": (dims, np.ones((2, 500), dtype=int)),
+    ...     },
+    ...     attrs={"n_rows": 10_000},
+    ... )
+    >>> design = average_design(trial_run(run), max_error=0.01, measure="decision")
+    >>> design.expected_error <= 0.01
+    True
+    """
+    names = ["standardized_mean", "n_rows", "used_all_rows", "n_looks"]
+    statistics = statistics_of(idata, names, step_method=step_method)
+    if (statistics["steps_per_draw"] > 1).any():
+        raise SettingError(
+            "The run took several steps per draw and recorded the mean of their distances: make "
+            "the trial run with steps_per_draw=1."
+        )
+    if "stratum_sizes" in statistics.attrs:
+        raise SettingError(
+            "The run sampled rows by influence, where the unit of distances changes from decision "
+            "to decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
+        )
+    exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
+    if exact < _MOSTLY:
+        raise SettingError(
+            f"Only {exact:.0%} of the run's decisions read all rows, and distances are "
+            "overestimated where a test stopped early: make the trial run with epsilon=0."
+        )
+    values = statistics["standardized_mean"].values
+    distances = values[np.isfinite(values)]
+    if not distances.size:
+        raise SettingError("No decision of the run needed any rows: there is nothing to design.")
+    n_rows = int(statistics["n_rows"].max())
+    return TrialRun.from_distances(distances, 1.0, n_rows)  # standardized: in units of the spread

@@ -1,0 +1,188 @@
+"""Moves of the entries that no row reads, given all others."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.levels.moves import Moved
+from pymc_austerity.proposals import (
+    GaussianApproximation,
+    HamiltonianState,
+    Layout,
+    Outcome,
+    RandomWalkProposal,
+    RandomWalkState,
+    SurrogateHamiltonianProposal,
+)
+from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
+from pymc_austerity.proposals.random_walk import PriorOnlyMoves
+
+__all__ = ["PriorOnlyEntries", "PriorOnlyState"]
+
+PriorOnlyState: TypeAlias = RandomWalkState | HamiltonianState
+_MOST_BY_RANDOM_WALK = 10
+"""Entries up to which a few steps of a random walk suffice."""
+
+_MOST_SCALED = 2
+"""The same for entries that are normal given the others: more of them, such as the effects of
+districts that are the means of schools, form a funnel with their scale."""
+
+_STEPS, _TRAJECTORIES = 4, 2
+"""Steps of a random walk, and trajectories of Hamiltonian Monte Carlo, at every sweep."""
+
+_HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
+
+
+@dataclass(frozen=True, eq=False)
+class PriorOnlyEntries:
+    """Metropolis-Hastings on the exact part alone: it reads no rows, and decisions are exact.
+
+    A few entries take a few steps of a random walk. More entries follow Hamiltonian trajectories,
+    in coordinates in which entries that are normal given the others are standard normal.
+
+    Attributes
+    ----------
+    entries : int array, shape (u,)
+        Positions in the raveled vector.
+    about : GaussianApproximation
+        Of these entries given the others.
+    exact_part : callable
+        ``f(proposed, current)``: difference of the exact part, nats.
+    exact_gradient : callable
+        From a raveled point to the exact part, nats, and its gradient, shape (d,).
+    scaled : int array
+        Which of these entries are normal given the others.
+    """
+
+    entries: NDArray[np.int64]
+    about: GaussianApproximation
+    exact_part: Callable[[NDArray, NDArray], float]
+    exact_gradient: Callable[[NDArray], Sequence[Any]]
+    scaled: NDArray[np.intp]
+
+    @property
+    def are_few(self) -> bool:
+        """Whether a random walk moves them."""
+        return self.entries.size <= _MOST_BY_RANDOM_WALK and self.scaled.size <= _MOST_SCALED
+
+    def init(self) -> PriorOnlyState:
+        """State at the beginning of a chain."""
+        if self.are_few:
+            return RandomWalkProposal().init(Layout.continuous(self.entries.size), self.about)
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, np.zeros(0)))
+        return proposal.init(Layout.continuous(self.entries.size))
+
+    def move(
+        self,
+        theta: NDArray[np.float64],
+        state: PriorOnlyState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, PriorOnlyState]:
+        """A few moves from a point; the proposal adapts while the chain is tuning."""
+        if isinstance(state, HamiltonianState):
+            return self._along_trajectories(theta, state, rng, tuning=tuning)
+        return self._by_random_walk(theta, state, rng, tuning=tuning)
+
+    def _along_trajectories(
+        self,
+        theta: NDArray[np.float64],
+        state: HamiltonianState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, HamiltonianState]:
+        proposal = _HAMILTONIAN.with_surrogate(_Given(self, theta))
+        before = theta[self.entries]
+        there, _, state = proposal.propose(state, before, rng)
+        following = theta.copy()
+        following[self.entries] = there
+        if tuning:
+            state = proposal.tune(state, Outcome(before, there, True, 0))
+        return Moved(following, state.acceptance, 0), state
+
+    def _by_random_walk(
+        self,
+        theta: NDArray[np.float64],
+        state: RandomWalkState,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> tuple[Moved, RandomWalkState]:
+        moves, n_accepted = PriorOnlyMoves(self.entries, self.exact_part), 0
+        for _ in range(_STEPS):
+            theta, accepted, state = moves.step(state, theta, rng, tuning=tuning)
+            n_accepted += accepted
+        return Moved(theta, n_accepted / _STEPS, 0), state
+
+    def freeze(self, state: PriorOnlyState) -> PriorOnlyState:
+        """State at the end of the tuning phase."""
+        if isinstance(state, HamiltonianState):
+            return _HAMILTONIAN.freeze(state)
+        return RandomWalkProposal().freeze(state)
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """The exact part as a function of the entries, for Hamiltonian moves."""
+
+    untouched: PriorOnlyEntries
+    theta: NDArray[np.float64]
+    step_size: float = 0.5
+
+    @property
+    def root(self) -> NDArray[np.float64]:
+        """Root of the covariance in these coordinates."""
+        its, scaled = self.untouched.about, self.untouched.scaled
+        covariance = its.root @ its.root.T
+        covariance[scaled], covariance[:, scaled] = 0.0, 0.0
+        covariance[scaled, scaled] = 1.0
+        return np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+
+    def coordinates(self, point: NDArray) -> NDArray[np.float64]:
+        scaled, found = self.untouched.scaled, point.astype(np.float64)
+        if scaled.size:
+            center, scale = self._center_and_scale(found)
+            found[scaled] = (found[scaled] - center) / scale
+        return found
+
+    def point(self, coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
+        scaled, found = self.untouched.scaled, coordinates.copy()
+        if scaled.size:
+            center, scale = self._center_and_scale(coordinates)
+            found[scaled] = center + scale * coordinates[scaled]
+        return found
+
+    def difference(self, proposed: NDArray, current: NDArray) -> float:
+        """Trajectories were accepted or rejected on the exact part: nothing is left to decide."""
+        return 0.0
+
+    def walk(
+        self,
+        coordinates: NDArray[np.float64],
+        root: NDArray[np.float64],
+        size: float,
+        time: float,
+        n_trajectories: int,
+        rng: np.random.Generator,
+    ) -> tuple[NDArray[np.float64], float, int]:
+        nothing = np.zeros(coordinates.size)
+        no_rows = np.zeros((nothing.size, nothing.size))
+        known = (nothing, nothing, no_rows, self.untouched.scaled)
+        with np.errstate(all="ignore"):  # what is not finite is rejected
+            return walk(self._exact, known, coordinates, root, size, time, n_trajectories, rng)
+
+    def _center_and_scale(self, x: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        nothing = np.zeros(x.size)
+        no_rows = np.zeros((x.size, x.size))
+        return center_and_scale(self._exact, x, nothing, no_rows, self.untouched.scaled)
+
+    def _exact(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        there = self.theta.copy()
+        there[self.untouched.entries] = values
+        value, gradient = self.untouched.exact_gradient(there)
+        return float(value), gradient[self.untouched.entries]

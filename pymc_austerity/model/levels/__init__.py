@@ -1,0 +1,1 @@
+"""Models with groups: which rows read which levels, and the exact part level by level."""

@@ -1,0 +1,416 @@
+"""Products of levels with their scales, and models written in terms of the products."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    DimShuffle,
+    Elemwise,
+    Mul,
+    Subtensor,
+    Variable,
+    ancestors,
+    clone_replace,
+    discrete_types,
+    is_dot,
+    join_nonshared_inputs,
+    rewrite_graph,
+    toposort,
+)
+from pymc_austerity.model.compiling import compiled, interpreted
+from pymc_austerity.model.cut import Known
+from pymc_austerity.model.rewritten import inlined, inverse_of_lower
+from pymc_austerity.model.row_likelihood import RowLikelihood
+
+__all__ = [
+    "Centered",
+    "Product",
+    "candidates_for_centering",
+    "centered",
+    "change_of_point",
+    "find_products",
+    "like",
+]
+
+
+class Product(NamedTuple):
+    """How rows read a variable.
+
+    Attributes
+    ----------
+    factor : variable
+        The value variable of z.
+    scale : variable
+        What it is multiplied by: a factor of every entry, or a square matrix.
+    side : {"entry", "left", "right"}
+        Whether u is ``scale * z``, ``dot(scale, z)`` or ``dot(z, scale)``.
+    uses : dict of variable to variable
+        Nodes of the row graph, and what they are where the value variable stands for u.
+    triangle : {"", "lower", "upper"}
+        Which triangle the matrix is, if it is one.
+    size : int
+        Rows of the matrix.
+    """
+
+    factor: Variable
+    scale: Variable
+    side: str
+    uses: dict[Variable, Variable]
+    triangle: str = ""
+    size: int = 0
+
+    def forward(self) -> Variable:
+        """The product, in terms of the factor."""
+        if self.side == "entry":
+            return like(self.scale * self.factor, self.factor)
+        pair = (self.scale, self.factor) if self.side == "left" else (self.factor, self.scale)
+        return like(pt.dot(*pair), self.factor)
+
+    def inverse(self) -> Variable:
+        """The factor, in terms of the product."""
+        if self.side == "entry":
+            return like(self.factor / self.scale, self.factor)
+        inverse = self._inverse_of_scale()
+        pair = (inverse, self.factor) if self.side == "left" else (self.factor, inverse)
+        return like(pt.dot(*pair), self.factor)
+
+    def log_jacobian(self) -> Variable:
+        """Logarithm of the volume of the factor for one of the product, by level."""
+        if self.side == "entry":
+            return -pt.log(pt.abs(self.scale)) * pt.ones_like(self.factor)
+        levels = self.factor[0] if self.side == "left" else self.factor[:, 0]
+        if self.triangle:
+            log_volume = pt.log(pt.abs(pt.diagonal(self.scale))).sum()
+        else:
+            log_volume = pt.log(pt.abs(pt.linalg.det(self.scale)))
+        return -log_volume * pt.ones_like(levels)
+
+    def _inverse_of_scale(self) -> Variable:
+        if self.triangle == "lower":
+            return inverse_of_lower(self.scale, self.size)
+        if self.triangle == "upper":
+            return inverse_of_lower(self.scale.T, self.size).T
+        return pt.linalg.inv(self.scale)
+
+    def keeps_shape(self, known: Known) -> bool:
+        """Whether the product has the shape of the factor."""
+        factor, scale = known.shape(self.factor), known.shape(self.scale)
+        if self.side == "entry":
+            return len(scale) <= len(factor) and np.broadcast_shapes(factor, scale) == factor
+        return scale == (factor[0 if self.side == "left" else 1],) * 2
+
+    def examined(self, known: Known) -> "Product":
+        """The same, knowing whether the scale is a triangular matrix."""
+        if self.side == "entry":
+            return self
+        triangle = ""
+        if known.is_lower_triangular(self.scale):
+            triangle = "lower"
+        elif known.is_lower_triangular(self.scale.T):
+            triangle = "upper"
+        return self._replace(triangle=triangle, size=known.shape(self.scale)[0])
+
+
+def like(new: Variable, old: Variable) -> Variable:
+    """Of the same type: no axis may become one that is broadcast."""
+    return old.type.filter_variable(new.astype(old.dtype), allow_convert=True)
+
+
+def find_products(
+    rows: Variable, candidates: Sequence[Variable], variables: Sequence[Variable], known: Known
+) -> list[Product]:
+    """Variables that rows read in a product with others only.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows, in which equal nodes are one.
+    candidates : sequence of variables
+        Value variables that may be factors.
+    variables : sequence of variables
+        All value variables.
+    known : Known
+        Evaluates matrices.
+    """
+    clients: dict[Variable, list] = {}
+    for node in toposort([rows]):
+        for operand in dict.fromkeys(node.inputs):
+            clients.setdefault(operand, []).append(node)
+    every = frozenset(variables)
+    products = [p for v in candidates if (p := _product_of(v, clients, every)) is not None]
+    # one that is scaled by another would have to be undone in the right order
+    factors = {p.factor for p in products}
+    products = [p for p in products if not factors & set(ancestors([p.scale]))]
+    return [p.examined(known) for p in products if p.keeps_shape(known)]
+
+
+def _product_of(
+    variable: Variable, clients: Mapping[Variable, list], variables: frozenset[Variable]
+) -> Product | None:
+    """The product by which rows read a variable, if they read nothing else of it."""
+    found = _Reading(variable, clients, variables)
+    for node in clients.get(variable, []):
+        if not found.follow(node):
+            return None
+    if not found.uses or found.scale is None:
+        return None
+    return Product(variable, found.scale, found.side, found.uses)
+
+
+class _Reading:
+    """Products of a variable that were found so far."""
+
+    def __init__(
+        self, variable: Variable, clients: Mapping[Variable, list], variables: frozenset[Variable]
+    ) -> None:
+        self.variable, self.clients, self.variables = variable, clients, variables
+        self.scale: Variable | None = None
+        self.key: Any = None
+        self.side = "entry"
+        self.uses: dict[Variable, Variable] = {}
+
+    def follow(self, node: Any) -> bool:
+        """Record how a client uses the variable; tell whether that is such a product."""
+        if is_dot(node):
+            return self._dot(node, self.variable)
+        if isinstance(node.op, DimShuffle) and node.op.new_order == (1, 0):
+            turned = node.outputs[0]
+            return all(is_dot(n) and self._dot(n, turned) for n in self.clients.get(turned, []))
+        if isinstance(node.op, DimShuffle) and node.op.new_order == (0, "x"):
+            column = node.outputs[0]
+            return all(self._times(n, column, is_whole=True) for n in self.clients.get(column, []))
+        if isinstance(node.op, (Subtensor, *ADVANCED_SUBTENSOR_OPS)):
+            picked = node.outputs[0]
+            if node.inputs[0] is not self.variable or any(map(self._depends, node.inputs[1:])):
+                return False
+            return all(self._times(n, picked) for n in self.clients.get(picked, []))
+        return self._times(node, self.variable, is_whole=True)
+
+    def _depends(self, variable: Variable) -> bool:
+        return not self.variables.isdisjoint(ancestors([variable]))
+
+    def _reads_data(self, variable: Variable) -> bool:
+        """Whether anything but parameters and constants is read."""
+        loose = (v for v in ancestors([variable]) if v.owner is None and not hasattr(v, "data"))
+        return not self.variables.issuperset(loose)
+
+    def _dot(self, node: Any, operand: Variable) -> bool:
+        """A product of matrices, of the variable or of its transpose."""
+        left, right = node.inputs
+        is_first, is_transposed = left is operand, operand is not self.variable
+        scale = right if is_first else left
+        if (left.type.ndim, right.type.ndim) != (2, 2) or left is right or not self._scales(scale):
+            return False
+        inside = self.variable.T if is_transposed else self.variable
+        self.uses[node.outputs[0]] = like(inside, node.outputs[0])
+        side = "right" if is_first != is_transposed else "left"
+        return self._is_same([scale], side, transposed=is_transposed)
+
+    def _scales(self, variable: Variable) -> bool:
+        """Whether parameters alone, without data of rows, determine a variable."""
+        return self._depends(variable) and not self._reads_data(variable)
+
+    def _times(self, node: Any, operand: Variable, *, is_whole: bool = False) -> bool:
+        """Products with parameters; factors that are data stay where they are.
+
+        Where the operand has all entries of the variable, each may have a scale of its own.
+        """
+        scales: list[Variable] = []
+        inside = operand
+        while _is_product(node):
+            others = [v for v in node.inputs if v is not operand]
+            own = [v for v in others if self._depends(v)]
+            fit = all(all(v.type.broadcastable) or (is_whole and self._is_by_entry(v)) for v in own)
+            if len(others) < len(node.inputs) - 1 or not fit or not all(map(self._scales, own)):
+                break
+            data = [v for v in others if v not in own]
+            scales += own
+            inside = pt.mul(inside, *data) if data else inside
+            operand, is_whole = node.outputs[0], is_whole and not data
+            following = self.clients.get(operand, [])
+            if len(following) != 1:
+                break
+            (node,) = following
+        if not scales:
+            return False
+        self.uses[operand] = like(inside, operand)
+        return self._is_same(scales, "entry")
+
+    def _is_by_entry(self, scale: Variable) -> bool:
+        """Whether a factor of all entries has no axes but those of the variable."""
+        return scale.type.ndim <= self.variable.type.ndim or scale.type.broadcastable[-1]
+
+    def _is_same(self, scales: list[Variable], side: str, *, transposed: bool = False) -> bool:
+        dims = self.variable.type.ndim
+        scales = [v if v.type.ndim <= dims else _of_column(v) for v in map(_without_axes, scales)]
+        key = (side, transposed, sorted(map(id, scales)))
+        if self.scale is None:
+            self.key, self.side = key, side
+            self.scale = pt.mul(*scales) if len(scales) > 1 else scales[0]
+            self.scale = self.scale.T if transposed else self.scale
+        return bool(self.key == key)
+
+
+def _is_product(node: Any) -> bool:
+    return isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Mul)
+
+
+def _without_axes(scale: Variable) -> Variable:
+    """A number as a scalar, however often it has been given axes."""
+    if not all(scale.type.broadcastable):
+        return scale
+    while scale.owner is not None and isinstance(scale.owner.op, DimShuffle):
+        scale = scale.owner.inputs[0]
+    return scale.squeeze() if scale.type.ndim else scale
+
+
+def _of_column(scale: Variable) -> Variable:
+    """A matrix of one column as a vector."""
+    node = scale.owner
+    if node is not None and isinstance(node.op, DimShuffle) and node.op.new_order == (0, "x"):
+        return node.inputs[0]
+    return scale[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Centered:
+    r"""A log-density in terms of :math:`u = s z`, where rows read :math:`z` in this product only.
+
+    Attributes
+    ----------
+    likelihood : RowLikelihood
+        The value variables of :math:`z` stand for :math:`u`; the Jacobian of the change is among
+        the priors.
+    names : tuple of str
+        Of the variables :math:`z`.
+    products : callable
+        From a raveled point of the user's to one of `likelihood`.
+    factors : callable
+        Inverse of `products`.
+    """
+
+    likelihood: RowLikelihood
+    names: tuple[str, ...]
+    products: Callable[[NDArray], NDArray[np.float64]]
+    factors: Callable[[NDArray], NDArray[np.float64]]
+
+
+def centered(
+    split: RowLikelihood,
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    fewest: int = 2,
+) -> Centered | None:
+    r"""Write the levels of non-centered factors in terms of the products that rows read.
+
+    In ``mu + tau * z[group]`` rows depend on ``z`` and ``tau`` through their product alone. In
+    terms of :math:`u = \tau z` they are functions of a linear predictor, and the scale is read
+    by no row:
+
+    .. math:: \log p(u | \tau) = \log p_z(u / \tau) - \log |\tau|
+
+    Parameters
+    ----------
+    split : RowLikelihood
+        The split log-density.
+    variables : sequence of variables
+        Value variables, in the order of the raveled vector.
+    point : dict of str to array
+        Their values, for their shapes.
+    fewest : int
+        Levels that a factor has at least.
+
+    Returns
+    -------
+    Centered or None
+        None where there are no such products.
+
+    References
+    ----------
+    Papaspiliopoulos, O., Roberts, G. O. and Sköld, M. (2007). A general framework for the
+    parametrization of hierarchical models. Statistical Science 22(1), 59-73.
+
+    Examples
+    --------
+    >>> import pymc as pm
+    >>> from pymc_austerity.model import split_log_density
+    >>> group = np.arange(100) % 5
+    >>> with pm.Model() as model:
+    ...     tau, z = pm.HalfNormal("tau"), pm.Normal("z", shape=5)
+    ...     _ = pm.Poisson("y", pm.math.exp(tau * z[group]), observed=group)
+    >>> start = model.initial_point()
+    >>> found = centered(split_log_density(model), model.value_vars, start)
+    >>> found.names
+    ('z',)
+    >>> found.products(np.array([np.log(2.0), 1.0, 2.0, 3.0, 4.0, 5.0])).round(3)
+    array([ 0.693,  2.   ,  4.   ,  6.   ,  8.   , 10.   ])
+    """
+    candidates = candidates_for_centering(split, variables, point, fewest)
+    if not candidates:
+        return None
+    (rows,) = inlined([split.rows])
+    rows = rewrite_graph(rows, include=("merge",))
+    products = find_products(rows, candidates, variables, Known(split.value_vars, point))
+    if not products:
+        return None
+    undone = {p.factor: p.inverse() for p in products}
+    jacobians = [p.log_jacobian() for p in products]
+    likelihood = replace(
+        split,
+        exact=pt.add(clone_replace(split.exact, undone), *(term.sum() for term in jacobians)),
+        exact_terms=(*clone_replace(list(split.exact_terms), undone), *jacobians),
+        rows=clone_replace(rows, {k: v for p in products for k, v in p.uses.items()}),
+        full=clone_replace(split.full, undone),
+        joint_terms=tuple((k, clone_replace(term, undone)) for k, term in split.joint_terms),
+    )
+    names = tuple(str(p.factor.name) for p in products)
+    done = {p.factor: p.forward() for p in products}
+    there, back = (change_of_point(split, variables, change, point) for change in (done, undone))
+    return Centered(likelihood, names, there, back)
+
+
+def candidates_for_centering(
+    split: RowLikelihood,
+    variables: Sequence[Variable],
+    point: Mapping[str, NDArray],
+    fewest: int = 2,
+) -> list[Variable]:
+    """Arrays of numbers, of at least so many levels, that are not transformed."""
+    rvs, transforms = split.model.values_to_rvs, split.model.rvs_to_transforms
+    return [
+        v
+        for v in variables
+        if v.type.ndim in (1, 2)
+        and v.dtype not in discrete_types
+        and transforms.get(rvs.get(v)) is None
+        and max(np.shape(point[v.name])) >= fewest
+    ]
+
+
+def change_of_point(
+    split: RowLikelihood,
+    variables: Sequence[Variable],
+    changed: Mapping[Variable, Variable],
+    point: Mapping[str, NDArray],
+) -> "_Change":
+    """A function of the raveled point that changes some variables."""
+    parts = [changed.get(v, v).ravel().astype("float64") for v in variables]
+    joined, theta = join_nonshared_inputs(dict(point), [pt.concatenate(parts)], list(variables), {})
+    function = interpreted(split.model, [theta], joined)
+    return _Change(function or compiled(split.model, [theta], joined, None))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A change of the raveled point."""
+
+    function: Callable[[NDArray], list[NDArray]]
+
+    def __call__(self, point: NDArray) -> NDArray[np.float64]:
+        return np.array(self.function(point)[0])

@@ -1,0 +1,405 @@
+"""Rewrites of the row graph: indices pushed down, the function above the predictors lifted out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+
+from pymc_austerity._pymc import (
+    ADVANCED_SUBTENSOR_OPS,
+    Alloc,
+    AllocEmpty,
+    Blockwise,
+    CAReduce,
+    CheckAndRaise,
+    DimShuffle,
+    Dot,
+    Elemwise,
+    Join,
+    LogicalAnd,
+    MakeVector,
+    ScalarFromTensor,
+    TensorFromScalar,
+    Variable,
+    clone_replace,
+    indices_of,
+    join_arguments,
+    rebuilt,
+    toposort,
+    vectorize_graph,
+    vectorized_node,
+)
+from pymc_austerity.model.cut.cut import operation_in_words
+from pymc_austerity.model.predictors.linear import GraphFacts, Walk
+
+__all__ = ["CannotLiftError", "checked_by_row", "lifted", "pushed"]
+
+
+def checked_by_row(rows: Variable, facts: GraphFacts) -> Variable:
+    """Give a row -inf where it fails a check, so that no row depends on the checks of others.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows, which raise or are -inf all together where a check fails.
+    facts : GraphFacts
+        Properties of the graph.
+    """
+
+    def by_row(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if not isinstance(node.op, CheckAndRaise):
+            return None
+        value = inputs[0]
+        for old, new in zip(node.inputs[1:], inputs[1:], strict=True):
+            for part, changed in zip(_parts(old), _parts(new), strict=True):
+                met = _along(changed, facts.axis(part), node.inputs[0], facts)
+                value = pt.switch(met, value, -float("inf")).astype(value.dtype)
+        return [value]
+
+    return rebuilt([rows], by_row)[0]
+
+
+def _parts(condition: Variable) -> list[Variable]:
+    """Conditions that must all be true, as arrays."""
+    node = condition.owner
+    if node is None:
+        return [condition]
+    op: Any = node.op
+    if isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector):
+        return [part for i in node.inputs for part in _parts(i)]
+    if isinstance(op, Join):
+        return [part for i in join_arguments(node)[1] for part in _parts(i)]
+    if isinstance(op, DimShuffle) and condition.type.ndim <= 1:
+        return _parts(node.inputs[0])
+    is_all = isinstance(op, CAReduce) and isinstance(op.scalar_op, LogicalAnd)
+    if is_all and condition.type.ndim == 0:
+        return _parts(node.inputs[0])
+    is_and = isinstance(op, Elemwise) and isinstance(op.scalar_op, LogicalAnd)
+    if is_and and condition.type.ndim == 0:
+        return [part for i in node.inputs for part in _parts(i)]
+    return [condition]
+
+
+def _along(condition: Variable, own: int | None, value: Variable, facts: GraphFacts) -> Variable:
+    """A condition per row, in the position of the rows of a value."""
+    axis, tensor = facts.axis(value), pt.as_tensor(condition)
+    others = [k for k in range(tensor.type.ndim) if k != own]
+    met = pt.all(tensor, axis=others) if others else tensor
+    if own is None or axis is None:
+        return met
+    return met.dimshuffle([0 if k == axis else "x" for k in range(value.type.ndim)])
+
+
+def pushed(rows: Variable, walk: Walk) -> Variable:
+    """Let rows pick parameters before they are transformed, not after.
+
+    By identities such as ``exp(x)[index] == exp(x[index])``: a function of a vector with one entry
+    per group then is, for a row, a function of the entry that it picks.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        Log-likelihoods of rows.
+    walk : Walk
+        What is linear in the graph.
+
+    Returns
+    -------
+    variable
+        The same variable where there is nothing to push.
+    """
+
+    def pick(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if not isinstance(node.op, ADVANCED_SUBTENSOR_OPS) or not _is_pick(node, walk):
+            return None
+        new = _picked(node.inputs[0], indices_of(node), walk)
+        if new is None:
+            return None
+        return [_like(new, node.outputs[0])]
+
+    return rebuilt([rows], pick)[0]
+
+
+def _like(new: Variable, old: Variable) -> Variable:
+    return new.astype(old.dtype) if new.dtype != old.dtype else new
+
+
+def _is_pick(node: Any, walk: Walk) -> bool:
+    """Whether rows pick from something without rows that is beyond linear."""
+    operand, *indices = node.inputs
+    facts = walk.facts
+    return (
+        walk.is_beyond(operand)
+        and facts.axis(operand) is None
+        and not any(facts.depends(i) for i in indices)
+        and any(hasattr(i.type, "ndim") and facts.axis(i) is not None for i in indices)
+    )
+
+
+def _picked(operand: Variable, indices: list[Any], walk: Walk) -> Variable | None:
+    """``operand[indices]`` in terms of the inputs of the operand, or None."""
+    node = operand.owner
+    if node is None or not walk.is_beyond(operand):
+        return operand[tuple(indices)]
+    indices = [*indices, *[slice(None)] * (operand.type.ndim - len(indices))]
+    if isinstance(node.op, Elemwise):
+        return _through_elemwise(node, indices, walk)
+    if isinstance(node.op, DimShuffle):
+        return _through_dimshuffle(node, indices, walk)
+    if isinstance(node.op, Dot):
+        return _through_dot(node, indices, walk)
+    if isinstance(node.op, ADVANCED_SUBTENSOR_OPS):
+        return _through_index(node, indices, walk)
+    return None
+
+
+def _through_elemwise(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    shape = walk.facts.shape(node.outputs[0])
+    if any(isinstance(i, slice) and i != slice(None) for i in indices):
+        return None
+    inputs = []
+    for operand in node.inputs:
+        own = [
+            i if n == whole or isinstance(i, slice) else _zeros_like(i)
+            for i, n, whole in zip(indices, walk.facts.shape(operand), shape, strict=True)
+        ]
+        new = _picked(operand, own, walk)
+        if new is None:
+            return None
+        inputs.append(new)
+    return node.op(*inputs)
+
+
+def _zeros_like(index: Any) -> Any:
+    return pt.zeros_like(index) if isinstance(index, Variable) else 0
+
+
+def _through_dimshuffle(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """A transpose under one vector of indices; axes of length one need no index."""
+    order = node.op.new_order
+    rows = [k for k, i in enumerate(indices) if not isinstance(i, slice)]
+    if any(isinstance(i, slice) and i != slice(None) for i in indices):
+        return None
+    if all(isinstance(i, Variable | int | np.integer) for i in indices):
+        inner: list[Any] = [0] * node.inputs[0].type.ndim
+        for k, axis in enumerate(order):
+            if axis != "x":
+                inner[axis] = indices[k]
+        return _picked(node.inputs[0], inner, walk)
+    if len(rows) != 1 or order[rows[0]] == "x" or getattr(indices[rows[0]], "ndim", 0) != 1:
+        return None
+    inner = [slice(None)] * node.inputs[0].type.ndim
+    inner[order[rows[0]]] = indices[rows[0]]
+    new = _picked(node.inputs[0], inner, walk)
+    return None if new is None else new.dimshuffle(order)
+
+
+def _through_dot(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """Rows and columns of a product are products of rows and columns."""
+    left, right = node.inputs
+    if (left.type.ndim, right.type.ndim) != (2, 2) or len(indices) != 2:
+        return None
+    row, column = indices
+    if isinstance(column, slice):
+        if column != slice(None):
+            return None
+        new = _picked(left, [row, slice(None)], walk)
+        return None if new is None else pt.dot(new, right)
+    if isinstance(row, slice):
+        if row != slice(None):
+            return None
+        new = _picked(right, [slice(None), column], walk)
+        return None if new is None else pt.dot(left, new)
+    first = _picked(left, [row, slice(None)], walk)
+    second = _picked(right.T, [column, slice(None)], walk)
+    return None if first is None or second is None else (first * second).sum(axis=-1)
+
+
+def _through_index(node: Any, indices: list[Any], walk: Walk) -> Variable | None:
+    """A vector of indices picked from by another: ``x[a][b] == x[a[b]]``."""
+    operand, *first = node.inputs
+    inner = indices_of(node)
+    is_simple = operand.type.ndim == len(indices) == len(inner) == 1
+    if not is_simple or any(walk.facts.depends(i) for i in first):
+        return None
+    positions = inner[0]
+    if positions.dtype == "bool":  # a mask
+        positions = pt.constant(np.flatnonzero(walk.facts.value(positions)))
+    return _picked(operand, [positions[indices[0]]], walk)
+
+
+class CannotLiftError(Exception):
+    """An operation has no rule; the message says which, as half a sentence."""
+
+
+def lifted(
+    rows: Variable,
+    by_row: Mapping[Variable, Variable],
+    batched: Mapping[Variable, Variable],
+    facts: GraphFacts,
+) -> Variable:
+    """Rebuild a graph from vectors over the rows in place of parameters.
+
+    Parameters
+    ----------
+    rows : variable, shape (m,)
+        The graph.
+    by_row : mapping of variable to variable
+        Replacements of linear variables with rows.
+    batched : mapping of variable to variable
+        For linear variables without rows, the same with the rows as a first axis.
+    facts : GraphFacts
+        Properties of the graph.
+
+    Returns
+    -------
+    variable, shape (m,)
+
+    Raises
+    ------
+    CannotLiftError
+        An operation mixes parameters and rows in a way that has no rule.
+    """
+    new = dict(by_row)
+    nodes = [
+        node
+        for node in toposort([rows], blockers=[*by_row, *batched])
+        if any(facts.depends(i) for i in node.inputs)
+        and any(facts.depends(o) for o in node.outputs)
+    ]
+    with_rows = [n for n in nodes if any(facts.axis(o) is not None for o in n.outputs)]
+    wide = _widened(with_rows, batched, facts)
+    for node in with_rows:
+        inputs = [new.get(i, i) for i in node.inputs]
+        outputs = _rebuilt(node, inputs, wide, facts)
+        new.update(zip(node.outputs, outputs, strict=True))
+    if rows not in new:
+        raise CannotLiftError("its log-likelihood does not depend on the rows")
+    return new[rows]
+
+
+def _widened(
+    nodes: Sequence[Any], batched: Mapping[Variable, Variable], facts: GraphFacts
+) -> dict[Variable, Variable]:
+    """Whatever parameters without rows nodes with rows read, with the rows as a first axis."""
+    needed = list(
+        dict.fromkeys(
+            i for node in nodes for i in node.inputs if facts.depends(i) and facts.axis(i) is None
+        )
+    )
+    if not needed:
+        return {}
+    for node in toposort(needed, blockers=list(batched)):
+        if any(facts.reads_rows(i) and facts.axis(i) is not None for i in node.inputs):
+            raise CannotLiftError(f"{operation_in_words(node.op)} runs over all rows")
+    try:
+        wide = vectorize_graph(needed, {**batched, **_empty_arrays(needed, batched)})
+        return dict(zip(needed, wide, strict=True))
+    except NotImplementedError as error:
+        raise CannotLiftError("an operation on its parameters has no vectorized form") from error
+
+
+def _empty_arrays(
+    needed: Sequence[Variable], batched: Mapping[Variable, Variable]
+) -> dict[Variable, Variable]:
+    """Arrays that are filled later, with the rows as a first axis.
+
+    PyTensor would make one for each row, in a loop over the rows.
+    """
+    of_one_row = {variable: rows[0] for variable, rows in batched.items()}
+    n_rows = next(iter(batched.values())).shape[0]
+    found = {}
+    for node in toposort(needed, blockers=list(batched)):
+        if isinstance(node.op, AllocEmpty):
+            shape = clone_replace(node.inputs, of_one_row, rebuild_strict=False)
+            found[node.outputs[0]] = pt.empty((n_rows, *shape), dtype=node.op.dtype)
+    return found
+
+
+def _rebuilt(
+    node: Any, inputs: list[Variable], wide: Mapping[Variable, Variable], facts: GraphFacts
+) -> list[Variable]:
+    """Outputs of a node with rows from its new inputs."""
+    if not any(i in wide for i in node.inputs):
+        return list(node.op.make_node(*inputs).outputs)
+    axis = facts.axis(node.outputs[0])
+    assert axis is not None
+    ndim = node.outputs[0].type.ndim
+    op = node.op
+    if isinstance(op, Elemwise | Alloc):
+        inputs = [_aligned(wide[i], axis, ndim) if i in wide else i for i in inputs]
+        return list(op.make_node(*inputs).outputs)
+    if isinstance(op, Dot) or (isinstance(op, Blockwise) and isinstance(op.core_op, Dot)):
+        return [_product(node, inputs, wide, axis, facts)]
+    if isinstance(op, ADVANCED_SUBTENSOR_OPS) and node.inputs[0] in wide:
+        return [_picked_parameters(node, inputs, wide, axis, facts)]
+    return _one_by_one(node, inputs, wide, axis, facts)
+
+
+def _one_by_one(
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
+) -> list[Variable]:
+    """Outputs for any operation: applied to every row by itself, as if it were the only one."""
+    first = []
+    for old, new in zip(node.inputs, inputs, strict=True):
+        own = facts.axis(old)
+        if own is not None:
+            new = pt.expand_dims(pt.moveaxis(new, own, 0), own + 1)
+        first.append(wide.get(old, new))
+    try:
+        outputs = vectorized_node(node, first)
+    except NotImplementedError as error:
+        raise CannotLiftError(f"{operation_in_words(node.op)} mixes parameters and rows") from error
+    return [_aligned(o, axis, old.type.ndim) for o, old in zip(outputs, node.outputs, strict=True)]
+
+
+def _aligned(wide: Variable, axis: int, ndim: int) -> Variable:
+    """Rows moved from the front to the axis along which there was one entry or none."""
+    missing = ndim - (wide.type.ndim - 1)
+    if missing:
+        wide = wide.dimshuffle(0, *["x"] * missing, *range(1, wide.type.ndim))
+    if wide.type.shape[axis + 1] != 1:
+        wide = pt.specify_shape(wide, [1 if k == axis + 1 else None for k in range(ndim + 1)])
+    kept = [k for k in range(1, ndim + 1) if k != axis + 1]
+    return wide.dimshuffle(*kept[:axis], 0, *kept[axis:])
+
+
+def _product(
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
+) -> Variable:
+    """A matrix with rows times a matrix that is now another one for every row."""
+    left, right = inputs
+    ndims = left.type.ndim, right.type.ndim
+    if max(ndims) > 2 or axis != 0 or left in wide or facts.axis(node.inputs[0]) != 0:
+        return _one_by_one(node, inputs, wide, axis, facts)[0]
+    matrix = wide[right]  # (m, q) or (m, q, c)
+    if ndims[1] == 1:
+        return (left * matrix).sum(axis=1)
+    return (left[:, :, None] * matrix).sum(axis=1)
+
+
+def _picked_parameters(
+    node: Any,
+    inputs: list[Variable],
+    wide: Mapping[Variable, Variable],
+    axis: int,
+    facts: GraphFacts,
+) -> Variable:
+    """Rows pick from vectors of their own."""
+    operand = wide[node.inputs[0]]
+    indices = indices_of(node.op.make_node(node.inputs[0], *inputs[1:]))
+    vectors = [i for i in indices if not isinstance(i, slice)]
+    leading = indices[: len(vectors)] == vectors
+    if axis != 0 or not leading or any(i.type.ndim > 1 for i in vectors):
+        return _one_by_one(node, inputs, wide, axis, facts)[0]
+    numbers = pt.arange(operand.shape[0])
+    return operand[(numbers, *indices)]

@@ -1,0 +1,342 @@
+"""Which quantity is requested, for which rows, at which draws."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import numpy as np
+import pandas as pd
+import pymc as pm
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from rich.progress import track
+
+from pymc_austerity._pymc import Variable
+from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
+from pymc_austerity.model.pointwise import PointwiseRows
+from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
+from pymc_austerity.setup.source_rows import SourceRows, open_sources
+
+__all__ = [
+    "Draws",
+    "Generators",
+    "PointwiseRequest",
+    "WhichRows",
+    "draws_of",
+    "observed_names",
+    "refuse_too_many",
+]
+
+Generators = Callable[[int], list[np.random.Generator]]
+"""Maps the number of a draw to the random generators for it."""
+
+_NUMBERS, _MOST_ROWS = 4_000_000, 8_192
+"""Numbers in a block of results (32 MB), and its rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Values of the variables of a model, draw by draw.
+
+    Attributes
+    ----------
+    posterior : xarray.Dataset
+        Source of the values.
+    values : list of arrays, each of shape (n_chains * n_draws, ...)
+        One for each variable; the draws of the first chain come first.
+    """
+
+    posterior: xr.Dataset
+    values: list[NDArray]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of chains and of draws per chain."""
+        return self.posterior.sizes["chain"], self.posterior.sizes["draw"]
+
+    @property
+    def size(self) -> int:
+        """Number of draws of all chains."""
+        n_chains, n_draws = self.shape
+        return n_chains * n_draws
+
+    def point(self, number: int) -> list[NDArray]:
+        """Values of one draw."""
+        return [value[number] for value in self.values]
+
+    def mean(self) -> list[NDArray]:
+        """Means of all draws, rounded where a variable is discrete."""
+        means = [value.mean(axis=0) for value in self.values]
+        return [
+            np.asarray(mean if value.dtype.kind == "f" else np.rint(mean), dtype=value.dtype)
+            for mean, value in zip(means, self.values, strict=True)
+        ]
+
+
+def draws_of(idata: Any, variables: Sequence[Variable]) -> Draws:
+    """The draws of some variables.
+
+    Parameters
+    ----------
+    idata : InferenceData or DataTree
+        A run with a group ``posterior``.
+    variables : sequence of variables
+        Value variables whose names and scale are those of the posterior.
+
+    Raises
+    ------
+    SettingError
+        A variable was not stored, or has another shape; or the draws are those of Bambi's ``fit``.
+    SettingTypeError
+        There is no posterior.
+    """
+    group = None if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
+    if group is None:
+        raise SettingTypeError(
+            "idata must be an InferenceData or a DataTree with a group 'posterior', not "
+            f"{type(idata).__name__}: pass what pm.sample returned."
+        )
+    posterior = group.to_dataset() if isinstance(group, xr.DataTree) else group
+    refuse_draws_of_bambi("idata", posterior)
+    missing = [variable.name for variable in variables if variable.name not in posterior]
+    if missing:
+        raise SettingError(
+            f"the posterior has no draws of {', '.join(map(repr, missing))}: sample again without "
+            "leaving them out of var_names."
+        )
+    values = [_values(posterior[variable.name], variable) for variable in variables]
+    return Draws(posterior, values)
+
+
+def _values(draws: xr.DataArray, variable: Variable) -> NDArray:
+    values = draws.transpose("chain", "draw", ...).values
+    flat = values.reshape(-1, *values.shape[2:])
+    expected = variable.type.shape
+    if flat.ndim - 1 != len(expected) or any(
+        length not in (None, own) for length, own in zip(expected, flat.shape[1:], strict=True)
+    ):
+        raise SettingError(
+            f"draws of {variable.name!r} have shape {flat.shape[1:]} instead of {expected}: pass "
+            "the model that was sampled."
+        )
+    return np.ascontiguousarray(flat, dtype=variable.dtype)
+
+
+class WhichRows(TypedDict, total=False):
+    """Arguments that select rows, as `compute_log_likelihood` explains them."""
+
+    rows: ArrayLike | None
+    axis: int
+    data: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, eq=False)
+class PointwiseRequest:
+    """A quantity of an observed variable for some of its rows, at all draws.
+
+    Attributes
+    ----------
+    of_rows : PointwiseRows
+    function : callable
+        As from `PointwiseRows.function`.
+    draws : Draws
+    source : SourceRows or None
+        The rows, where the model holds only some of them.
+    numbers : int array, shape (m,), or range
+        Numbers of the rows.
+    dims : tuple of str
+        Names of the axes, except for chain and draw.
+    coords : dict
+        Known coordinates of all axes.
+    """
+
+    of_rows: PointwiseRows
+    function: Callable[..., NDArray]
+    draws: Draws
+    source: SourceRows | None
+    numbers: NDArray[np.int64] | range
+    dims: tuple[str, ...]
+    coords: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        quantity: Callable[..., PointwiseRows],
+        name: str,
+        idata: Any,
+        model: pm.Model,
+        *,
+        rows: ArrayLike | None = None,
+        axis: int = 0,
+        data: Mapping[str, Any] | None = None,
+    ) -> "PointwiseRequest":
+        """Quantity of an observed variable, with dimensions and coordinates as in PyMC.
+
+        Parameters
+        ----------
+        quantity : callable
+            ``quantity(model, name, axis, names of data)``: the rows of `pymc_austerity.model`.
+        name : str
+            Of the observed variable.
+        idata, model, rows, axis, data
+            As for `compute_log_likelihood`.
+
+        Raises
+        ------
+        SettingError, SettingTypeError
+            There are no such rows, or no draws of the variables that they depend on.
+
+        Warns
+        -----
+        AusterityWarning
+            The run read rows of ``data=``, but these rows are those of the model.
+        """
+        of_rows = quantity(model, name, axis, tuple(data or ()))
+        draws, source, shape = draws_of(idata, of_rows.variables), None, list(of_rows.shape)
+        if data is not None:
+            source = SourceRows.of(open_sources(data, of_rows.examples), of_rows)
+            shape[of_rows.axis] = source.n_rows
+        else:
+            _warn_of_an_example(idata, shape[of_rows.axis])
+        numbers = _checked(rows, shape[of_rows.axis])
+        known = model.named_vars_to_dims.get(of_rows.name) or [None] * len(of_rows.shape)
+        dims = tuple(dim or f"{of_rows.name}_dim_{k}" for k, dim in enumerate(known))
+        coords: dict[str, Any] = {name: draws.posterior[name] for name in ("chain", "draw")}
+        for k, (dim, length) in enumerate(zip(dims, shape, strict=True)):
+            known_labels = model.coords.get(dim)
+            is_known = known_labels is not None and len(known_labels) == length  # of no example
+            labels = np.asarray(known_labels) if is_known else pd.RangeIndex(length)
+            is_chosen = k == of_rows.axis and not isinstance(numbers, range)
+            coords[dim] = labels[numbers] if is_chosen else labels
+        return cls(of_rows, of_rows.function(), draws, source, numbers, dims, coords)
+
+    @property
+    def name(self) -> str:
+        """Name of the observed variable."""
+        return self.of_rows.name
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the quantity."""
+        return np.dtype(self.of_rows.rows.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the quantity at one draw."""
+        shape = list(self.of_rows.shape)
+        shape[self.of_rows.axis] = len(self.numbers)
+        return tuple(shape)
+
+    def slices(self, n_samples: int, *, progressbar: bool = False) -> Iterator[slice]:
+        """Blocks of rows whose results fit in memory."""
+        width = n_samples * int(np.prod(self.shape)) // len(self.numbers)
+        length = min(max(_NUMBERS // max(width, 1), 1), _MOST_ROWS)
+        starts: Sequence[int] = range(0, len(self.numbers), length)
+        for start in track(starts, self.name, disable=not progressbar or len(starts) == 1):
+            yield slice(start, min(start + length, len(self.numbers)))
+
+    def block(self, where: Any) -> list[NDArray]:
+        """Data of some of the rows.
+
+        Raises
+        ------
+        StorageError
+            A source was changed or removed.
+        """
+        rows = self._rows(where)
+        if self.source is not None:
+            first, last = int(rows[0]), int(rows[-1]) + 1
+            if np.array_equal(rows, np.arange(first, last)):
+                return list(self.source.window(first, last))
+            return list(self.source.take(rows))
+        return [np.ascontiguousarray(leaf.array[rows]) for leaf in self.of_rows.leaves]
+
+    def _rows(self, where: Any) -> NDArray[np.int64]:
+        if not isinstance(self.numbers, range):
+            return self.numbers[where]
+        if isinstance(where, slice):
+            return np.arange(*where.indices(len(self.numbers)))
+        return np.asarray(where)
+
+    def evaluated(
+        self, where: Any, samples: Sequence[int], generators: Generators = lambda sample: []
+    ) -> NDArray:
+        """The quantity for some of the rows, shape (n_samples, ..., n_rows, ...).
+
+        Parameters
+        ----------
+        where : slice or int array
+            Which of `numbers` to evaluate.
+        samples : sequence of int
+            Numbers of the draws.
+        generators : Generators
+        """
+        block, shape = self.block(where), list(self.shape)
+        shape[self.of_rows.axis] = len(self._rows(where))
+        result = np.empty((len(samples), *shape), dtype=self.dtype)
+        for place, sample in enumerate(samples):
+            point = self.draws.point(sample)
+            result[place] = self.function(*point, *block, *generators(sample))
+        return result
+
+
+def observed_names(model: pm.Model, var_names: Sequence[str] | None) -> list[str]:
+    """Names of observed variables, all of them by default.
+
+    Raises
+    ------
+    SettingError
+        There are none.
+    """
+    names = [v.name for v in model.observed_RVs] if var_names is None else list(var_names)
+    if not names:
+        raise SettingError("the model has no observed variables: give them data with observed=...")
+    return names
+
+
+def refuse_too_many(observations: ArrayLike, n_rows: int) -> None:
+    """Check the number of rows of a sample, or their numbers, against the rows that exist.
+
+    Raises
+    ------
+    SettingError
+        There are fewer rows.
+    """
+    asked = np.asarray(observations)
+    if asked.ndim == 0 and asked.dtype.kind in "iu" and not 1 <= asked <= n_rows:
+        raise SettingError(
+            f"observations={observations!r} is not a number of rows from 1 to {n_rows:,}: give "
+            "fewer, or name with data= where all rows are."
+        )
+    if asked.ndim and asked.dtype.kind in "iu":
+        _checked(asked, n_rows)
+
+
+def _warn_of_an_example(idata: Any, n_rows: int) -> None:
+    """Warn that the run read other rows than those that the model holds."""
+    facts = getattr(getattr(idata, "sample_stats", None), "attrs", {})
+    if facts.get("data"):
+        warnings.warn(
+            f"The run read {facts['n_rows']:,} rows of data= ({facts['data']}), and the model "
+            f"holds {n_rows:,}, which are used here: pass data= as well, unless they are meant.",
+            AusterityWarning,
+            stacklevel=4,
+        )
+
+
+def _checked(rows: ArrayLike | None, n_rows: int) -> NDArray[np.int64] | range:
+    if rows is None:
+        return range(n_rows)
+    found = np.atleast_1d(np.asarray(rows))
+    if found.ndim != 1 or found.dtype.kind not in "iu" or not found.size:
+        raise SettingError(
+            "rows must be the numbers of some rows, a sequence of integers: leave it out for all "
+            "of them."
+        )
+    if found.min() < 0 or found.max() >= n_rows:
+        raise SettingError(
+            f"rows must be from 0 to {n_rows - 1:,}, not from {found.min():,} to {found.max():,}: "
+            "leave out the others, or name with data= where all rows are."
+        )
+    return found.astype(np.int64)

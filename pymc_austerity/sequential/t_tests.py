@@ -1,0 +1,316 @@
+"""Sequential t-tests, how strict they are, and schedules of their epsilon."""
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from numba import types
+from scipy.special import ndtri, stdtr
+
+from pymc_austerity.arguments import checked_number, checked_tail
+from pymc_austerity.parts import part
+from pymc_austerity.sequential.protocols import Evidence, TestDescription
+from pymc_austerity.sequential.stopping import StoppingTest
+
+__all__ = [
+    "Schedule",
+    "StudentTTest",
+    "TailProbabilityTest",
+    "Tightening",
+    "WangTsiatisTest",
+    "excess_of",
+    "is_clear",
+    "level_of_look",
+    "normal_boundary",
+    "relative_excess",
+]
+
+_ROOT_OF_HALF = math.sqrt(0.5)
+_LARGE = 700.0
+"""Its exponential is still a floating-point number."""
+
+Schedule: TypeAlias = Callable[[int], float]
+"""Maps the number of a draw, counted from 0 at the first tuning draw, to its epsilon."""
+
+
+@part(types.float64)
+def relative_excess(distance: float, standard_error: float) -> float:
+    r"""Share by which a look raises small acceptance probabilities, if it accepts at this distance.
+
+    Let the acceptance probability be :math:`\alpha = e^\Lambda < 1`, and let the estimate of the
+    log-ratio :math:`\Lambda` be normal with standard error :math:`s`. A look that accepts
+    wherever the estimate is at least :math:`c` above :math:`\log u` accepts wrongly with
+    probability
+
+    .. math::
+        \int_\alpha^1 \Phi\left(\frac{\Lambda - \log u - c}{s}\right) du \le
+        \alpha \left[ e^{s^2 / 2 - c} \, \Phi(s - c / s) - \Phi(-c / s) \right] ,
+
+    by :math:`u = \alpha e^v`, the integral over all :math:`v > 0`, and integration by parts.
+
+    Parameters
+    ----------
+    distance : float
+        :math:`c`, nats, above 0.
+    standard_error : float
+        :math:`s`, nats, above 0.
+
+    Returns
+    -------
+    float
+        The factor of :math:`\alpha` in the bound.
+
+    Notes
+    -----
+    (Derived here.) A wrong acceptance that is improbable by itself matters where the right one is
+    even less probable. A chain in a tail makes many proposals that should be rejected, and one of
+    them accepted by mistake ends its stay. The stationary distribution depends on the ratio of the
+    acceptance probabilities of a move and of its reverse. Rejections need no such care:
+    with probability :math:`\epsilon` of a wrong one, they lower :math:`\alpha` by a share of
+    :math:`\epsilon` at most.
+
+    Examples
+    --------
+    >>> [round(relative_excess(1.645 * s, s), 3) for s in (0.3, 1.0, 2.0)]
+    [0.007, 0.033, 0.126]
+    """
+    exponent = min(0.5 * standard_error * standard_error - distance, _LARGE)
+    statistic = distance / standard_error
+    tilted = math.exp(exponent) * math.erfc((statistic - standard_error) * _ROOT_OF_HALF)
+    return 0.5 * (tilted - math.erfc(statistic * _ROOT_OF_HALF))
+
+
+@dataclass(frozen=True)
+class Tightening:
+    """Linear decrease from a loose tail probability to the final one, which then stays constant.
+
+    A loose test is cheaper. It suffices during tuning: far from the posterior, most decisions are
+    clear, and draws of the tuning phase are discarded.
+
+    Parameters
+    ----------
+    epsilon : float
+        Final tail probability, in [0, 0.5].
+    loosest : float
+        Tail probability of the first draw; not below `epsilon`.
+    n_draws : int
+        Draws after which `epsilon` is reached.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Tightening
+    >>> schedule = Tightening(0.05, loosest=0.25, n_draws=100)
+    >>> [round(schedule(draw), 3) for draw in (0, 50, 100, 10_000)]
+    [0.25, 0.15, 0.05, 0.05]
+    """
+
+    epsilon: float
+    loosest: float = 0.2
+    n_draws: int = 500
+
+    def __call__(self, draw: int) -> float:
+        """Tail probability of a draw."""
+        if draw >= self.n_draws or self.loosest <= self.epsilon:
+            return self.epsilon
+        return self.loosest + (self.epsilon - self.loosest) * (draw / self.n_draws)
+
+
+@part(types.boolean)
+def is_clear(error: Any, excess: Any, level: Any) -> Any:
+    """Whether a t-test stops, of numbers or arrays of them.
+
+    Parameters
+    ----------
+    error : float
+        Tail probability beyond its statistic.
+    excess : float
+        `relative_excess` where it accepts and this matters, else 0.
+    level : float
+        Largest tail probability at which it stops, in [0, 0.5].
+    """
+    return ((error < level) | (level >= 0.5)) & (excess <= level)
+
+
+@part(types.float64)
+def excess_of(distance: float, standard_error: float, relative: bool) -> float:
+    """`relative_excess` of a look that accepts, if it matters, else 0."""
+    return relative_excess(distance, standard_error) if relative and distance > 0.0 else 0.0
+
+
+class TailProbabilityTest(StoppingTest):
+    """Common part of t-tests: the level of a look is the tail probability at which they stop."""
+
+    relative: bool
+
+    @abstractmethod
+    def level(self, evidence: Evidence) -> float:
+        """Level of a look."""
+
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether the tail probability of Student's t is below the level of this look."""
+        excess = excess_of(evidence.distance, evidence.standard_error, self.relative)
+        return bool(is_clear(self.error(evidence), excess, self.level(evidence)))
+
+    def error(self, evidence: Evidence) -> float:
+        """Tail probability of Student's t beyond the observed statistic."""
+        statistic = abs(evidence.distance) / evidence.standard_error
+        return float(stdtr(evidence.degrees_of_freedom, -statistic))
+
+
+@dataclass(frozen=True)
+class StudentTTest(TailProbabilityTest):
+    r"""Stop as soon as the tail probability of Student's t falls below a threshold.
+
+    With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
+    :math:`s` the standard error of the mean under sampling without replacement,
+
+    .. math:: \delta = 1 - F_{n-1}\left(|\bar l - \mu_0| / s\right) < \epsilon
+
+    stops the test. The boundary is the same at every look (a Pocock boundary), and `epsilon`
+    bounds the error of ONE look: the whole test is wrong more often, up to several times as often
+    when the mean lies close to the threshold.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest tail probability at which the test stops, in [0, 0.5]. At 0 it never stops before
+        all rows are read; at 0.5 it stops at the first look.
+    relative : bool
+        Whether a look accepts only where that raises a small acceptance probability by at most a
+        share of `epsilon` (`relative_excess`). The papers' test does not ask for this.
+        `AusterityMH` does where there are control variates: they make standard errors small, so
+        that it costs little.
+
+    References
+    ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        If `epsilon` is out of range or not a number.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Evidence, StudentTTest
+    >>> rule = StudentTTest(epsilon=0.05)
+    >>> rule.stops(Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    True
+    >>> rule.stops(Evidence(-10.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    False
+    """
+
+    epsilon: float
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        checked_tail("epsilon", self.epsilon)
+
+    @cached_property
+    def description(self) -> TestDescription:
+        """Properties that the rest of the package uses."""
+        return TestDescription(
+            name="StudentTTest",
+            summary=f"Student's t-test with epsilon={self.epsilon:g}",
+            assumption="normal means",
+            epsilon=self.epsilon,
+        )
+
+    def level(self, evidence: Evidence) -> float:
+        """`epsilon`, the same for all looks."""
+        return self.epsilon
+
+
+@part(types.float64)
+def normal_boundary(quantile: float, alpha: float, share: float) -> float:
+    """Quantile of the normal distribution at the level of a look at a share of the rows."""
+    return quantile if alpha == 0.5 else quantile * share ** (alpha - 0.5)
+
+
+@part(types.float64)
+def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -> float:
+    """Level of a look at a share of the rows; `quantile` is the normal one at `epsilon`."""
+    if alpha == 0.5:
+        return epsilon
+    return 0.5 * math.erfc(-normal_boundary(quantile, alpha, share) * _ROOT_OF_HALF)
+
+
+@dataclass(frozen=True)
+class WangTsiatisTest(TailProbabilityTest):
+    r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
+
+    The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
+    :math:`\pi = n / N` the share of the rows seen:
+
+    .. math:: \epsilon(\pi) = 1 - \Phi\left(G_0 \, \pi^{\alpha - 1/2}\right),
+              \qquad G_0 = \Phi^{-1}(1 - \epsilon)
+
+    With :math:`\alpha < 1/2`, early looks need stronger evidence than late ones, and the error of
+    the whole test grows less with the number of looks.
+
+    Parameters
+    ----------
+    epsilon : float
+        Level as :math:`\pi \to 1`, in [0, 0.5].
+    alpha : float
+        Shape of the boundary. 1/2 is `StudentTTest`, 0 is the boundary of O'Brien and Fleming.
+    relative : bool
+        As for `StudentTTest`, with the level of the look as the share.
+
+    Raises
+    ------
+    SettingError
+        If `epsilon` lies outside [0, 0.5].
+
+    Notes
+    -----
+    If the boundary is beyond some 37 standard errors, as at looks at a tiny share of the rows, the
+    level is smaller than the smallest floating-point number, and no evidence stops the test.
+
+    References
+    ----------
+    Wang, S. K. and Tsiatis, A. A. (1987). Approximately optimal one-parameter boundaries for group
+    sequential trials. Biometrics 43(1), 193-199.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, section 5.1 and supplement.
+
+    Examples
+    --------
+    >>> from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest
+    >>> evidence = Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
+    >>> [test.stops(evidence) for test in (StudentTTest(0.05), WangTsiatisTest(0.05, alpha=0.25))]
+    [True, False]
+    """
+
+    epsilon: float
+    alpha: float = 0.5
+    relative: bool = False
+
+    def __post_init__(self) -> None:
+        checked_tail("epsilon", self.epsilon)
+        checked_number("alpha", self.alpha, math.isfinite, "an exponent", "a finite number")
+
+    @cached_property
+    def description(self) -> TestDescription:
+        """Properties that the rest of the package uses."""
+        return TestDescription(
+            name="WangTsiatisTest",
+            summary=f"t-test of Wang and Tsiatis with epsilon={self.epsilon:g}",
+            assumption="normal means",
+            epsilon=self.epsilon,
+            alpha=self.alpha,
+        )
+
+    def level(self, evidence: Evidence) -> float:
+        """Level of the look, by the share of the rows seen."""
+        share = evidence.n_seen / evidence.n_rows
+        return level_of_look(self.epsilon, self.quantile, self.alpha, share)
+
+    @cached_property
+    def quantile(self) -> float:
+        """Quantile of the normal distribution at `epsilon`."""
+        return float(ndtri(self.epsilon))

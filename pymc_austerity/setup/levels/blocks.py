@@ -1,0 +1,303 @@
+"""Blocks of entries beside the levels, and what the expansion of rows leaves along their moves."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import LinAlgError, cholesky, solve_triangular, svd
+
+from pymc_austerity.levels import (
+    CommonNormal,
+    Exchange,
+    GroupedPosterior,
+    JointBlock,
+    KeptAtAnchor,
+    PartlyNonCentered,
+    PriorOnlyEntries,
+    Products,
+    move_levels,
+)
+from pymc_austerity.model import Design, PartialDerivatives, design_function
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.rows import blocks_of
+from pymc_austerity.setup.exact_gradient import exact_gradient
+from pymc_austerity.setup.levels.anchor import (
+    LevelAnchor,
+    NoLevelAnchorError,
+    drawn_levels,
+    level_noise,
+    level_normals,
+)
+from pymc_austerity.setup.levels.grouped_model import GroupedModel
+
+__all__ = [
+    "Remainder",
+    "common_normal",
+    "exchange_of",
+    "joint_block",
+    "prior_only_entries",
+    "remainder_of_expansion",
+]
+
+_MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
+"""Most entries that are moved together, and most numbers that are stored for them and levels."""
+
+_SOME_ROWS = 4_096
+_MOST_COLUMNS = 300
+_NOTHING = 1e-10
+"""Share of the usual change of predictors, or of a singular value, that may be rounding."""
+
+_DRAWS = 3
+"""Draws of the levels; sums over many levels vary little from one to the next."""
+
+_MOVES = 4
+"""Moves of all levels for one draw; nearly all are accepted."""
+
+_STEP = 1e-3
+"""Step for differences along hyperparameters, which are on unconstrained scales."""
+
+
+def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | None:
+    """Normal approximation of the common entries given the levels, without `shift`; None if empty.
+
+    Raises
+    ------
+    NoLevelAnchorError
+        The log-density is not concave.
+    """
+    own = parts.blocks.common
+    if not own.size:
+        return None
+    precision = sparse.csr_array(-(anchor.hessian + anchor.exact_hessian))
+    given = precision[own][:, own].toarray()
+    try:
+        root, inverse_root = _roots(given)
+    except LinAlgError:
+        raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
+    exact = parts.common_exact
+    gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
+    of_rows = sparse.csr_array(anchor.hessian[own])
+    within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
+    return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, gradient)
+
+
+def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
+    """Common entries and levels of small factors, to be moved together, without `shift`."""
+    common, first = parts.blocks.common, parts.factors[0].entries
+    chosen, n_entries = [], common.size
+    for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
+        more = n_entries + factor.entries.size
+        if number and more <= _MOST_AT_ONCE and first.size * more <= _MOST_NUMBERS:
+            n_entries = more
+            chosen.append(number)
+    entries = np.concatenate([common, *(parts.factors[k].entries.ravel() for k in chosen)])
+    if not entries.size:
+        return None
+    places = np.empty(anchor.point.size, dtype=np.int64)
+    places[entries] = np.arange(entries.size)
+    precision = -anchor.hessian[entries][:, entries].toarray()
+    own = places[common]
+    exact = anchor.exact_hessian
+    precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
+    between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
+    factors = [(k, places[parts.factors[k].entries]) for k in chosen]
+    between = between.reshape(*first.shape, -1)
+    return JointBlock(entries, precision, between, np.zeros(entries.size), own, factors)
+
+
+def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower root of the covariance, and its inverse."""
+    upper = cholesky(precision[::-1, ::-1], lower=True)[::-1, ::-1]  # precision = upper upper'
+    root = solve_triangular(upper, np.eye(len(upper))).T
+    return np.ascontiguousarray(root), np.ascontiguousarray(upper.T)
+
+
+def prior_only_entries(
+    parts: GroupedModel, anchor: LevelAnchor, exact_part: Callable[[NDArray, NDArray], float]
+) -> PriorOnlyEntries | None:
+    """The moves of entries that no row reads, set up at a draw of the levels; None without any."""
+    own, rng = parts.blocks.untouched, np.random.default_rng(2)
+    if not own.size:
+        return None
+    normals = level_normals(parts, anchor.point, anchor.hessian)
+    point = drawn_levels(parts, anchor.point, normals, level_noise(parts, rng))
+    about = GaussianApproximation(point[own], _root_near(parts.untouched_exact, point, own))
+    untouched = PriorOnlyEntries(
+        own, about, exact_part, parts.problem.exact_derivatives.gradient, parts.scaled
+    )
+    if untouched.are_few:
+        return untouched
+    return replace(untouched, exact_gradient=exact_gradient(parts.problem))
+
+
+def _root_near(
+    exact: PartialDerivatives, point: NDArray[np.float64], own: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Root of the covariance at a point, with curvatures of the wrong sign reversed."""
+    precision = -exact.hessian(point)[:, own]
+    values, vectors = np.linalg.eigh((precision + precision.T) / 2.0)
+    raised = np.maximum(np.abs(values), 1e-3 * max(np.abs(values).max(), 1e-3))
+    return np.linalg.cholesky((vectors / raised) @ vectors.T)
+
+
+def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
+    """Find directions in common entries and in means of levels; None if there are none.
+
+    They are found on some rows, and verified on all of them.
+    """
+    structure = parts.problem.structure
+    assert not isinstance(structure, str)
+    designs = design_function(structure, parts.problem.model)
+    n_columns = parts.blocks.common.size + sum(f.entries.shape[1] for f in parts.factors)
+    if n_columns > _MOST_COLUMNS:
+        return None
+    some = np.arange(0, parts.rows.n_rows, max(parts.rows.n_rows // _SOME_ROWS, 1))
+    on_rows = designs(parts.rows.take(some))
+    changes = np.stack([_change(on_rows, own) for own in _columns(parts)], axis=1)
+    lengths = np.linalg.norm(changes, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    _, singular, rows = svd(changes / lengths, full_matrices=False)
+    null = rows[singular <= _NOTHING * singular[0]] / lengths
+    if not null.size:
+        return None
+    directions = np.zeros((len(null), anchor.point.size))
+    for own, weights in zip(_columns(parts), null.T, strict=True):
+        directions += np.outer(weights, own)
+    for block in blocks_of(parts.rows):
+        on_rows = designs(block)
+        if any(abs(_change(on_rows, v)).max() > _NOTHING for v in directions):
+            return None
+    precision = -(directions @ (anchor.exact_hessian @ directions.T))
+    try:
+        root = cholesky(precision, lower=True)
+    except LinAlgError:
+        return None
+    return Exchange(solve_triangular(root, directions, lower=True))
+
+
+def _columns(parts: GroupedModel) -> Iterator[NDArray[np.float64]]:
+    """Each common entry, and each column of the levels of each factor as a whole; shape (d,)."""
+    size = parts.problem.start.size
+    every = [parts.blocks.common[j : j + 1] for j in range(parts.blocks.common.size)]
+    every += [column for factor in parts.factors for column in factor.entries.T]
+    for entries in every:
+        own = np.zeros(size)
+        own[entries] = 1.0
+        yield own
+
+
+def _change(on_rows: Sequence[Design], direction: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Changes of all predictors of some rows, one predictor after the other."""
+    nowhere = np.zeros_like(direction)
+    return np.concatenate([design.eta(direction) - design.eta(nowhere) for design in on_rows])
+
+
+class Remainder(NamedTuple):
+    r"""Average gradients of the remainder of the expansion, along the moves of blocks.
+
+    The posterior of a level with few rows is not normal: its mean is not its mode. The effects of
+    many levels on shared entries add up, and without a correction moves of these entries would be
+    wrong by many standard deviations.
+
+    Attributes
+    ----------
+    common : float array, shape (p,)
+        For the common entries, given the levels.
+    joint : float array, shape (s,)
+        For the entries of the joint block, moved together with the levels of the first factor.
+    along : tuple of float array
+        For the hyperparameters of each factor, moved together with its levels.
+    """
+
+    common: NDArray[np.float64]
+    joint: NDArray[np.float64]
+    along: tuple[NDArray[np.float64], ...]
+
+
+def remainder_of_expansion(
+    parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
+) -> Remainder:
+    """Average over draws of the levels given everything else at the anchor.
+
+    Parameters
+    ----------
+    parts : GroupedModel
+    posterior : GroupedPosterior
+    joint : JointBlock or None
+    """
+    rng, every = np.random.default_rng(1), range(len(parts.factors))
+    found = []
+    for _ in range(_DRAWS):
+        point = _drawn(posterior, every, rng)
+        rest = _gradient_beyond(parts, posterior, point)
+        along = tuple(_along_hyperparameters(posterior, k, point, rest) for k in every)
+        jointly = np.zeros(0)
+        if joint is not None:
+            if len(every) > 1:
+                point = _drawn(posterior, range(1), rng)
+                rest = _gradient_beyond(parts, posterior, point)
+            jointly = _along_entries(posterior, joint, point, rest)
+        found.append((rest[parts.blocks.common], jointly, along))
+    common, together, tilts = zip(*found, strict=True)
+    return Remainder(
+        _mean(common), _mean(together), tuple(_mean(tilt) for tilt in zip(*tilts, strict=True))
+    )
+
+
+def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """The mean, or zero where it is not finite: any gradient leaves the posterior invariant."""
+    mean: NDArray[np.float64] = np.mean(gradients, axis=0)
+    return np.where(np.isfinite(mean), mean, 0.0)
+
+
+def _drawn(
+    posterior: GroupedPosterior, factors: range, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """The anchor with a draw of the levels of some factors."""
+    point = posterior.anchor.copy()
+    for _ in range(_MOVES):
+        for factor in factors:
+            point = move_levels(posterior, factor, point, 0.0, rng).point
+    return point
+
+
+def _gradient_beyond(
+    parts: GroupedModel, posterior: GroupedPosterior, point: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Gradient of the rows at a point, minus that of their expansion."""
+    expanded = posterior.expansion.slope(point, np.arange(point.size))
+    return parts.row_sums(point).gradient - expanded
+
+
+def _along_entries(
+    posterior: GroupedPosterior,
+    joint: JointBlock,
+    point: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The derivative along the entries, moved together with the levels of the first factor."""
+    _, normals = posterior.level_normals(0, point)
+    own = rest[posterior.factors[0].entries]
+    along = np.einsum("gkj,gkl,gl->gj", normals.inverse_root, normals.inverse_root, own)
+    flat = joint.between.reshape(-1, joint.entries.size)
+    derivative: NDArray[np.float64] = rest[joint.entries] - along.ravel() @ flat
+    return derivative
+
+
+def _along_hyperparameters(
+    posterior: GroupedPosterior,
+    factor: int,
+    point: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The derivative along the hyperparameters of a factor, moved together with its levels."""
+    own = posterior.factors[factor].prior.hyperparameters
+    along = PartlyNonCentered(posterior, factor, point, own)
+    ends = [
+        [along.led_to(point[own] + sign * step) for sign in (1.0, -1.0)]
+        for step in _STEP * np.eye(own.size)
+    ]
+    return np.array([float(rest.dot(after - before)) / (2.0 * _STEP) for after, before in ends])

@@ -1,0 +1,377 @@
+"""The factors of a model with groups, and limits of their rows by level."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.exact import measured_rounding
+from pymc_austerity.levels import (
+    CommonNormal,
+    FreeMean,
+    LevelRows,
+    LevelsOfFactor,
+    Prior,
+    Products,
+    Reach,
+    Span,
+)
+from pymc_austerity.model import (
+    Blocks,
+    DenseRows,
+    Design,
+    Factor,
+    design_function,
+)
+from pymc_austerity.model.bounds import (
+    NoBoundError,
+    third_derivative_constants,
+)
+from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.levels.anchor import (
+    LevelAnchor,
+    level_blocks,
+    level_normals,
+)
+from pymc_austerity.setup.levels.grouped_model import GroupedModel
+from pymc_austerity.setup.problem import Problem
+
+__all__ = [
+    "RADII",
+    "LevelLimits",
+    "NoGroupsError",
+    "factors_of",
+    "free_means",
+    "have_bounds",
+    "level_limits",
+    "rounding_of",
+]
+
+RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""Displacements of predictors from the anchor up to which rows are bounded.
+
+The predictor that moves most is in its own units; the others are in units in which they move by as
+much."""
+
+_ROWS = 65_536
+"""Fewest rows that are bounded at once; larger pieces have at most `_SHARE` of all rows."""
+
+_MOST_ROWS, _SHARE = 262_144, 1 / 8
+_SOME_ROWS = 2_048
+"""Number of rows from which to determine how far predictors move."""
+
+_FEW_ROWS = 256
+"""Number of rows from which to determine whether there are bounds."""
+
+_NOTHING = 1e-6
+"""A predictor that moves less than this, relative to the one that moves most, keeps its units."""
+
+_MOST_ROUNDED = 100_000
+"""Rows whose rounding is measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelLimits:
+    """The largest multipliers and bounds of the rows of each level of a factor.
+
+    Attributes
+    ----------
+    own : float array, shape (G,)
+        Norms of the multipliers of the entries of the rows' level.
+    common : float array, shape (G,)
+        The same for the common entries.
+    constants : float array, shape (R, G)
+        Third derivatives for displacements of the predictors up to each radius; infinite for none.
+    """
+
+    own: NDArray[np.float64]
+    common: NDArray[np.float64]
+    constants: NDArray[np.float64]
+
+    @classmethod
+    def begin(cls, n_levels: int) -> "LevelLimits":
+        """Limits before any row is included."""
+        return cls(np.zeros(n_levels), np.zeros(n_levels), np.zeros((len(RADII), n_levels)))
+
+    def include(
+        self,
+        levels: NDArray[np.int32],
+        own: NDArray[np.float64],
+        common: NDArray[np.float64],
+        constants: NDArray[np.float64],
+    ) -> None:
+        """Include rows of these levels, with constants of shape (R, m)."""
+        np.maximum.at(self.own, levels, own)
+        np.maximum.at(self.common, levels, common)
+        for largest, values in zip(self.constants, constants, strict=True):
+            np.maximum.at(largest, levels, values)
+
+
+def level_limits(
+    parts: GroupedModel,
+    anchor: NDArray[np.float64],
+    roots: list[NDArray[np.float64]],
+    common_root: NDArray[np.float64],
+    levels: list[NDArray[np.int32]],
+) -> tuple[list[LevelLimits], str]:
+    """Limits of the rows of each level, in one pass over all rows.
+
+    Parameters
+    ----------
+    parts : GroupedModel
+    anchor : float array, shape (d,)
+    roots : list of float array, shape (G, q, q)
+        Of the covariance of the entries of each level given the rest, one for each factor.
+    common_root : float array, shape (p, p)
+        Of the covariance of the common entries given the levels.
+    levels : list of int array, shape (N,)
+        Level of each row in storage order, one for each factor.
+
+    Returns
+    -------
+    limits : list of LevelLimits
+        One for each factor.
+    reason : str
+        Why there are no bounds, as a clause; empty if there are.
+    """
+    structure = parts.problem.structure
+    assert not isinstance(structure, str)
+    designs, n_rows = design_function(structure, parts.problem.model), parts.rows.n_rows
+    spans = _Spans(parts, roots, common_root)
+    some = np.arange(0, n_rows, max(n_rows // _SOME_ROWS, 1))
+    units = spans.usual(designs(parts.rows.take(some)), [own[some] for own in levels])
+    bounds = _Bounds(parts.problem, units)
+    limits = [LevelLimits.begin(len(factor.entries)) for factor in parts.factors]
+    length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
+    for start in range(0, n_rows, length):
+        rows = slice(start, start + length)
+        block = parts.rows.window(start, start + length)
+        on_rows = designs(block)
+        center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
+        constants = bounds.of_rows(block, center)
+        common = _norm(spans.of_common(on_rows), units)
+        for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
+            spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
+            limit.include(own[rows], spread, common, constants)
+    return limits, bounds.missing
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """Multipliers of entries in predictors, for entries in units of their spread given the rest."""
+
+    parts: GroupedModel
+    roots: list[NDArray[np.float64]]
+    common_root: NDArray[np.float64]
+
+    def of_common(self, designs: Sequence[Design]) -> list[NDArray[np.float64]]:
+        """For the common entries, shape (m, p) for each predictor."""
+        place, root = self._places, self.common_root
+        return [_common(design, place, len(root)) @ root for design in designs]
+
+    def of_levels(
+        self, designs: Sequence[Design], number: int, levels: NDArray[np.int32]
+    ) -> list[NDArray[np.float64]]:
+        """For the entries of the rows' levels of a factor, shape (m, q) for each predictor."""
+        factor, root = self.parts.factors[number], self.roots[number][levels]
+        each = (_own(design, factor, self._places) for design in designs)
+        return [np.einsum("mq,mqr->mr", own, root) for own in each]
+
+    def usual(
+        self, designs: Sequence[Design], levels: list[NDArray[np.int32]]
+    ) -> NDArray[np.float64]:
+        """How far each predictor moves, relative to the one that moves most; shape (k,)."""
+        every = [self.of_common(designs)]
+        every += [self.of_levels(designs, number, own) for number, own in enumerate(levels)]
+        squares = sum(np.array([(part**2).sum(axis=1).mean() for part in parts]) for parts in every)
+        usual = np.sqrt(squares)
+        largest = usual.max()
+        return np.where(usual > _NOTHING * largest, usual / (largest or 1.0), 1.0)
+
+    @cached_property
+    def _places(self) -> "_Places":
+        return _places(self.parts)
+
+
+class _Bounds:
+    """Bounds of the third derivatives of rows, and why there are none."""
+
+    def __init__(self, problem: Problem, units: NDArray[np.float64]) -> None:
+        self.function, self.gram = problem.scalar_function, np.diag(units**2)
+        self.missing = ""
+
+    def of_rows(self, block: Sequence[NDArray], center: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bounds for each radius and row, shape (R, m); infinite where there is none."""
+        n_rows, k = center.shape
+        nothing = np.full((len(RADII), n_rows), np.inf)
+        if self.missing:
+            return nothing
+        gram = np.broadcast_to(self.gram, (n_rows, k, k))
+        try:
+            return third_derivative_constants(self.function, block, center, gram, RADII)
+        except NoBoundError as error:
+            self.missing = f"their rows have {error}"
+            return nothing
+
+
+def have_bounds(problem: Problem) -> bool:
+    """Whether some of the rows, near the start, have bounds."""
+    structure, likelihood = problem.structure, problem.likelihood
+    if isinstance(structure, str):
+        return False
+    some = np.arange(0, likelihood.n_rows, max(likelihood.n_rows // _FEW_ROWS, 1))
+    block = [array[some] for array in likelihood.arrays]
+    designs = design_function(structure, problem.model)(block)
+    center = np.stack([design.eta(problem.start) for design in designs], axis=1)
+    bounds = _Bounds(problem, np.ones(center.shape[1]))
+    bounds.of_rows(block, center)
+    return not bounds.missing
+
+
+def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Frobenius norm of the multipliers of all predictors in their units, shape (m,)."""
+    squares = sum((part * part).sum(axis=1) / u**2 for part, u in zip(parts, units, strict=True))
+    norm: NDArray[np.float64] = np.sqrt(squares)
+    return norm
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Positions of the entries of the raveled point in their blocks."""
+
+    is_common: NDArray[np.bool_]
+    position: NDArray[np.int64]
+    owner: NDArray[np.int64]
+
+
+def _places(parts: GroupedModel) -> _Places:
+    size = parts.problem.start.size
+    is_common = np.zeros(size, dtype=bool)
+    is_common[parts.blocks.common] = True
+    position, owner = np.zeros(size, dtype=np.int64), np.full(size, -1)
+    position[parts.blocks.common] = np.arange(parts.blocks.common.size)
+    for number, factor in enumerate(parts.factors):
+        owner[factor.entries] = number
+        position[factor.entries] = np.arange(factor.entries.shape[1])
+    return _Places(is_common, position, owner)
+
+
+def _common(design: Design, place: _Places, size: int) -> NDArray[np.float64]:
+    """Multipliers of the common entries, shape (m, p)."""
+    total = np.zeros((design.n_rows, size))
+    for term in design.terms:
+        if isinstance(term, DenseRows):
+            chosen = place.is_common[term.entries]
+            total[:, place.position[term.entries[chosen]]] += term.data[:, chosen]
+        else:
+            (rows,) = np.nonzero(place.is_common[term.entries])
+            total[rows, place.position[term.entries[rows]]] += term.coefficient[rows]
+    return total
+
+
+def _own(design: Design, factor: Factor, place: _Places) -> NDArray[np.float64]:
+    """Multipliers of the entries of a row's own level, shape (m, q)."""
+    total = np.zeros((design.n_rows, factor.entries.shape[1]))
+    number = place.owner[factor.entries[0, 0]]
+    for term in design.terms:
+        if not isinstance(term, DenseRows):
+            (rows,) = np.nonzero(place.owner[term.entries] == number)
+            total[rows, place.position[term.entries[rows]]] += term.coefficient[rows]
+    return total
+
+
+class NoGroupsError(ValueError):
+    """There are no groups, or no moves for them; the message is a clause."""
+
+
+def factors_of(
+    parts: GroupedModel,
+    anchor: LevelAnchor,
+    levels: list[NDArray[np.int32]],
+    common: CommonNormal | None,
+    means: tuple[FreeMean, ...],
+) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
+    """Levels of all factors, their reach, and why their rows have no bounds (empty if they do)."""
+    normals = level_normals(parts, anchor.point, anchor.hessian)
+    common_root = np.zeros((0, 0)) if common is None else common.root
+    roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
+    limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
+    found, spans = [], []
+    for number, (factor, limit) in enumerate(zip(parts.factors, limits, strict=True)):
+        rows = _rows_of(levels[number], limit)
+        inverse_roots = normals[number].root.swapaxes(1, 2)
+        span = Span(factor.entries, inverse_roots, limit.own, limit.common)
+        spans.append(span)
+        terms = parts.terms[number]
+        found.append(
+            LevelsOfFactor(
+                factor.names,
+                factor.entries,
+                anchor.point[factor.entries],
+                level_blocks(anchor.hessian, factor.entries),
+                Products.of(_with_others(anchor.hessian, factor.entries)),
+                anchor.gradient[factor.entries],
+                Prior(
+                    terms.terms,
+                    terms.derivatives,
+                    terms.given,
+                    np.intersect1d(terms.given, parts.blocks.untouched),
+                    terms.is_quadratic,
+                    terms.as_rows,
+                    is_all=all(mean.factor != number for mean in means),
+                ),
+                rows,
+            )
+        )
+    inverse = np.zeros((0, 0)) if common is None else common.inverse_root
+    return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
+
+
+def free_means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
+    """Means of levels that represent effects that sum to zero."""
+    columns = {
+        frozenset(own.tolist()): (number, column)
+        for number, factor in enumerate(blocks.factors)
+        for column, own in enumerate(factor.entries.T)
+    }
+    means = []
+    for its in coordinates.absorbed:
+        place = columns.get(frozenset(its.levels.tolist()))
+        if place is None:
+            raise NoGroupsError(f"rows do not read {its.name!r} by its levels")
+        means.append(FreeMean(*place, its.levels, its.absorber))
+    return tuple(means)
+
+
+def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
+    """Rows by level: as they are stored, or by their positions."""
+    is_sorted = bool((np.diff(levels) >= 0).all())
+    order = None if is_sorted else np.argsort(levels, kind="stable")
+    counts = np.bincount(levels, minlength=limit.own.size)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return LevelRows(starts, order, np.array(RADII), limit.constants)
+
+
+def rounding_of(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
+    """How far rounding may take rows beyond their bounds, for moves of usual size."""
+    rng = np.random.default_rng(5)
+    rows = np.arange(n_rows)
+    if n_rows > _MOST_ROUNDED:
+        rows = np.sort(rng.choice(n_rows, _MOST_ROUNDED, replace=False))
+    precision = -(anchor.hessian.diagonal() + anchor.exact_hessian.diagonal())
+    scales = np.zeros(precision.size)
+    np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
+    start, direction = scales * rng.standard_normal((2, scales.size))
+    return measured_rounding(partial(residuals, rows=rows), anchor.point + start, direction)
+
+
+def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:
+    """Rows of the Hessian of a factor, without columns of the factor itself."""
+    rows = sparse.coo_array(hessian[entries.ravel()])
+    is_own = np.isin(rows.coords[1], entries)
+    kept = tuple(where[~is_own] for where in rows.coords)
+    return sparse.csr_array((rows.data[~is_own], kept), shape=rows.shape)

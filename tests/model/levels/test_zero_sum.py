@@ -1,0 +1,231 @@
+"""Effects that sum to zero, written as levels with a mean of their own, against brute force."""
+
+import numpy as np
+import pymc as pm
+import pytensor
+import pytest
+from scipy.stats import norm
+
+from pymc_austerity.model import find_predictors, free_levels, split_log_density
+from pymc_austerity.model.compiling import NUMPY_MODE
+from pymc_austerity.model.levels import zero_sum
+
+N, G = 60, 7
+RNG = np.random.default_rng(3)
+GROUP, X, Y = RNG.integers(0, G, size=N), RNG.normal(size=N), RNG.integers(0, 2, size=N)
+DESIGN = np.stack([X, np.ones(N), X**2], axis=1)
+SIGMA = 1.3
+
+
+def observe(eta):
+    pm.Bernoulli("y", logit_p=eta, observed=Y)
+
+
+def intercept():
+    a = pm.ZeroSumNormal("a", sigma=SIGMA, shape=G)
+    observe(pm.StudentT("mu", nu=4.0) + X * pm.Normal("b") + a[GROUP])
+
+
+def column_of_ones():
+    beta = pm.Normal("beta", [0.1, 0.2, 0.3], 1.5, shape=3)
+    observe(pm.math.dot(DESIGN, beta) + pm.ZeroSumNormal("a", sigma=SIGMA, shape=G)[GROUP])
+
+
+def slope():
+    effects = pm.Normal("b", 0.5) + pm.ZeroSumNormal("a", sigma=SIGMA, shape=G)
+    observe(pm.Normal("mu") + X * effects[GROUP])
+
+
+def not_centered():
+    tau = pm.HalfNormal("tau")
+    observe(pm.Normal("mu", 1.0) + tau * pm.ZeroSumNormal("a", sigma=SIGMA, shape=G)[GROUP])
+
+
+def with_dims():
+    pm.modelcontext(None).add_coord("group", range(G))
+    a = pm.ZeroSumNormal("a", sigma=SIGMA * pm.math.exp(pm.Normal("t")), dims="group")
+    observe(pm.Deterministic("eta", pm.Normal("mu") + a[GROUP]))
+
+
+FORMS = {f.__name__: f for f in (intercept, column_of_ones, slope, not_centered, with_dims)}
+
+
+def by_variable(raveled, variables, point):
+    shapes = [np.shape(point[v.name]) for v in variables]
+    ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+    parts = np.split(raveled, ends)
+    return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def function(inputs, outputs):
+    return pytensor.function(inputs, outputs, mode=NUMPY_MODE, on_unused_input="ignore")
+
+
+@pytest.fixture(scope="module", params=FORMS)
+def form(request):
+    with pm.Model() as model:
+        FORMS[request.param]()
+    split = split_log_density(model)
+    found = free_levels(split, model.value_vars, model.initial_point())
+    size = sum(np.size(value) for value in found.point.values())
+    return model, split, found, 0.4 * RNG.normal(size=(2, size))
+
+
+def levels_in(found, raveled):
+    values = by_variable(raveled, found.variables, found.point)
+    return next(x for v, x in zip(found.variables, values, strict=True) if v.name == "a")
+
+
+def sigma_at(found, raveled):
+    values = by_variable(raveled, found.variables, found.point)
+    t = [x for v, x in zip(found.variables, values, strict=True) if v.name == "t"]
+    return SIGMA * float(np.exp(t[0])) if t else SIGMA
+
+
+def test_the_user_gets_effects_that_sum_to_zero(form):
+    model, _, found, (point, _) = form
+    user = found.effects(point)
+    again = found.levels(user)
+    assert again.size == user.size + 1 == point.size
+    assert levels_in(found, again).sum() == pytest.approx(0.0, abs=1e-12)
+    levels = levels_in(found, point)
+    np.testing.assert_allclose(levels_in(found, again), levels - levels.mean(), atol=1e-12)
+    np.testing.assert_allclose(found.effects(again), user, atol=1e-12)
+    (effects,) = function(model.value_vars, model.replace_rvs_by_values([model["a"]]))(
+        *by_variable(user, model.value_vars, model.initial_point())
+    )
+    np.testing.assert_allclose(effects, levels - levels.mean(), atol=1e-12)
+
+
+def test_rows_are_the_same_and_functions_of_one_predictor(form):
+    model, split, found, points = form
+    its = found.likelihood
+    leaves = [leaf.placeholder for leaf in its.leaves]
+    by_row = function([*found.variables, *leaves], its.rows)
+    full = function(list(found.variables), its.full)
+    before = function(model.value_vars, split.full)
+    for point in points:
+        there = by_variable(point, found.variables, found.point)
+        here = by_variable(found.effects(point), model.value_vars, model.initial_point())
+        expected = before(*here)
+        np.testing.assert_allclose(full(*there), expected, rtol=1e-9)
+        np.testing.assert_allclose(by_row(*there, *its.arrays), expected, rtol=1e-9)
+    if "tau" not in model.named_vars:
+        where = (found.variables, {}, found.point)
+        assert len(find_predictors(its, *where).predictors) == 1
+
+
+def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
+    model, split, found, points = form
+    its = found.likelihood
+    joint = dict(its.joint_terms)
+    by_level = [term for k, term in enumerate(its.exact_terms) if k not in joint]
+    inside = function(list(found.variables), [its.exact, sum(t.sum() for t in its.exact_terms)])
+    rest = function(list(found.variables), sum(t.sum() for t in by_level))
+    outside = function(model.value_vars, split.exact)
+    differences = []
+    for point in points:
+        there = by_variable(point, found.variables, found.point)
+        here = by_variable(found.effects(point), model.value_vars, model.initial_point())
+        exact, by_terms = inside(*there)
+        assert float(by_terms) == pytest.approx(float(exact), abs=1e-10)
+        mean = levels_in(found, point).mean()
+        spread = sigma_at(found, point) / np.sqrt(G)
+        differences.append(exact - outside(*here) - norm.logpdf(mean, 0.0, spread))
+        summed = function(model.value_vars, list(joint.values()))(*here)  # knows no levels
+        assert float(exact - rest(*there)) == pytest.approx(sum(float(s.sum()) for s in summed))
+    assert differences[0] == pytest.approx(differences[1], abs=1e-10)  # but for a constant
+
+
+def found_in(write):
+    with pm.Model() as model:
+        write()
+    return free_levels(split_log_density(model), model.value_vars, model.initial_point())
+
+
+def nothing_beside_them():
+    observe(X * pm.Normal("b") + pm.ZeroSumNormal("a", shape=G)[GROUP])
+
+
+def two_axes():
+    a = pm.ZeroSumNormal("a", shape=(3, G), n_zerosum_axes=2)
+    observe(pm.Normal("mu") + a[GROUP % 3, GROUP])
+
+
+def several_vectors():
+    observe(pm.Normal("mu") + pm.ZeroSumNormal("a", shape=(3, G))[GROUP % 3, GROUP])
+
+
+def a_scale_for_each_level():
+    a = pm.HalfNormal("tau", shape=G) * pm.ZeroSumNormal("a", shape=G)
+    observe(pm.Normal("mu") + a[GROUP])
+
+
+def read_by_another_prior():
+    a = pm.ZeroSumNormal("a", shape=G)
+    pm.Potential("largest", -(a.max() ** 2))
+    observe(pm.Normal("mu") + a[GROUP])
+
+
+def a_scale_that_depends_on_what_is_beside_them():
+    mu = pm.Normal("mu")
+    observe(mu + pm.ZeroSumNormal("a", sigma=pm.math.exp(mu), shape=G)[GROUP])
+
+
+def positive_beside_them():
+    observe(pm.HalfNormal("mu") + pm.ZeroSumNormal("a", shape=G)[GROUP])
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        nothing_beside_them,
+        two_axes,
+        several_vectors,
+        a_scale_for_each_level,
+        read_by_another_prior,
+        a_scale_that_depends_on_what_is_beside_them,
+        positive_beside_them,
+    ],
+)
+def test_other_effects_stay_as_they_are(write):
+    assert found_in(write) is None
+
+
+@pytest.mark.parametrize("ones", [True, False])
+def test_every_row_has_to_read_what_is_beside_them(ones, monkeypatch):
+    monkeypatch.setattr(zero_sum, "_FEW_ROWS", 1)
+    monkeypatch.setattr(zero_sum, "_BLOCK", 7)
+    column = np.ones(N)
+    column[np.random.default_rng(0).permutation(N)[-1]] = 1.0 if ones else 1.01
+
+    def write():
+        a = pm.ZeroSumNormal("a", shape=G)
+        observe(pm.math.dot(column[:, None], pm.Normal("beta", shape=1)) + a[GROUP])
+
+    assert (found_in(write) is not None) is ones
+
+
+def test_effects_of_two_factors_are_freed_one_after_the_other():
+    other = RNG.integers(0, 4, size=N)
+    with pm.Model() as model:
+        a, c = pm.ZeroSumNormal("a", shape=G), pm.ZeroSumNormal("c", sigma=0.5, shape=4)
+        observe(pm.Normal("mu") + a[GROUP] + c[other])
+    split = split_log_density(model)
+    first = free_levels(split, model.value_vars, model.initial_point())
+    second = free_levels(first.likelihood, first.variables, first.point)
+    assert (first.name, second.name) == ("a", "c")
+    assert free_levels(second.likelihood, second.variables, second.point) is None
+    values = [RNG.normal(size=np.shape(second.point[v.name])) for v in second.variables]
+    point = np.concatenate([np.ravel(value) for value in values])
+    user = first.effects(second.effects(point))
+    here = by_variable(user, model.value_vars, model.initial_point())
+    inner = {v.name: x for v, x in zip(second.variables, values, strict=True)}
+    outer = {v.name: x for v, x in zip(model.value_vars, here, strict=True)}
+    expected = inner["mu"] + inner["a"].mean() + inner["c"].mean()
+    assert float(outer["mu"]) == pytest.approx(float(expected))
+    ((_, of_sum),) = second.likelihood.joint_terms
+    prior = function(model.value_vars, of_sum)(*here)
+    ((number, _),) = second.likelihood.joint_terms
+    inside = function(list(second.variables), second.likelihood.exact_terms[number])(*values)
+    assert float(inside) == pytest.approx(float(prior))

@@ -1,0 +1,108 @@
+"""AusterityMH with the proposals for special variables."""
+
+import pickle
+
+import numpy as np
+import pymc as pm
+import pytest
+
+from pymc_austerity import AusterityMH, RandomWalkProposal
+from pymc_austerity.errors import SettingError
+from pymc_austerity.paper import ReversibleJumpProposal, StiefelProposal
+from pymc_austerity.proposals import UserProposal
+from pymc_austerity.setup.support import is_unconstrained, refuse_unsuitable
+from tests.paper.special_models import regression, rotated_rows
+from tests.running import sample, walk
+
+
+def turned():
+    return rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], StiefelProposal()
+
+
+def selected():
+    return regression(2_000)[0], ReversibleJumpProposal("beta", "gamma", birth_scale=0.3)
+
+
+@pytest.fixture(scope="module", params=[turned, selected], ids=["stiefel", "reversible-jump"])
+def built(request):
+    model, proposal = request.param()
+    with model:
+        return model, AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
+
+
+def test_nothing_is_learnt_after_tuning(built):
+    model, step = built
+    step.set_rng(np.random.default_rng(8))
+    point = model.initial_point()
+    walk(step, point, 200)
+    step.stop_tuning()
+    before = pickle.loads(pickle.dumps(step.proposal_state))
+    walk(step, point, 100)
+    after = step.proposal_state
+    if isinstance(step.proposal, StiefelProposal):
+        assert after.search == before.search
+    else:
+        assert after.searches == before.searches
+        for name in ("n_steps", "means", "variances", "usual_step"):
+            np.testing.assert_array_equal(getattr(after.births, name), getattr(before.births, name))
+
+
+def test_statistics(built):
+    model, step = built
+    stats = sample(step, model).sample_stats
+    assert stats.attrs["proposal"] == type(step.proposal).__name__
+    assert (stats["scaling"].values > 0).all()
+    assert 0 < stats["accepted"].values.mean() < 1
+
+
+def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
+    model, step = built
+    log_density = model.compile_logp()
+    kinds = step.target.layout
+    step.set_rng(rng)
+    starts = np.array([step._start() for _ in range(4)])
+    assert len(np.unique(starts, axis=0)) == 4
+    for start in starts:
+        point = {
+            block.name: start[block.entries].reshape(block.shape).astype(model[block.name].dtype)
+            for block in kinds.blocks
+        }
+        assert np.isfinite(log_density(point))
+
+
+def test_beside_other_step_methods():
+    model, walk_on_manifold = turned()
+    with model:
+        pm.Normal("shift")
+        step = AusterityMH(vars=["W"], proposal=walk_on_manifold, control_variates=None)
+        idata = sample([step, pm.Metropolis([model["shift"]])], model)
+    assert len(np.unique(idata.posterior["W"].values)) > 20
+
+
+@pytest.mark.parametrize("proposal", [None, RandomWalkProposal()])
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [(turned, r"'W'.*StiefelProposal"), (selected, r"'beta'.*ReversibleJumpProposal\('beta'")],
+)
+def test_proposals_that_would_leave_the_support_are_refused(build, words, proposal):
+    model, special = build()
+    with pytest.raises(SettingError, match=words):
+        refuse_unsuitable(model.value_vars, model, proposal)
+    refuse_unsuitable(model.value_vars, model, special)
+    assert not is_unconstrained(model.value_vars, model, special)
+    assert not is_unconstrained(model.value_vars, model, None)
+    refuse_unsuitable(model.value_vars, model, UserProposal(lambda point, rng: (point, 0.0)))
+
+
+@pytest.mark.parametrize(
+    ("build", "proposal", "names", "words"),
+    [
+        (selected, StiefelProposal(), None, r"'gamma', 'beta'.*UniformStiefel"),
+        (selected, ReversibleJumpProposal("beta", "gamma"), ["beta"], r"'gamma' is not.*vars="),
+        (turned, ReversibleJumpProposal("beta", "gamma"), None, r"'beta' is not"),
+    ],
+)
+def test_proposals_of_other_variables_are_refused(build, proposal, names, words):
+    model, _ = build()
+    with model, pytest.raises(SettingError, match=words):
+        AusterityMH(vars=names, proposal=proposal, control_variates=None)
