@@ -30,7 +30,7 @@ def chosen_kinds(folder: Path) -> dict[str, tuple[str, str]]:
                 continue
             try:
                 with model:
-                    kinds[file.stem] = type(AusterityMH()).__name__, ""
+                    kinds[file.stem] = AusterityMH().constants["sampler"], ""
             except Exception as error:  # noqa: BLE001  how it ends is a result
                 kinds[file.stem] = "", f"{type(error).__name__}: {error}"
     return kinds

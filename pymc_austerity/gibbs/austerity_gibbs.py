@@ -1,5 +1,6 @@
 """Gibbs sampling of binary variables whose updates read only as many factors as needed."""
 
+import inspect
 import time
 from collections.abc import Sequence
 from dataclasses import field
@@ -17,6 +18,7 @@ from pymc_austerity.arguments import (
     checked_tail,
     refuse_positional,
     refuse_unknown,
+    unless_auto,
 )
 from pymc_austerity.gibbs.checks import checked_binary_variables
 from pymc_austerity.gibbs.compiled import CompiledSweep
@@ -84,9 +86,9 @@ class AusterityGibbs(SubsamplingStep):
     relative : bool
         Whether a look raises small probabilities of a change by at most a share of `epsilon`, as in
         `StudentTTest`. The paper's test, the default, does not ask for this.
-    batch_size : int, optional
-        Number of factors of each look, 200 by default.
-    likelihood : sequence of str, optional
+    batch_size : int
+        Number of factors of each look.
+    likelihood : sequence of str or "auto"
         Names of the potentials or observed variables to subsample; by default, the observed
         variables with the most rows. A potential must be named.
     axis : int
@@ -170,6 +172,7 @@ class AusterityGibbs(SubsamplingStep):
     """
 
     name = "austerity_gibbs"
+    public_name = "AusterityGibbs"
     _state_class = GibbsState
     stats_dtypes_shapes = _STATISTICS
 
@@ -178,7 +181,7 @@ class AusterityGibbs(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
-        refuse_unknown(cls, kwargs)
+        refuse_unknown(cls.__name__, kwargs, list(inspect.signature(cls).parameters))
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, checked_binary_variables(vars, model), **kwargs)
 
@@ -190,8 +193,8 @@ class AusterityGibbs(SubsamplingStep):
         *,
         epsilon: float = 0.05,
         relative: bool = False,
-        batch_size: int | None = None,
-        likelihood: Sequence[str] | None = None,
+        batch_size: int = _USUAL_BATCH,
+        likelihood: Sequence[str] | Literal["auto"] = "auto",
         axis: int = 0,
         scan: Literal["systematic", "random"] = "systematic",
         audit: float = _USUAL_AUDIT,
@@ -202,7 +205,7 @@ class AusterityGibbs(SubsamplingStep):
     ) -> None:
         self.epsilon = checked_tail("epsilon", epsilon)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        batch = checked_batch_size(batch_size) or _USUAL_BATCH
+        batch = checked_batch_size(batch_size)
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
         checked_choice("relative", relative, (False, True))
@@ -212,10 +215,10 @@ class AusterityGibbs(SubsamplingStep):
         model = checked_model(model)
         variables = checked_binary_variables(vars, model)
         started = time.perf_counter()
-        with setup_progress(type(self).__name__) as say:
+        with setup_progress(self.public_name) as say:
             prepared = prepare(
                 model,
-                likelihood=likelihood,
+                likelihood=unless_auto("likelihood", likelihood),
                 axis=axis,
                 rng=rng,
                 initial_point=initial_point,

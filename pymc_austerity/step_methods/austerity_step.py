@@ -16,10 +16,12 @@ __all__ = ["AusterityStep"]
 
 
 class AusterityStep:
-    """Base class of the step methods that ``AusterityMH()`` may return.
+    """Base class of the step methods of this package.
 
     Attributes
     ----------
+    public_name : str
+        Name by which users know it.
     n_rows : int
         Number of rows.
     subsampled : list of str
@@ -30,6 +32,7 @@ class AusterityStep:
         Deterministics with one entry per row.
     """
 
+    public_name: str
     n_rows: int
     subsampled: Any
     setup_seconds: float
@@ -63,7 +66,7 @@ class AusterityStep:
     def _common_constants(self) -> dict[str, Any]:
         """Those that all step methods have."""
         return {
-            "sampler": type(self).__name__,
+            "sampler": self.public_name,
             "n_rows": self.n_rows,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
@@ -77,7 +80,7 @@ class AusterityStep:
     @property
     def _who(self) -> str:
         """Who does what the first line of the summary says."""
-        return f"{type(self).__name__} on {', '.join(self.subsampled)}"
+        return f"{self.public_name} on {', '.join(self.subsampled)}"
 
     @property
     def summary(self) -> str:
@@ -106,7 +109,7 @@ class AusterityStep:
         SettingError
             Says what to do.
         """
-        name = type(self).__name__
+        name = self.public_name
         if self._model is None:  # a copy, from another process
             return
         if model is not self._model:

@@ -43,8 +43,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         """Show the arguments of ``__init__``, which PyMC's ``__new__`` hides."""
         super().__init_subclass__(**kwargs)
         _, *arguments = inspect.signature(cls.__init__).parameters.values()
-        public = [argument for argument in arguments if not argument.name.startswith("_")]
-        cls.__signature__ = inspect.Signature(public)
+        cls.__signature__ = inspect.Signature(arguments)
 
     def _begin(
         self,
@@ -121,7 +120,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     def _refuse_stale_data(self) -> None:
         replaced = self._replaced_data()
         if replaced:
-            name = type(self).__name__
+            name = self.public_name
             raise StaleDataError(
                 f"{', '.join(map(repr, replaced))} was changed after this {name} "
                 f"had read it: construct a new {name} for the new data."

@@ -1,80 +1,21 @@
 """Exact Metropolis within Gibbs for models with groups."""
 
-import math
+from abc import ABC
 from collections.abc import Sequence
-from dataclasses import field
-from typing import Any
+from typing import Any, Literal, Never, Unpack
 
-import numpy as np
 import pymc as pm
-from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state, without_traces
-from pymc_austerity.arguments import (
-    checked_choice,
-    checked_count,
-    checked_fraction,
-    checked_tail,
-    refuse_positional,
-    refuse_unknown,
-)
-from pymc_austerity.deciding.settings import refuse_contradictions
-from pymc_austerity.deciding.stored_rows import rows_named
-from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import SequentialSettings, SweepState
-from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
-from pymc_austerity.setup.levels import (
-    BuiltGroups,
-    GroupedTarget,
-    NoGroupsError,
-    build_groups,
-)
-from pymc_austerity.setup.model_inputs import (
-    checked_compile_kwargs,
-    checked_model,
-    checked_variables,
-)
-from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
-from pymc_austerity.step_methods.interrupts import clean_interrupt
-from pymc_austerity.step_methods.phase import Phase
-from pymc_austerity.step_methods.statistics import of_draw
-from pymc_austerity.step_methods.summary import Words
-from pymc_austerity.step_methods.sweep_statistics import of_sweep, statistics_of_blocks
-from pymc_austerity.step_methods.sweep_words import cost_in_words, in_words
+from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
+from pymc_austerity.step_methods.configured import Configured
+from pymc_austerity.step_methods.grouped_step import GroupedStep
+from pymc_austerity.step_methods.options import OptionFields, Options
+from pymc_austerity.step_methods.request import Request
 
 __all__ = ["GroupedMH"]
 
 
-@dataclass_state
-class GroupedState(StepMethodState):
-    """Everything that changes while a chain runs, and fields that must match on resume."""
-
-    phase: Phase
-    sweep_state: SweepState
-    n_rows: int = field(metadata={"frozen": True})
-    data_fingerprint: str = field(metadata={"frozen": True})
-
-
-_TESTS = {
-    False: {
-        "test": "exact",
-        "acceptance_rule": "poisson",
-        "assumption": "bounds",
-        "sampling": "PoissonSampling",
-    },
-    True: {
-        "test": "StudentTTest",
-        "acceptance_rule": "metropolis",
-        "assumption": "normal means",
-        "sampling": "UniformSampling",
-    },
-}
-"""Constants of runs without and with sequential tests."""
-
-
-class GroupedMH(SubsamplingStep):
+class GroupedMH(Configured, ABC):
     r"""Metropolis-Hastings in which every level of a factor has its own decision.
 
     For models with groups, such as ``a[group] + x @ b`` where the prior of ``a`` has its own mean
@@ -102,8 +43,6 @@ class GroupedMH(SubsamplingStep):
     ----------
     vars : sequence of variables or names, optional
         All free variables, which is the default.
-    likelihood, axis, steps_per_draw, tune, model, rng, initial_point, compile_kwargs
-        As for `AusterityMH`; a step is a sweep over all blocks.
     epsilon : float
         For rows without bounds: largest tail probability at which a t-test on some of the rows
         stops, in [0, 0.5]. Decisions about levels of at least 400 rows, and about all rows, are
@@ -112,9 +51,16 @@ class GroupedMH(SubsamplingStep):
     audit : float
         Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
         `pymc_austerity.diagnostics.audit`. If decisions are exact, there is nothing to check.
-    tuned : InferenceData or DataTree, optional
+    likelihood, rng, model
+        As for `AusterityMH`.
+    resume : InferenceData or DataTree, optional
         An earlier run of the model, as for `AusterityMH`: moves are tuned by sweeps from one of its
         last draws, and chains start at these.
+    options : Options, optional
+        `axis`, `steps_per_draw`, `tune`, `initial_point` and `compile_kwargs` have a meaning here;
+        a step is a sweep over all blocks. Each of them is also taken by name.
+    **more
+        Fields of `Options`.
 
     Raises
     ------
@@ -158,151 +104,37 @@ class GroupedMH(SubsamplingStep):
     'untouched, a'
     """
 
-    name = "grouped_mh"
-    _state_class = GroupedState
-    target: GroupedTarget
-    sweep_state: SweepState
-    learnt: Learnt | None
+    takes = GroupedStep.options_taken
 
-    @clean_interrupt
-    @without_traces()
-    def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Check the variables before PyMC does."""
-        refuse_positional(cls, args)
-        refuse_unknown(cls, kwargs)
-        refuse_contradictions(kwargs)
-        if is_without_model(kwargs):
-            return DeferredStep(cls, vars, kwargs)
-        model = checked_model(kwargs.get("model"))
-        return super().__new__(cls, checked_variables(vars, model), **kwargs)
-
-    @clean_interrupt
-    @without_traces()
-    def __init__(
-        self,
-        vars: Sequence | None = None,
-        *,
-        likelihood: Sequence[str] | None = None,
-        axis: int = 0,
-        tune: bool = True,
-        steps_per_draw: int = 1,
+    def __new__(
+        cls,
+        vars: Any = None,
+        *args: Never,
         epsilon: float = 0.0,
         audit: float = 0.0,
-        tuned: Any = None,
-        model: pm.Model | None = None,
+        likelihood: Sequence[str] | Literal["auto"] = "auto",
+        resume: Any = None,
         rng: Any = None,
-        initial_point: dict[str, NDArray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        _built: BuiltGroups | None = None,
-    ) -> None:
-        audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        tests = SequentialSettings(checked_tail("epsilon", epsilon), audit)
-        checked_choice("tune", tune, (True, False))
-        self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
-        self.adapts, self._is_audit_given = tune, audit > 0.0
-        compile_kwargs = checked_compile_kwargs(compile_kwargs)
-        model = checked_model(model)
-        variables = checked_variables(vars, model)
-        earlier = earlier_run(tuned, variables, variables, model)
-        self._is_candidate = _built is not None
-        if _built is None:
-            where = {"likelihood": likelihood, "axis": axis, "rng": rng}
-            where |= {"initial_point": initial_point}
-            try:
-                _built = build_groups(model, variables, compile_kwargs, where)
-            except NoGroupsError as error:
-                raise SettingError(
-                    f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
-                ) from None
-        self.target, problem = _built.target.with_tests(tests), _built.problem
-        self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
-        self._begin(_built.posed, blocked=True, rng=rng)
-        with setup_progress(type(self).__name__) as say:
-            say("trying sweeps")
-            self.learnt = None
-            if earlier is not None:
-                run = earlier.seen_in(self.target.coordinates)
-                with rows_named(self.target.numbers):
-                    self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-            self._cost = cost_in_words(self.target, self.n_rows)
-        self._finish(
-            _built.started,
-            _built.posed,
-            structure=problem.structure,
-            compiled_as=self.target.compiled_as,
-            centered=self.target.coordinates.names,
-            free=tuple(its.name for its in self.target.coordinates.absorbed),
-            blocks=problem.blocks,
+        model: pm.Model | None = None,
+        options: Options | None = None,
+        **more: Unpack[OptionFields],
+    ) -> Any:
+        """Hold the settings, and set up the step method inside a model."""
+        refuse_positional(cls, args)
+        request = Request(
+            vars=vars,
+            epsilon=checked_tail("epsilon", epsilon),
+            audit=checked_fraction("audit", audit, 1.0, "the share of decisions to check"),
+            likelihood=likelihood,
+            resume=resume,
+            rng=rng,
+            model=model,
+            options=cls._merged(options, more),
         )
+        return cls._made(request)
 
-    # ------------------------------------------------------------------ one step
+    def _set_up(self, variables: list, model: pm.Model) -> Any:
+        return GroupedStep(variables, request=self._request, model=model)
 
-    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Sweep over all blocks as often as there are steps in a draw."""
-        to = self.target.coordinates
-        current = to.inner(apoint.data)
-        if self.phase.is_start:
-            self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):
-                current = self._start()
-            else:  # the user chose it
-                exact_part = self.target.sweep.posterior.exact_part
-                self._refuse_impossible_start(exact_part(current, to.inner(to.start)))
-        sweeps = []
-        for _ in range(self.steps_per_draw):
-            current, statistics = self._sweep(current)
-            sweeps.append(statistics)
-        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(sweeps)]
 
-    def _start(self) -> NDArray:
-        if self.learnt is None:
-            return self.target.sweep.begin(self.rng)
-        return self.learnt.start(self.rng)
-
-    def _sweep(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning = self.tune and self.adapts
-        with rows_named(self.target.numbers):
-            following, self.sweep_state, uses = self.target.sweep.step(
-                current, self.sweep_state, self.rng, tuning=tuning
-            )
-        epsilon = self.target.sequential.epsilon
-        return following, of_sweep(uses, self.n_rows, self.sweep_state, epsilon)
-
-    # ------------------------------------------------------------------ a chain
-
-    def reset_tuning(self) -> None:
-        """Forget what was learned."""
-        self.tune = True
-        learnt = self.learnt
-        self.sweep_state = self.target.sweep.init() if learnt is None else learnt.proposal_state
-
-    def stop_tuning(self) -> None:
-        """Freeze the random walks."""
-        if not self.tune:
-            return
-        self.tune = False
-        if self.adapts:
-            self.sweep_state = self.target.sweep.freeze(self.sweep_state)
-
-    # ------------------------------------------------------------------ words
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """Constants of the run, as they are written to the attributes of ``sample_stats``."""
-        return {
-            **self._common_constants,
-            "epsilon": self.target.sequential.epsilon,
-            "max_error": math.nan,
-            **_TESTS[self.target.sequential.epsilon > 0.0],
-            "proposal": "Sweep",
-            "proposal_rows": 0,
-            "audit": self.target.sequential.audit if self.target.sequential.epsilon else 0.0,
-            "steps_per_draw": self.steps_per_draw,
-            "control_variates": 2,
-            "normality": "not checked",
-            "blocks": ", ".join(self.target.sweep.blocks),
-        }
-
-    @property
-    def _words(self) -> Words:
-        return Words(in_words(self.target, is_audit_given=self._is_audit_given), self._cost)
+GroupedMH.register(GroupedStep)
