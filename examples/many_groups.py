@@ -158,7 +158,7 @@ def austerity(model: pm.Model, n_draws: int, n_chains: int) -> Result:
     half = (time.perf_counter() - started) / 2.0
     statistics = idata.sample_stats
     read = float(statistics["n_rows_used"].mean())
-    note = f"{statistics.attrs['sampler']}, {read:,.0f} rows a draw"
+    note = f"{type(step).__name__}, {read:,.0f} rows a draw"
     return Result(ready, half, half, _dataset(idata.posterior), note)
 
 

@@ -30,7 +30,7 @@ def chosen_kinds(folder: Path) -> dict[str, tuple[str, str]]:
                 continue
             try:
                 with model:
-                    kinds[file.stem] = AusterityMH().constants["sampler"], ""
+                    kinds[file.stem] = type(AusterityMH()).__name__, ""
             except Exception as error:  # noqa: BLE001  how it ends is a result
                 kinds[file.stem] = "", f"{type(error).__name__}: {error}"
     return kinds

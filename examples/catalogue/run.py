@@ -93,8 +93,7 @@ def run(file: Path, out: Path, sampler: str, seed: int = 1) -> None:
         try:
             with model:
                 step = AusterityMH() if sampler == "ours" else None
-                path = "NUTS" if step is None else step.constants["sampler"]
-                reason = getattr(step, "reason", "")
+                path, reason = type(step).__name__, getattr(step, "reason", "")
                 pymcs = {"init": "jitter+adapt_diag"} if step is None else {}
                 idata = pm.sample(
                     step=step, **LENGTHS, cores=1, random_seed=seed, progressbar=False,

@@ -172,7 +172,6 @@ class AusterityGibbs(SubsamplingStep):
     """
 
     name = "austerity_gibbs"
-    public_name = "AusterityGibbs"
     _state_class = GibbsState
     stats_dtypes_shapes = _STATISTICS
 
@@ -215,7 +214,7 @@ class AusterityGibbs(SubsamplingStep):
         model = checked_model(model)
         variables = checked_binary_variables(vars, model)
         started = time.perf_counter()
-        with setup_progress(self.public_name) as say:
+        with setup_progress(type(self).__name__) as say:
             prepared = prepare(
                 model,
                 likelihood=unless_auto("likelihood", likelihood),

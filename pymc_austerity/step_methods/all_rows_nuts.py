@@ -144,7 +144,6 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
     times gradients.
     """
 
-    public_name = "AllRowsNUTS"
     stats_dtypes_shapes = pm.NUTS.stats_dtypes_shapes | {
         "n_rows_used": (np.int64, []),
         "data_fraction": (np.float64, []),
@@ -232,8 +231,6 @@ class PyMCSteps(_OnAllRows, CompoundStep):
     started : float
         When set-up began, by the performance counter.
     """
-
-    public_name = "PyMCSteps"
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from pymc_austerity.step_methods.by_default import (
 )
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep, PerVariable
-from pymc_austerity.step_methods.grouped_step import GroupedStep
+from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.request import Request
 

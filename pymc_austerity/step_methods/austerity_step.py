@@ -20,8 +20,6 @@ class AusterityStep:
 
     Attributes
     ----------
-    public_name : str
-        Name by which users know it.
     n_rows : int
         Number of rows.
     subsampled : list of str
@@ -32,7 +30,6 @@ class AusterityStep:
         Deterministics with one entry per row.
     """
 
-    public_name: str
     n_rows: int
     subsampled: Any
     setup_seconds: float
@@ -40,6 +37,11 @@ class AusterityStep:
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str
+
+    def __init_subclass__(cls, *, shown_as: str = "", **kwargs: Any) -> None:
+        """Show the name that users know, in PyMC's log as in ours."""
+        super().__init_subclass__(**kwargs)
+        cls.__name__ = shown_as or cls.__name__
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, unless the chain was interrupted since the previous one."""
@@ -66,7 +68,7 @@ class AusterityStep:
     def _common_constants(self) -> dict[str, Any]:
         """Those that all step methods have."""
         return {
-            "sampler": self.public_name,
+            "sampler": type(self).__name__,
             "n_rows": self.n_rows,
             "subsampled": ", ".join(self.subsampled),
             "setup_seconds": round(self.setup_seconds, 3),
@@ -80,7 +82,7 @@ class AusterityStep:
     @property
     def _who(self) -> str:
         """Who does what the first line of the summary says."""
-        return f"{self.public_name} on {', '.join(self.subsampled)}"
+        return f"{type(self).__name__} on {', '.join(self.subsampled)}"
 
     @property
     def summary(self) -> str:
@@ -109,7 +111,7 @@ class AusterityStep:
         SettingError
             Says what to do.
         """
-        name = self.public_name
+        name = type(self).__name__
         if self._model is None:  # a copy, from another process
             return
         if model is not self._model:

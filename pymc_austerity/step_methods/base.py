@@ -120,7 +120,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     def _refuse_stale_data(self) -> None:
         replaced = self._replaced_data()
         if replaced:
-            name = self.public_name
+            name = type(self).__name__
             raise StaleDataError(
                 f"{', '.join(map(repr, replaced))} was changed after this {name} "
                 f"had read it: construct a new {name} for the new data."

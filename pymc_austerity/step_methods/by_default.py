@@ -26,8 +26,7 @@ from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.few_rows import FewRowsStep
-from pymc_austerity.step_methods.grouped_mh import GroupedMH
-from pymc_austerity.step_methods.grouped_step import GroupedStep
+from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.time_limit import SetupTooLongError, within

@@ -35,7 +35,7 @@ class PerVariable(CompoundStep):
         return "\n".join(step.explain() for step in self.methods)
 
 
-class FewRowsStep(MetropolisStep):
+class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
     """What `AusterityMH` is where decisions read few rows.
 
     Parameters
@@ -57,7 +57,6 @@ class FewRowsStep(MetropolisStep):
     """
 
     name = "austerity_mh"
-    public_name = "AusterityMH"
 
     @classmethod
     def made(
@@ -94,7 +93,7 @@ class FewRowsStep(MetropolisStep):
         if request.data is not None:
             refuse_beside_sources(settings, request.resume)
         started = time.perf_counter() - (prepared.seconds if prepared else 0.0)
-        with setup_progress(self.public_name) as say:
+        with setup_progress(type(self).__name__) as say:
             prepared = prepared or prepare(model, **request.for_preparing, say=say)
             posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
             problem, self.coordinates = best_coordinates(posed, settings, proposal)

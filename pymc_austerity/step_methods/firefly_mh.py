@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import refuse_positional
 from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
+from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.options import OptionFields, Options
@@ -79,17 +80,7 @@ class FireflyMH(Configured, ABC):
     True
     """
 
-    takes = frozenset(
-        {
-            "axis",
-            "anchor",
-            "tune",
-            "steps_per_draw",
-            "initial_point",
-            "blocked",
-            "compile_kwargs",
-        }
-    )
+    takes = AusterityMH.takes - {"batch_size", "sampling", "control_variates", "setup_folder"}
 
     def __new__(
         cls,
@@ -122,11 +113,10 @@ class FireflyMH(Configured, ABC):
 
 
 @FireflyMH.register
-class FireflyStep(FewRowsStep):
+class FireflyStep(FewRowsStep, shown_as="FireflyMH"):
     """Firefly Monte Carlo on some variables of a model."""
 
     name = "firefly_mh"
-    public_name = "FireflyMH"
     stats_dtypes_shapes = STATISTICS | {"n_bright": (np.int64, [])}
     decider: FireflyDecider
 

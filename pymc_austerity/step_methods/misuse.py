@@ -51,7 +51,7 @@ def refuse_misuse(
         step.refuse_other_model(model)
     if not ours:
         return
-    name = ours[0].public_name
+    name = type(ours[0]).__name__
     _refuse_moved_twice(steps)
     if nuts_sampler is not None:
         raise SettingError(
@@ -87,9 +87,7 @@ def _refuse_moved_twice(steps: list[Any]) -> None:
     for one, other in itertools.combinations(steps, 2):
         twice = [variable.name for variable in one.vars if variable in other.vars]
         if twice:
-            names = " and ".join(
-                getattr(step, "public_name", type(step).__name__) for step in (one, other)
-            )
+            names = f"{type(one).__name__} and {type(other).__name__}"
             raise SettingError(
                 f"{', '.join(map(repr, twice))} is moved by both {names}: name the variables of "
                 "each with vars=, or leave one of them out."
