@@ -69,7 +69,9 @@ def sample_by_blocks(model, draws):
 def sample_on_all_rows(model, draws):
     """PyMC's NUTS, the reference."""
     with model:
-        return pm.sample(draws, tune=draws, chains=4, cores=2, nuts_sampler="pymc", random_seed=2)
+        return pm.sample(
+            draws, tune=draws, chains=4, cores=2, init="jitter+adapt_diag", random_seed=2
+        )
 
 
 def compare(by_blocks, all_rows):

@@ -65,7 +65,9 @@ def sample_on_few_rows(model, draws, **settings):
 def sample_on_all_rows(model, draws):
     """Sample with PyMC's NUTS: every gradient reads every row."""
     with model:
-        return pm.sample(draws, tune=500, chains=2, cores=2, nuts_sampler="pymc", random_seed=2)
+        return pm.sample(
+            draws, tune=500, chains=2, cores=2, init="jitter+adapt_diag", random_seed=2
+        )
 
 
 def compare(few_rows, all_rows):

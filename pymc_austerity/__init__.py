@@ -1,6 +1,7 @@
 """Metropolis-Hastings on subsets of the rows, for PyMC models with large data."""
 
 from pymc_austerity._version import __version__
+from pymc_austerity.diagnostics import report
 from pymc_austerity.errors import (
     AusterityWarning,
     DataError,
@@ -29,14 +30,15 @@ from pymc_austerity.sequential import (
     StudentTTest,
     WangTsiatisTest,
 )
-from pymc_austerity.step_methods import AusterityMH, AusterityStep, FireflyMH, GroupedMH
+from pymc_austerity.sources import Columns
+from pymc_austerity.step_methods import AusterityMH, FireflyMH, GroupedMH, Options
 
 __all__ = [
     "AusterityGibbs",
     "AusterityMH",
-    "AusterityStep",
     "AusterityWarning",
     "BarkerTest",
+    "Columns",
     "CrankNicolsonProposal",
     "DataError",
     "EmpiricalBernsteinTest",
@@ -45,6 +47,7 @@ __all__ = [
     "HoeffdingTest",
     "LangevinProposal",
     "NotRowwiseError",
+    "Options",
     "ProposalMixture",
     "RandomWalkProposal",
     "ReversibleJumpProposal",
@@ -57,4 +60,5 @@ __all__ = [
     "SurrogateHamiltonianProposal",
     "WangTsiatisTest",
     "__version__",
+    "report",
 ]

@@ -1,7 +1,6 @@
 """Checks of scalars and choices, with one dialect of messages: ``name=value is not X: do Y``."""
 
 import difflib
-import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from numbers import Integral, Real
@@ -11,6 +10,7 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 
 __all__ = [
     "checked_audit",
+    "checked_axis",
     "checked_batch_size",
     "checked_choice",
     "checked_count",
@@ -24,6 +24,7 @@ __all__ = [
     "choice_among",
     "refuse_positional",
     "refuse_unknown",
+    "unless_auto",
 ]
 
 _MOST_NAMES = 10
@@ -139,10 +140,23 @@ def checked_count(name: str, value: Any, *, at_least: int = 1, what: str = "a co
     return int(value)
 
 
-def checked_batch_size(value: Any) -> int | None:
-    """At least two rows, because a spread is estimated from them; None selects the default."""
-    if value is None:
-        return None
+def checked_axis(value: Any) -> int:
+    """The axis of the rows, counted from the front."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise SettingTypeError(
+            f"axis={value!r} is not the number of an axis: give 0 if the rows are the first axis "
+            "of the observed data, 1 if they are the second."
+        )
+    if value < 0:
+        raise SettingError(
+            f"axis={value} counts from the end: count the axis of the rows from the front, 0 for "
+            "the first."
+        )
+    return int(value)
+
+
+def checked_batch_size(value: Any) -> int:
+    """At least two rows, because a spread is estimated from them."""
     what = "a number of rows whose spread can be estimated"
     return checked_count("batch_size", value, at_least=2, what=what)
 
@@ -177,11 +191,44 @@ def refuse_positional(cls: type, arguments: Sequence) -> None:
         )
 
 
-def refuse_unknown(cls: type, settings: Iterable[str]) -> None:
-    """Settings have names that the step method knows."""
-    known = list(inspect.signature(cls).parameters)
-    unknown = sorted(name for name in settings if name not in known and not name.startswith("_"))
+def refuse_unknown(name: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Settings have names that a step method knows."""
+    unknown = sorted(set(given) - set(known))
     if unknown:
         close = difflib.get_close_matches(unknown[0], known, n=1)
         meant = f"{close[0]!r} may be meant" if close else f"choose from {', '.join(known)}"
-        raise SettingTypeError(f"{cls.__name__} has no setting {unknown[0]!r}: {meant}.")
+        raise SettingTypeError(f"{name} has no setting {unknown[0]!r}: {meant}.")
+
+
+def unless_auto(name: str, value: Any) -> Any:
+    """A setting that is chosen if it is "auto"; None is then returned.
+
+    Parameters
+    ----------
+    name : str
+        Of the setting.
+    value : object
+        What the user gave.
+
+    Raises
+    ------
+    SettingTypeError
+        None was given, which stands for doing without.
+
+    Examples
+    --------
+    >>> unless_auto("batch_size", 500)
+    500
+    >>> unless_auto("batch_size", "auto")
+    >>> unless_auto("batch_size", None)
+    Traceback (most recent call last):
+        ...
+    pymc_austerity.errors.SettingTypeError: batch_size=None is not a choice, as None stands for
+    doing without: leave it out, or give 'auto'.
+    """
+    if value is None:
+        raise SettingTypeError(
+            f"{name}=None is not a choice, as None stands for doing without: leave it out, or give "
+            "'auto'."
+        )
+    return None if isinstance(value, str) and value == "auto" else value

@@ -19,7 +19,7 @@ class SettingError(ValueError):
     """An argument has a value that cannot be used."""
 
 
-class SettingTypeError(TypeError):
+class SettingTypeError(SettingError, TypeError):
     """An argument has a type that cannot be used."""
 
 
@@ -27,7 +27,7 @@ class DataError(ValueError):
     """The observed data, or the log-density they imply, cannot be used."""
 
 
-class StaleDataError(ValueError):
+class StaleDataError(DataError):
     """The model's data were changed after the step method had read them."""
 
 

@@ -20,6 +20,7 @@ from pymc_austerity.arguments import (
     checked_tail,
     choice_among,
     refuse_positional,
+    unless_auto,
 )
 from pymc_austerity.errors import SettingError, SettingTypeError
 
@@ -65,7 +66,10 @@ def test_what_is_no_number_is_refused(name, value):
 def test_values_that_stand_for_a_default():
     assert checked_max_error(None) is None
     assert checked_audit("auto") == "auto"
-    assert checked_batch_size(None) is None
+    assert unless_auto("batch_size", "auto") is None
+    assert unless_auto("batch_size", 500) == 500
+    with pytest.raises(SettingTypeError, match="batch_size=None is not a choice"):
+        unless_auto("batch_size", None)
 
 
 class TestSchedules:

@@ -133,7 +133,7 @@ def test_fit_goes_on_from_fit(formula, table, tmp_path):
     fitted = model.fit(step=AusterityMH(), **settings)
     fitted.to_netcdf(tmp_path / "fit.nc")
     with model.backend.model:
-        step = AusterityMH(tuned=az.from_netcdf(tmp_path / "fit.nc"))
+        step = AusterityMH(resume=az.from_netcdf(tmp_path / "fit.nc"))
     to = step.target.coordinates if isinstance(step, GroupedMH) else step.coordinates
     starts = np.array([to.outer(each) for each in step.learnt.starts])
     sizes = {name: np.size(value) for name, value in model.backend.model.initial_point().items()}
@@ -141,7 +141,7 @@ def test_fit_goes_on_from_fit(formula, table, tmp_path):
     last = fitted.posterior.isel(draw=-1)
     centered = last["Intercept"] + table["x"].mean() * last["x"]
     np.testing.assert_allclose(starts[:, place], centered, rtol=1e-6)
-    model.fit(step=AusterityMH(tuned=fitted), **(settings | {"tune": 0}))
+    model.fit(step=AusterityMH(resume=fitted), **(settings | {"tune": 0}))
 
 
 def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
@@ -153,7 +153,7 @@ def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
         with pytest.raises(SettingError, match="idata is a result of Bambi's fit"):
             pointwise.compute_log_likelihood(fitted)
         other = SimpleNamespace(posterior=fitted.posterior)  # as other samplers leave it
-        for name in ("tuned", "anchor"):
+        for name in ("resume", "anchor"):
             with pytest.raises(SettingError, match=f"{name} is a result of Bambi's fit"):
                 AusterityMH(**{name: other})
         own = pm.sample(step=AusterityMH(), var_names=["Intercept", "x"], **FEW)

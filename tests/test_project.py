@@ -16,6 +16,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import pymc_austerity
+from pymc_austerity.step_methods.statistics import STATISTICS
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(pymc_austerity.__file__).parent
@@ -109,10 +110,13 @@ class TestDocumentation:
     def test_top_level_names_are_in_the_api_reference(self):
         reference = (ROOT / "docs" / "api" / "index.md").read_text()
         listed = set(re.findall(r"^ +(\w+)$", reference, re.M))
-        assert set(pymc_austerity.__all__) - listed == {"__version__"}
+        others = {name: getattr(pymc_austerity, name) for name in pymc_austerity.__all__}
+        errors = tuple(others[name] for name in listed if name.endswith("Error"))
+        kinds = {n for n in others if n.endswith("Error") and issubclass(others[n], errors)}
+        assert set(others) - listed - kinds == {"__version__"}
 
     def test_the_statistics_page_lists_the_statistics(self):
-        declared = set(pymc_austerity.AusterityMH.stats_dtypes_shapes)
+        declared = set(STATISTICS)
         page = (ROOT / "docs" / "howto" / "statistics.md").read_text()
         documented = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
         assert declared - documented == set()

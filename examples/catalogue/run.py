@@ -94,9 +94,10 @@ def run(file: Path, out: Path, sampler: str, seed: int = 1) -> None:
             with model:
                 step = AusterityMH() if sampler == "ours" else None
                 path, reason = type(step).__name__, getattr(step, "reason", "")
+                pymcs = {"init": "jitter+adapt_diag"} if step is None else {}
                 idata = pm.sample(
                     step=step, **LENGTHS, cores=1, random_seed=seed, progressbar=False,
-                    compute_convergence_checks=False, nuts_sampler="pymc",
+                    compute_convergence_checks=False, **pymcs,
                 )  # fmt: skip
         except Exception as problem:  # noqa: BLE001  how a run ends is a result
             seconds = _processor_seconds() - started

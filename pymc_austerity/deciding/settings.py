@@ -1,7 +1,6 @@
 """The settings of a step method, checked when they are given."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
@@ -10,9 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import (
     checked_audit,
-    checked_batch_size,
-    checked_choice,
-    checked_count,
     checked_max_error,
     checked_schedule,
 )
@@ -35,7 +31,6 @@ __all__ = [
     "USUAL_EPSILON",
     "USUAL_MAX_ERROR",
     "Settings",
-    "refuse_contradictions",
 ]
 
 USUAL_EPSILON = 0.05
@@ -56,9 +51,11 @@ _SETTLED = 1_000
 
 @dataclass(frozen=True)
 class Settings:
-    """The user's settings; see `AusterityMH` for the meaning of each.
+    """How decisions are made, as the user wants it; see `AusterityMH` for the meaning of each.
 
-    `only_with_surrogate` says to give up where all rows would have to be read.
+    None stands for an `epsilon` or a `batch_size` that is chosen. `Options` has checked
+    `batch_size`, `sampling`, `control_variates` and `steps_per_draw`. `only_with_surrogate` says to
+    give up where all rows would have to be read.
 
     Raises
     ------
@@ -81,14 +78,11 @@ class Settings:
             "epsilon": None if self.epsilon is None else checked_schedule(self.epsilon),
             "max_error": checked_max_error(self.max_error),
             "test": _checked_test(self.test),
-            "batch_size": checked_batch_size(self.batch_size),
             "audit": checked_audit(self.audit),
-            "steps_per_draw": checked_count("steps_per_draw", self.steps_per_draw),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
-        checked_choice("control_variates", self.control_variates, ("auto", 1, 2, 3, None))
+        self._refuse_different_strictness()
         if self.decides_exactly:
             self._refuse_beside_exact_decisions()
         can_be_wrong = self.description.has_verdicts or self.decides_exactly
@@ -98,6 +92,16 @@ class Settings:
                 "not right or wrong: leave audit out."
             )
         self._refuse_strata_without_control_variates()
+
+    def _refuse_different_strictness(self) -> None:
+        """Reject settings of which one has no effect beside the other."""
+        given = {"epsilon": self.epsilon is not None, "max_error": self.max_error is not None}
+        given["test"] = not (isinstance(self.test, str) and self.test == "auto")
+        names = [name for name, is_given in given.items() if is_given]
+        if len(names) > 1:
+            raise SettingError(
+                f"{' and '.join(names)} each say how strict the test is: give one of them."
+            )
 
     def _refuse_beside_exact_decisions(self) -> None:
         """Reject settings that exact decisions do not use or cannot do without."""
@@ -269,39 +273,6 @@ class Settings:
     def by_influence(self) -> bool:
         """Whether rows are sampled by influence if there are control variates."""
         return self.sampling in ("auto", "strata") and not self.description.needs_bound
-
-
-def refuse_contradictions(given: Mapping[str, Any]) -> None:
-    """Reject settings that have no effect beside others.
-
-    Parameters
-    ----------
-    given : dict
-        The settings that the user gave, without defaults.
-
-    Raises
-    ------
-    SettingError
-        Names the two settings.
-    """
-    test = given.get("test", "auto")
-    how_strict = {
-        "epsilon": given.get("epsilon") is not None,
-        "max_error": given.get("max_error") is not None,
-        "test": not (isinstance(test, str) and test == "auto"),
-    }
-    names = [name for name, is_given in how_strict.items() if is_given]
-    if len(names) > 1:
-        raise SettingError(
-            f"{' and '.join(names)} each say how strict the test is: give one of them."
-        )
-    if given.get("tuned") is not None and given.get("tune", True) is False:
-        raise SettingError("tuned has no effect with tune=False: leave one of them out.")
-    if given.get("control_variates", "auto") is None and given.get("anchor") is not None:
-        raise SettingError(
-            "anchor has no effect with control_variates=None, as nothing is expanded about it: "
-            "leave one of them out."
-        )
 
 
 def _checked_test(value: Any) -> SequentialTest | Literal["auto", "exact", "firefly"] | None:

@@ -34,7 +34,7 @@ from pymc_austerity.distributed.parcels import sent_to_workers
 from pymc_austerity.distributed.passes import passes_on
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods import AusterityMH
-from pymc_austerity.step_methods.deferred import with_model
+from pymc_austerity.step_methods.configured import with_model
 from pymc_austerity.step_methods.misuse import refuse_misuse
 
 __all__ = ["sample"]

@@ -18,7 +18,7 @@ from pymc_austerity._pymc import (
     random_generator_type,
     remove_value_transforms,
 )
-from pymc_austerity.arguments import choice_among
+from pymc_austerity.arguments import checked_axis, choice_among
 from pymc_austerity.errors import NotRowwiseError, SettingError
 from pymc_austerity.model.compiling import NUMPY_MODE, compiled, interpreted
 from pymc_austerity.model.cut import (
@@ -36,7 +36,6 @@ from pymc_austerity.model.recipes import LeafRecipes, computed_leaves, leaf_reci
 from pymc_austerity.model.rewritten import inlined, on_full_data, spelled_out
 from pymc_austerity.model.split import with_length
 from pymc_austerity.model.terms import (
-    checked_axis,
     refuse_number_of_rows,
     terms_of,
     with_known_lengths,

@@ -14,6 +14,7 @@ from pymc_austerity._pymc import (
     ancestors,
     clone_replace,
 )
+from pymc_austerity.arguments import checked_axis
 from pymc_austerity.errors import NotRowwiseError, SettingError
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
@@ -32,7 +33,6 @@ from pymc_austerity.model.row_likelihood import (
 )
 from pymc_austerity.model.terms import (
     Term,
-    checked_axis,
     chosen_terms,
     reading,
     refuse_examples_in,

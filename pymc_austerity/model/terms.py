@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pymc as pm
@@ -27,7 +27,6 @@ from pymc_austerity.model.rewritten import inlined, refuse_overflow, widened
 
 __all__ = [
     "Term",
-    "checked_axis",
     "chosen_terms",
     "reading",
     "refuse_examples_in",
@@ -78,21 +77,6 @@ class Term:
     def n_rows(self, axis: int) -> int:
         """Length of the axis of the rows; 0 if there is no such axis."""
         return self.shape[axis] if len(self.shape) > axis else 0
-
-
-def checked_axis(axis: Any) -> int:
-    """Return an axis, or say in one sentence what it should be."""
-    if isinstance(axis, bool) or not isinstance(axis, int | np.integer):
-        raise SettingTypeError(
-            f"axis={axis!r} is not the number of an axis: give 0 if the rows are the first axis of "
-            "the observed data, 1 if they are the second."
-        )
-    if axis < 0:
-        raise SettingError(
-            f"axis={axis} counts from the end: count the axis of the rows from the front, 0 for "
-            "the first."
-        )
-    return int(axis)
 
 
 def terms_of(model: pm.Model, known: Known) -> list[Term]:

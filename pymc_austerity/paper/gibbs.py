@@ -1,5 +1,6 @@
 """Gibbs sampling of binary variables whose updates read only as many factors as needed."""
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
@@ -23,6 +24,7 @@ from pymc_austerity.arguments import (
     checked_tail,
     refuse_positional,
     refuse_unknown,
+    unless_auto,
 )
 from pymc_austerity.errors import SettingError
 from pymc_austerity.paper.factors import find_factors
@@ -165,9 +167,9 @@ class AusterityGibbs(SubsamplingStep):
     relative : bool
         Whether a look raises small probabilities of a change by at most a share of `epsilon`, as in
         `StudentTTest`. The paper's test, the default, does not ask for this.
-    batch_size : int, optional
-        Number of factors of each look, 200 by default.
-    likelihood : sequence of str, optional
+    batch_size : int
+        Number of factors of each look.
+    likelihood : sequence of str or "auto"
         Names of the potentials or observed variables to subsample; by default, the observed
         variables with the most rows. A potential must be named.
     axis : int
@@ -259,7 +261,7 @@ class AusterityGibbs(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
-        refuse_unknown(cls, kwargs)
+        refuse_unknown(cls.__name__, kwargs, list(inspect.signature(cls).parameters))
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, _checked_binary_variables(vars, model), **kwargs)
 
@@ -271,8 +273,8 @@ class AusterityGibbs(SubsamplingStep):
         *,
         epsilon: float = 0.05,
         relative: bool = False,
-        batch_size: int | None = None,
-        likelihood: Sequence[str] | None = None,
+        batch_size: int = _USUAL_BATCH,
+        likelihood: Sequence[str] | Literal["auto"] = "auto",
         axis: int = 0,
         scan: Literal["systematic", "random"] = "systematic",
         audit: float = _USUAL_AUDIT,
@@ -283,7 +285,7 @@ class AusterityGibbs(SubsamplingStep):
     ) -> None:
         self.epsilon = checked_tail("epsilon", epsilon)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        batch = checked_batch_size(batch_size) or _USUAL_BATCH
+        batch = checked_batch_size(batch_size)
         checked_choice("scan", scan, ("systematic", "random"))
         self.scan = scan
         checked_choice("relative", relative, (False, True))
@@ -296,7 +298,7 @@ class AusterityGibbs(SubsamplingStep):
         with setup_progress(type(self).__name__) as say:
             prepared = prepare(
                 model,
-                likelihood=likelihood,
+                likelihood=unless_auto("likelihood", likelihood),
                 axis=axis,
                 rng=rng,
                 initial_point=initial_point,

@@ -65,7 +65,7 @@ def build_among_others(
     *,
     coordinates: Coordinates,
     anchor: Any,
-    tuned: Any = None,
+    resume: Any = None,
     say: Say,
 ) -> Built:
     """Build the target on all real variables that rows depend on, whichever step method moves them.
@@ -78,7 +78,7 @@ def build_among_others(
         Of the problem.
     anchor : None, dict or InferenceData
         Point of expansion, as given by the user.
-    tuned : None, InferenceData or DataTree
+    resume : None, InferenceData or DataTree
         An earlier run, as given by the user.
     """
     whole = _whole(problem, settings, proposal)
@@ -89,7 +89,7 @@ def build_among_others(
             "vars= and blocked= out."
         )
     variables, model = list(whole.variables), problem.model
-    run = earlier_run(tuned, variables, list(problem.variables), model)
+    run = earlier_run(resume, variables, list(problem.variables), model)
     at = anchor_point(anchor, variables, model)
     if at is not None:
         at = coordinates.inner(at)

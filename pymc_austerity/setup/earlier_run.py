@@ -78,12 +78,12 @@ class Learnt:
         return self.starts[rng.integers(len(self.starts))]
 
 
-def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> EarlierRun | None:
+def earlier_run(resume: Any, variables: list, own: list, model: pm.Model) -> EarlierRun | None:
     """The draws that a user gives, as points in unconstrained space.
 
     Parameters
     ----------
-    tuned : None, InferenceData or DataTree
+    resume : None, InferenceData or DataTree
         The result of ``pm.sample``.
     variables : list
         Value variables of decisions.
@@ -97,14 +97,14 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     SettingError, SettingTypeError
         It is not a run of this model, or has too few draws.
     """
-    if tuned is None:
+    if resume is None:
         return None
-    if not hasattr(tuned, "posterior"):
+    if not hasattr(resume, "posterior"):
         raise SettingTypeError(
-            f"tuned of type {type(tuned).__name__} is not an earlier run: give what pm.sample "
+            f"resume of type {type(resume).__name__} is not an earlier run: give what pm.sample "
             "returned."
         )
-    posterior = draws_of_model("tuned", tuned)
+    posterior = draws_of_model("resume", resume)
     needed = {model.values_to_rvs[variable].name for variable in [*variables, *own]}
     # bounds of a variable may be other variables, which other step methods move
     names = [rv.name for rv in model.free_RVs if rv.name in needed or rv.name in posterior]
@@ -113,13 +113,13 @@ def earlier_run(tuned: Any, variables: list, own: list, model: pm.Model) -> Earl
     for name, values in draws.items():
         if values.shape[2:] != tuple(map(int, shapes[name])):
             raise SettingError(
-                f"tuned has draws of shape {values.shape[2:]} of {name!r}, which has shape "
+                f"resume has draws of shape {values.shape[2:]} of {name!r}, which has shape "
                 f"{tuple(map(int, shapes[name]))} in this model: give a run of this model."
             )
     n_chains, n_draws = next(iter(draws.values())).shape[:2]
     if n_chains * n_draws < _FEWEST_DRAWS:
         raise SettingError(
-            f"tuned has {n_chains * n_draws} draws, which are too few: give a run of at least "
+            f"resume has {n_chains * n_draws} draws, which are too few: give a run of at least "
             f"{_FEWEST_DRAWS}."
         )
     spaced = np.unique(np.linspace(0, n_chains * n_draws - 1, _MOST_DRAWS).astype(int))
@@ -135,7 +135,7 @@ def _raveled(points: Sequence[dict[str, NDArray]], variables: list) -> NDArray:
 
 def _draws_of(name: str, posterior: Any) -> NDArray:
     if name not in posterior:
-        raise SettingError(f"tuned has no draws of {name!r}: give a run of this model.")
+        raise SettingError(f"resume has no draws of {name!r}: give a run of this model.")
     return np.asarray(posterior[name].transpose("chain", "draw", ...).values)
 
 

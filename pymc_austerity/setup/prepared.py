@@ -31,7 +31,7 @@ from pymc_austerity.setup.model_inputs import (
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
-__all__ = ["PreparedModel", "chosen", "prepare"]
+__all__ = ["PreparedModel", "prepare"]
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -131,12 +131,6 @@ def _say_if_mapped(model: pm.Model) -> None:
             "memory, as it does with maps in pm.Data: AusterityMH(data={...}) leaves rows where "
             "they are."
         )
-
-
-def chosen(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Those settings of a step method that are arguments of `prepare`."""
-    names = ("likelihood", "axis", "rng", "initial_point", "data", "setup_folder")
-    return {name: settings[name] for name in names if name in settings}
 
 
 @collection_paused()

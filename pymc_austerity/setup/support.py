@@ -84,11 +84,11 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
         )
 
 
-def refuse_beside_sources(settings: Settings, tuned: Any) -> None:
+def refuse_beside_sources(settings: Settings, resume: Any) -> None:
     """With sources, refuse earlier runs, and settings without control variates or with all rows."""
-    if tuned is not None:
+    if resume is not None:
         raise SettingError(
-            "tuned= is not possible with data=, because a continued run would use the rows that "
+            "resume= is not possible with data=, because a continued run would use the rows that "
             "were drawn for it again: leave it out, and let the chains tune again."
         )
     if settings.order > 0 and settings.test is not None and not settings.is_exact:

@@ -16,7 +16,7 @@ __all__ = ["AusterityStep"]
 
 
 class AusterityStep:
-    """Base class of the step methods that ``AusterityMH()`` may return.
+    """Base class of the step methods of this package.
 
     Attributes
     ----------
@@ -37,6 +37,11 @@ class AusterityStep:
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str
+
+    def __init_subclass__(cls, *, shown_as: str = "", **kwargs: Any) -> None:
+        """Show the name that users know, in PyMC's log as in ours."""
+        super().__init_subclass__(**kwargs)
+        cls.__name__ = shown_as or cls.__name__
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, unless the chain was interrupted since the previous one."""

@@ -43,8 +43,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         """Show the arguments of ``__init__``, which PyMC's ``__new__`` hides."""
         super().__init_subclass__(**kwargs)
         _, *arguments = inspect.signature(cls.__init__).parameters.values()
-        public = [argument for argument in arguments if not argument.name.startswith("_")]
-        cls.__signature__ = inspect.Signature(public)
+        cls.__signature__ = inspect.Signature(arguments)
 
     def _begin(
         self,

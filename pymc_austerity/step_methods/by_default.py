@@ -1,11 +1,11 @@
 """What ``AusterityMH()`` is: decisions on few rows, groups, or NUTS on all rows."""
 
-import inspect
 import logging
 import time
 from collections.abc import Iterator, Sequence
-from numbers import Real
 from typing import Any
+
+import pymc as pm
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
@@ -22,23 +22,20 @@ from pymc_austerity.setup.levels import (
     NoGroupsError,
     build_groups,
 )
-from pymc_austerity.setup.model_inputs import (
-    checked_compile_kwargs,
-    checked_generator,
-    checked_model,
-    checked_point,
-)
-from pymc_austerity.setup.prepared import PreparedModel, chosen
+from pymc_austerity.setup.model_inputs import checked_point
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
-from pymc_austerity.step_methods.grouped_mh import GroupedMH
+from pymc_austerity.step_methods.few_rows import FewRowsStep
+from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
 from pymc_austerity.step_methods.probe import Probe, probe
+from pymc_austerity.step_methods.request import Request
 from pymc_austerity.time_limit import SetupTooLongError, within
 
 __all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
 
 _log = logging.getLogger("pymc.austerity")
 
-_OPEN = {"model", "rng", "compile_kwargs", "initial_point", "audit"}
+_OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
 _PROBE_SHARE, _PROBE_SECONDS = 0.2, 0.5
@@ -51,62 +48,40 @@ _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 
 
-def leaves_the_choice(cls: type, settings: dict[str, Any]) -> bool:
-    """Whether none of the settings asks for decisions on few rows.
-
-    Parameters
-    ----------
-    cls : type
-        Class whose settings these are.
-    settings : dict
-        Keyword arguments.
-    """
-    return set(_asked(cls, settings)) <= _OPEN
+def leaves_the_choice(request: Request) -> bool:
+    """Whether none of the settings asks for decisions on few rows."""
+    return set(request.given) <= _OPEN
 
 
-def _asked(cls: type, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings that differ from the defaults."""
-    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    return {
-        name: value
-        for name, value in settings.items()
-        if name not in known or value is not known[name].default
-    }
-
-
-def best_of_all(cls: type, variables: Sequence, settings: dict[str, Any]) -> Any:
+def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     """The step method with the least expected time, which may be PyMC's NUTS.
 
     Parameters
     ----------
-    cls : type
-        `AusterityMH`.
+    request : Request
+        What the user asks, which leaves the choice.
     variables : sequence of variables
         Value variables.
-    settings : dict
-        Its keyword arguments, which leave the choice.
+    model : pymc.Model
+        The model.
     """
     started = time.perf_counter()
-    model = checked_model(settings.get("model"))
-    point = _checked(settings, model)
+    point = _checked(request, model)
     size = size_of(model, point)
     reason = _few_rows(size) if model.observed_RVs else "no variable is observed"
     if not reason:
-        step, reason = _on_few_rows(cls, variables, settings, point, size)
+        step, reason = _on_few_rows(request, variables, model, point, size)
         if not reason:
             _log.info(step.summary)
             return step
-    of_nuts: dict[str, Any] = {"started": started, "point": point}
-    of_nuts |= {name: settings[name] for name in ("rng", "compile_kwargs") if name in settings}
+    of_nuts = {"started": started, "point": point, "rng": request.rng}
+    of_nuts |= {"compile_kwargs": request.options.compile_kwargs}
     return on_all_rows(variables, model, reason, of_nuts)
 
 
-def _checked(settings: dict[str, Any], model: Any) -> dict[str, Any]:
+def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
     """The model's initial point; values that cannot be used are errors, not reasons for NUTS."""
-    checked_generator(settings.get("rng"))
-    checked_compile_kwargs(settings.get("compile_kwargs"))
-    if settings.get("initial_point") is not None:
-        checked_point(settings["initial_point"], model)
+    checked_point(request.options.initial_point, model)
     refuse_simulators(model)
     return checked_point(None, model)
 
@@ -119,14 +94,14 @@ def _few_rows(size: Size) -> str:
 
 
 def _on_few_rows(
-    cls: type, variables: Sequence, settings: dict[str, Any], point: dict[str, Any], size: Size
+    request: Request, variables: Sequence, model: pm.Model, point: dict[str, Any], size: Size
 ) -> tuple[Any, str]:
     """The best step method of this package, or why none is better than NUTS."""
     tried: list[tuple[Any, Probe]] = []
     reason = ""
     try:
         with within(_time_for_setup(size)):
-            for step in _candidates(cls, variables, dict(settings)):
+            for step in _candidates(request, variables, model):
                 tried.append((step, _probed(step, point)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
@@ -147,14 +122,16 @@ def _on_few_rows(
     return step, _why_not(found, size)
 
 
-def _candidates(cls: type, variables: Sequence, settings: dict[str, Any]) -> Iterator[Any]:
+def _candidates(request: Request, variables: Sequence, model: pm.Model) -> Iterator[Any]:
     """Step methods in the order in which they are tried."""
-    grouped = grouped_if_possible(cls, variables, settings)
+    kept: list[PreparedModel] = []
+    grouped = grouped_if_possible(request, variables, model, kept)
     if grouped is not None:
         yield grouped
         return
-    yield cls(variables, **settings, _is_candidate=True)
-    grouped = grouped_if_possible(cls, variables, settings, only_where_best=False)
+    its: Any = {"rng": request.rng, "prepared": kept[0] if kept else None}
+    yield FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
+    grouped = grouped_if_possible(request, variables, model, kept, only_where_best=False)
     if grouped is not None:
         yield grouped
 
@@ -178,46 +155,42 @@ def _why_not(found: Probe, size: Size) -> str:
 
 
 def grouped_if_possible(
-    cls: type, vars: Sequence, settings: dict[str, Any], *, only_where_best: bool = True
-) -> GroupedMH | None:
-    """A `GroupedMH` for settings of `AusterityMH`, if these and the model allow it.
+    request: Request,
+    variables: Sequence,
+    model: pm.Model,
+    kept: list[PreparedModel],
+    *,
+    only_where_best: bool = True,
+) -> GroupedStep | None:
+    """Moves of levels, if the settings and the model allow them.
 
     Parameters
     ----------
-    cls : type
-        Class whose settings these are.
-    vars : sequence of variables
+    request : Request
+        What the user asks of `AusterityMH`.
+    variables : sequence of variables
         Value variables.
-    settings : dict
-        Keyword arguments; unsuccessful preparations are left in ``settings["_prepared"]``.
+    model : pymc.Model
+        The model.
+    kept : list of PreparedModel
+        The prepared model, if there is one, and the place where it is left.
     only_where_best : bool
         Whether to refuse models for which moves of everything at once are likely to be faster.
     """
-    known = inspect.signature(cls.__init__).parameters  # type: ignore[misc]
-    if not set(settings) <= set(known):
+    asked = set(request.given) - {"max_error"}  # no decision is wrong without an epsilon
+    if isinstance(request.test, str) and request.test == "exact":
+        asked.discard("test")
+    if not asked <= set(GroupedMH.settings_known()) or callable(request.epsilon):
         return None
-    asked = _asked(cls, settings)
-    prepared = asked.pop("_prepared", None)
-    if asked.get("test") == "exact":
-        del asked["test"]
-    asked.pop("max_error", None)  # no decision of groups is wrong without an epsilon
-    if not set(asked) <= set(inspect.signature(GroupedMH.__init__).parameters):
-        return None
-    if not all(isinstance(asked.get(name, 0.0), Real) for name in ("epsilon", "audit")):
-        return None
-
-    def keep(prepared: PreparedModel) -> None:
-        settings["_prepared"] = prepared
-
-    model, kwargs = checked_model(asked.get("model")), asked.get("compile_kwargs")
-    kwargs, beyond = checked_compile_kwargs(kwargs), MOST_AT_ONCE if "epsilon" in asked else 0
-    where = (model, vars, kwargs, chosen(asked), keep, prepared)
+    kwargs = dict(request.options.compile_kwargs or {})
+    beyond = MOST_AT_ONCE if "epsilon" in asked else 0
+    where = (model, variables, kwargs, request.for_preparing, kept.append, *kept)
     try:
         built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
     except NoFactorError:
         return None
     except NoGroupsError as error:
-        if "_prepared" in settings:
-            settings["_prepared"].no_groups = str(error)
+        for prepared in kept:
+            prepared.no_groups = str(error)
         return None
-    return GroupedMH(vars, **asked, _built=built)
+    return GroupedStep(variables, request=request, model=model, built=built)

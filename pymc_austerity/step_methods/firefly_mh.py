@@ -1,22 +1,27 @@
 """Firefly Monte Carlo."""
 
+from abc import ABC
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, Never, Unpack
 
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
+from pymc_austerity.arguments import refuse_positional
 from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
-from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
+from pymc_austerity.step_methods.configured import Configured
+from pymc_austerity.step_methods.few_rows import FewRowsStep
+from pymc_austerity.step_methods.options import OptionFields, Options
+from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import STATISTICS
 
-__all__ = ["FireflyMH"]
+__all__ = ["FireflyMH", "FireflyStep"]
 
 
-class FireflyMH(AusterityMH):
+class FireflyMH(Configured, ABC):
     r"""Firefly Monte Carlo: exact Metropolis-Hastings on the bright rows.
 
     Each row has a lower bound :math:`B_i` of its likelihood :math:`L_i` whose product over all rows
@@ -30,10 +35,13 @@ class FireflyMH(AusterityMH):
 
     Parameters
     ----------
-    vars, likelihood, axis, anchor, proposal, tune, tuned, steps_per_draw
+    vars, likelihood, proposal, resume, rng, model
         As for `AusterityMH`.
-    model, rng, initial_point, blocked, compile_kwargs
-        As for `AusterityMH`.
+    options : Options, optional
+        `axis`, `anchor`, `steps_per_draw`, `tune`, `blocked`, `initial_point` and `compile_kwargs`
+        have a meaning here. Each of them is also taken by name.
+    **more
+        Fields of `Options`.
 
     Raises
     ------
@@ -72,45 +80,45 @@ class FireflyMH(AusterityMH):
     True
     """
 
+    takes = AusterityMH.takes - {"batch_size", "sampling", "control_variates", "setup_folder"}
+
+    def __new__(
+        cls,
+        vars: Any = None,
+        *args: Never,
+        likelihood: Sequence[str] | Literal["auto"] = "auto",
+        proposal: Proposal[Any] | ProposalFunction | Literal["auto"] = "auto",
+        resume: Any = None,
+        rng: Any = None,
+        model: pm.Model | None = None,
+        options: Options | None = None,
+        **more: Unpack[OptionFields],
+    ) -> Any:
+        """Hold the settings, and set up the step method inside a model."""
+        refuse_positional(cls, args)
+        request = Request(
+            vars=vars,
+            test="firefly",
+            likelihood=likelihood,
+            proposal=proposal,
+            resume=resume,
+            rng=rng,
+            model=model,
+            options=cls._merged(options, more),
+        )
+        return cls._made(request)
+
+    def _set_up(self, variables: list, model: pm.Model) -> Any:
+        return FireflyStep.made(variables, self._request, model)
+
+
+@FireflyMH.register
+class FireflyStep(FewRowsStep, shown_as="FireflyMH"):
+    """Firefly Monte Carlo on some variables of a model."""
+
     name = "firefly_mh"
     stats_dtypes_shapes = STATISTICS | {"n_bright": (np.int64, [])}
     decider: FireflyDecider
-
-    def __init__(
-        self,
-        vars: Sequence | None = None,
-        *,
-        likelihood: Sequence[str] | None = None,
-        axis: int = 0,
-        anchor: Any = None,
-        proposal: Proposal[Any] | ProposalFunction | None = None,
-        tune: bool = True,
-        tuned: Any = None,
-        steps_per_draw: int = 1,
-        model: pm.Model | None = None,
-        rng: Any = None,
-        initial_point: dict[str, NDArray] | None = None,
-        blocked: bool = True,
-        compile_kwargs: dict[str, Any] | None = None,
-        _prepared: PreparedModel | None = None,
-    ) -> None:
-        super().__init__(
-            vars,
-            test="firefly",  # type: ignore[arg-type]
-            likelihood=likelihood,
-            axis=axis,
-            anchor=anchor,
-            proposal=proposal,
-            tune=tune,
-            tuned=tuned,
-            steps_per_draw=steps_per_draw,
-            model=model,
-            rng=rng,
-            initial_point=initial_point,
-            blocked=blocked,
-            compile_kwargs=compile_kwargs,
-            _prepared=_prepared,
-        )
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         self.decider.n_bright = 0  # where rows are not read

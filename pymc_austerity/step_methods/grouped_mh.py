@@ -1,24 +1,17 @@
 """Exact Metropolis within Gibbs for models with groups."""
 
 import math
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal, Never, Unpack
 
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state, without_traces
-from pymc_austerity.arguments import (
-    checked_choice,
-    checked_count,
-    checked_fraction,
-    checked_tail,
-    refuse_positional,
-    refuse_unknown,
-)
-from pymc_austerity.deciding.settings import refuse_contradictions
+from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SequentialSettings, SweepState
@@ -29,52 +22,21 @@ from pymc_austerity.setup.levels import (
     NoGroupsError,
     build_groups,
 )
-from pymc_austerity.setup.model_inputs import (
-    checked_compile_kwargs,
-    checked_model,
-    checked_variables,
-)
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.deferred import DeferredStep, is_without_model
-from pymc_austerity.step_methods.interrupts import clean_interrupt
+from pymc_austerity.step_methods.configured import Configured
+from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.phase import Phase
+from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import of_draw
 from pymc_austerity.step_methods.summary import Words
 from pymc_austerity.step_methods.sweep_statistics import of_sweep, statistics_of_blocks
 from pymc_austerity.step_methods.sweep_words import cost_in_words, in_words
 
-__all__ = ["GroupedMH"]
+__all__ = ["GroupedMH", "GroupedStep"]
 
 
-@dataclass_state
-class GroupedState(StepMethodState):
-    """Everything that changes while a chain runs, and fields that must match on resume."""
-
-    phase: Phase
-    sweep_state: SweepState
-    n_rows: int = field(metadata={"frozen": True})
-    data_fingerprint: str = field(metadata={"frozen": True})
-
-
-_TESTS = {
-    False: {
-        "test": "exact",
-        "acceptance_rule": "poisson",
-        "assumption": "bounds",
-        "sampling": "PoissonSampling",
-    },
-    True: {
-        "test": "StudentTTest",
-        "acceptance_rule": "metropolis",
-        "assumption": "normal means",
-        "sampling": "UniformSampling",
-    },
-}
-"""Constants of runs without and with sequential tests."""
-
-
-class GroupedMH(SubsamplingStep):
+class GroupedMH(Configured, ABC):
     r"""Metropolis-Hastings in which every level of a factor has its own decision.
 
     For models with groups, such as ``a[group] + x @ b`` where the prior of ``a`` has its own mean
@@ -102,8 +64,6 @@ class GroupedMH(SubsamplingStep):
     ----------
     vars : sequence of variables or names, optional
         All free variables, which is the default.
-    likelihood, axis, steps_per_draw, tune, model, rng, initial_point, compile_kwargs
-        As for `AusterityMH`; a step is a sweep over all blocks.
     epsilon : float
         For rows without bounds: largest tail probability at which a t-test on some of the rows
         stops, in [0, 0.5]. Decisions about levels of at least 400 rows, and about all rows, are
@@ -112,9 +72,16 @@ class GroupedMH(SubsamplingStep):
     audit : float
         Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
         `pymc_austerity.diagnostics.audit`. If decisions are exact, there is nothing to check.
-    tuned : InferenceData or DataTree, optional
+    likelihood, rng, model
+        As for `AusterityMH`.
+    resume : InferenceData or DataTree, optional
         An earlier run of the model, as for `AusterityMH`: moves are tuned by sweeps from one of its
         last draws, and chains start at these.
+    options : Options, optional
+        `axis`, `steps_per_draw`, `tune`, `initial_point` and `compile_kwargs` have a meaning here;
+        a step is a sweep over all blocks. Each of them is also taken by name.
+    **more
+        Fields of `Options`.
 
     Raises
     ------
@@ -158,65 +125,114 @@ class GroupedMH(SubsamplingStep):
     'untouched, a'
     """
 
+    takes = frozenset({"axis", "tune", "steps_per_draw", "initial_point", "compile_kwargs"})
+
+    def __new__(
+        cls,
+        vars: Any = None,
+        *args: Never,
+        epsilon: float = 0.0,
+        audit: float = 0.0,
+        likelihood: Sequence[str] | Literal["auto"] = "auto",
+        resume: Any = None,
+        rng: Any = None,
+        model: pm.Model | None = None,
+        options: Options | None = None,
+        **more: Unpack[OptionFields],
+    ) -> Any:
+        """Hold the settings, and set up the step method inside a model."""
+        refuse_positional(cls, args)
+        request = Request(
+            vars=vars,
+            epsilon=checked_tail("epsilon", epsilon),
+            audit=checked_fraction("audit", audit, 1.0, "the share of decisions to check"),
+            likelihood=likelihood,
+            resume=resume,
+            rng=rng,
+            model=model,
+            options=cls._merged(options, more),
+        )
+        return cls._made(request)
+
+    def _set_up(self, variables: list, model: pm.Model) -> Any:
+        return GroupedStep(variables, request=self._request, model=model)
+
+
+@dataclass_state
+class GroupedState(StepMethodState):
+    """Everything that changes while a chain runs, and fields that must match on resume."""
+
+    phase: Phase
+    sweep_state: SweepState
+    n_rows: int = field(metadata={"frozen": True})
+    data_fingerprint: str = field(metadata={"frozen": True})
+
+
+_TESTS = {
+    False: {
+        "test": "exact",
+        "acceptance_rule": "poisson",
+        "assumption": "bounds",
+        "sampling": "PoissonSampling",
+    },
+    True: {
+        "test": "StudentTTest",
+        "acceptance_rule": "metropolis",
+        "assumption": "normal means",
+        "sampling": "UniformSampling",
+    },
+}
+"""Constants of runs without and with sequential tests."""
+
+
+@GroupedMH.register
+class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
+    """What `GroupedMH` is for a model.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Value variables.
+    request : Request
+        What the user asks.
+    model : pymc.Model
+        The model.
+    built : BuiltGroups, optional
+        The moves, if `AusterityMH` has built them.
+    """
+
     name = "grouped_mh"
     _state_class = GroupedState
     target: GroupedTarget
     sweep_state: SweepState
     learnt: Learnt | None
 
-    @clean_interrupt
-    @without_traces()
-    def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Check the variables before PyMC does."""
-        refuse_positional(cls, args)
-        refuse_unknown(cls, kwargs)
-        refuse_contradictions(kwargs)
-        if is_without_model(kwargs):
-            return DeferredStep(cls, vars, kwargs)
-        model = checked_model(kwargs.get("model"))
-        return super().__new__(cls, checked_variables(vars, model), **kwargs)
-
-    @clean_interrupt
-    @without_traces()
     def __init__(
         self,
-        vars: Sequence | None = None,
+        vars: Sequence,
         *,
-        likelihood: Sequence[str] | None = None,
-        axis: int = 0,
-        tune: bool = True,
-        steps_per_draw: int = 1,
-        epsilon: float = 0.0,
-        audit: float = 0.0,
-        tuned: Any = None,
-        model: pm.Model | None = None,
-        rng: Any = None,
-        initial_point: dict[str, NDArray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
-        _built: BuiltGroups | None = None,
+        request: Request,
+        model: pm.Model,
+        built: BuiltGroups | None = None,
     ) -> None:
-        audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
-        tests = SequentialSettings(checked_tail("epsilon", epsilon), audit)
-        checked_choice("tune", tune, (True, False))
-        self.steps_per_draw = checked_count("steps_per_draw", steps_per_draw)
-        self.adapts, self._is_audit_given = tune, audit > 0.0
-        compile_kwargs = checked_compile_kwargs(compile_kwargs)
-        model = checked_model(model)
-        variables = checked_variables(vars, model)
-        earlier = earlier_run(tuned, variables, variables, model)
-        self._is_candidate = _built is not None
-        if _built is None:
-            where = {"likelihood": likelihood, "axis": axis, "rng": rng}
-            where |= {"initial_point": initial_point}
+        tests = SequentialSettings(_number(request.epsilon), _number(request.audit))
+        options = request.options
+        self.steps_per_draw = options.steps_per_draw
+        self.adapts, self._is_audit_given = options.tune, tests.audit > 0.0
+        earlier = earlier_run(request.resume, list(vars), list(vars), model)
+        self._is_candidate = built is not None
+        if built is None:
             try:
-                _built = build_groups(model, variables, compile_kwargs, where)
+                built = build_groups(
+                    model, vars, dict(options.compile_kwargs or {}), request.for_preparing
+                )
             except NoGroupsError as error:
                 raise SettingError(
                     f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
                 ) from None
-        self.target, problem = _built.target.with_tests(tests), _built.problem
+        self.target, problem = built.target.with_tests(tests), built.problem
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
-        self._begin(_built.posed, blocked=True, rng=rng)
+        self._begin(built.posed, blocked=True, rng=request.rng)
         with setup_progress(type(self).__name__) as say:
             say("trying sweeps")
             self.learnt = None
@@ -226,8 +242,8 @@ class GroupedMH(SubsamplingStep):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
             self._cost = cost_in_words(self.target, self.n_rows)
         self._finish(
-            _built.started,
-            _built.posed,
+            built.started,
+            built.posed,
             structure=problem.structure,
             compiled_as=self.target.compiled_as,
             centered=self.target.coordinates.names,
@@ -306,3 +322,8 @@ class GroupedMH(SubsamplingStep):
     @property
     def _words(self) -> Words:
         return Words(in_words(self.target, is_audit_given=self._is_audit_given), self._cost)
+
+
+def _number(value: Any) -> float:
+    """An `epsilon` or a share of audits; 0 where `AusterityMH` leaves it to the model."""
+    return 0.0 if value == "auto" else float(value)

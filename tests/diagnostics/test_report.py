@@ -203,7 +203,7 @@ def test_real_runs(build):
 
 
 def test_default_settings():
-    text = report(real(normal_regression, control_variates="auto", audit=0.5, batch_size=None))
+    text = report(real(normal_regression, control_variates="auto", audit=0.5, batch_size="auto"))
     assert "Use control variates" not in text
     assert np.char.count(text, "\n") > 8
 

@@ -312,7 +312,7 @@ def test_no_axis_of_factors():
         x = pm.Bernoulli("x", 0.5, shape=3)
         pm.Potential("factors", x.sum() * 0.1)
     refused(NotRowwiseError, "without an axis 0", model=model)
-    refused(DataError, "likelihood=['factors']", model=triples_field(), likelihood=None)
+    refused(DataError, "likelihood=['factors']", model=triples_field(), likelihood="auto")
 
 
 def test_factors_that_read_other_variables():

@@ -71,7 +71,7 @@ CASES = METROPOLIS | {
     "firefly": Case(normal_regression, FireflyMH),
     "levels": Case(many_levels, GroupedMH, "forkserver"),
     "max_error": Case(
-        normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": None, "max_error": 0.01})
+        normal_regression, lambda: AusterityMH(**PAPER | {"epsilon": "auto", "max_error": 0.01})
     ),
     "stiefel": Case(lambda: rotated_rows(n_rows=2_000, p=2, noise=2.0)[0], turning),
     "reversible-jump": Case(lambda: regression(2_000)[0], jumping),

@@ -221,7 +221,7 @@ def test_fewer_rows_than_a_batch_run_exact_and_say_so(caplog):
 
 
 @pytest.mark.few("40")
-@pytest.mark.parametrize("batch_size", [None, 40, 500])
+@pytest.mark.parametrize("batch_size", ["auto", 40, 500])
 def test_few_rows_are_expanded_like_many(batch_size):
     with normal_mean(n_rows=100):
         step = AusterityMH(epsilon=0.05, batch_size=batch_size)

@@ -9,7 +9,6 @@ import pytest
 
 from pymc_austerity import (
     AusterityMH,
-    AusterityStep,
     AusterityWarning,
     DataError,
     GroupedMH,
@@ -18,6 +17,7 @@ from pymc_austerity import (
 )
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
+from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
 
 pytestmark = pytest.mark.choice
@@ -59,7 +59,7 @@ class TestNUTSIsTaken:
         caplog.set_level(logging.INFO, "pymc.austerity")
         step, idata = sample(normal_model(300))
         assert isinstance(step, AllRowsNUTS)
-        assert isinstance(step, AusterityStep)
+        assert isinstance(step, AusterityMH)
         assert "300 rows are too few" in caplog.text
         assert "300 rows are too few" in step.explain()
         assert abs(float(idata.posterior["mu"].mean()) - 2.0) < 0.3
@@ -165,7 +165,7 @@ class Stuck:
 class TestFewRowsAreRead:
     def test_where_there_are_many(self):
         step, idata = sample(normal_model(80_000))
-        assert type(step) is AusterityMH
+        assert type(step) is FewRowsStep
         assert idata.sample_stats["data_fraction"].mean() < 0.05
 
     @pytest.mark.few("300")
@@ -187,7 +187,7 @@ class TestFewRowsAreRead:
     )
     def test_where_a_setting_asks_for_it(self, settings):
         with normal_model(300):
-            assert type(AusterityMH(**settings)) is AusterityMH
+            assert type(AusterityMH(**settings)) is FewRowsStep
 
     def test_or_an_error_says_why_it_is_impossible(self):
         with pm.Model():
@@ -258,5 +258,5 @@ class TestAllRowsNUTS:
             pm.Poisson("y", pm.DiscreteUniform("k", 1, 9), observed=y)
         step, idata = sample(model)
         assert isinstance(step, PyMCSteps)
-        assert isinstance(step, AusterityStep)
+        assert isinstance(step, AusterityMH)
         assert abs(float(idata.posterior["k"].mean()) - y.mean()) < 0.5

@@ -7,6 +7,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, RandomWalkProposal, StaleDataError
+from pymc_austerity.step_methods.few_rows import FewRowsStep
 from tests.running import QUIET, assert_same_draws, sample
 from tests.step_methods.cases import METROPOLIS, PAPER, built
 from tests.step_methods.models import (
@@ -125,6 +126,8 @@ def test_one_step_method_for_each_variable_on_shared_rows():
     model = normal_regression()
     with model:
         compound = AusterityMH(blocked=False, **PAPER)
+    assert isinstance(compound, AusterityMH)
+    assert compound.explain().count("AusterityMH on y") == 2
     assert [step.var_names for step in compound.methods] == [("beta",), ("sigma_log__",)]
     sources = {id(step.target.source) for step in compound.methods}
     assert len(sources) == 1
@@ -200,10 +203,10 @@ def test_interrupted_runs_keep_their_draws():
 
 
 def test_progress_columns():
-    columns, first = AusterityMH._progressbar_config(n_chains=3)
+    columns, first = FewRowsStep._progressbar_config(n_chains=3)
     assert [column.get_table_column().header for column in columns] == ["Acceptance", "Rows read"]
     assert all(len(values) == 3 for values in first.values())
-    (update,) = AusterityMH._make_progressbar_update_functions()
+    (update,) = FewRowsStep._make_progressbar_update_functions()
     update({"accepted": 1.0, "n_rows_used": 2})
     shown = update({"accepted": 0.0, "n_rows_used": 4})
     assert shown == pytest.approx({"acceptance": 0.5, "rows": 3.0})

@@ -31,7 +31,7 @@ def hops(point, rng):
 @pytest.mark.parametrize(
     "proposal",
     [
-        None,
+        "auto",
         RandomWalkProposal(),
         ProposalMixture(),
         CrankNicolsonProposal(),
@@ -57,7 +57,7 @@ def test_two_settings_that_say_how_strict_the_test_is(settings):
 
 def test_a_default_that_is_written_contradicts_nothing():
     with normal_mean():
-        AusterityMH(epsilon=0.1, max_error=None, test="auto", anchor=None, control_variates=None)
+        AusterityMH(epsilon=0.1, max_error=None, test="auto", anchor="auto", control_variates=None)
 
 
 @pytest.mark.parametrize(

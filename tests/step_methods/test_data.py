@@ -207,8 +207,8 @@ class TestRefused:
         """It would use the rows that were drawn for the earlier one again."""
         step = built(normal_mean, data={"y": Y})
         idata = sample(step, normal_mean, draws=60, tune=20)
-        with pytest.raises(SettingError, match="tuned= is not possible with data="):
-            built(normal_mean, data={"y": Y}, tuned=idata)
+        with pytest.raises(SettingError, match="resume= is not possible with data="):
+            built(normal_mean, data={"y": Y}, resume=idata)
 
     @pytest.mark.parametrize("settings", [{"vars": ["slopes"]}, {"blocked": False}])
     def test_several_step_methods(self, regression, settings):

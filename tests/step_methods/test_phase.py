@@ -22,10 +22,12 @@ def test_tuning_begins_and_ends_without_a_step(phase, tuning):
     assert phase.with_tuning(tuning).is_start == phase.is_start
 
 
-@pytest.mark.parametrize(("step_method", "epsilon"), [(AusterityMH, None), (AusterityGibbs, 0.05)])
+@pytest.mark.parametrize(
+    ("step_method", "epsilon"), [(AusterityMH, "auto"), (AusterityGibbs, 0.05)]
+)
 def test_signatures_show_the_arguments(step_method, epsilon):
     parameters = inspect.signature(step_method).parameters
-    assert {"vars", "epsilon", "batch_size", "audit", "compile_kwargs"} <= set(parameters)
+    assert {"vars", "epsilon", "likelihood", "audit", "rng", "model"} <= set(parameters)
     assert not [name for name in parameters if name.startswith("_") or name in ("args", "kwargs")]
     assert parameters["epsilon"].default == epsilon
     assert parameters["epsilon"].kind is inspect.Parameter.KEYWORD_ONLY

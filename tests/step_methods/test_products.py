@@ -117,7 +117,7 @@ def test_products_stay_where_nothing_is_accepted(run):
 def test_goes_on_with_an_earlier_run(run):
     _, idata = run
     with build():
-        step = AusterityMH(tuned=idata)
+        step = AusterityMH(resume=idata)
         more = pm.sample(draws=2_000, tune=0, chains=2, step=step, **RUN)
     means, sds = by_quadrature()
     own = more.posterior["tau"].values

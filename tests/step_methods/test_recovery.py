@@ -58,7 +58,7 @@ def test_means_agree_with_nuts(build, settings):
     settings = {"chains": 2, "cores": 2, "random_seed": 7} | QUIET
     with build(x, x @ COEFFICIENTS, rng):
         ours = pm.sample(step=AusterityMH(epsilon=0.01, **own), draws=4_000, tune=1_500, **settings)
-        nuts = pm.sample(draws=1_000, tune=500, nuts_sampler="pymc", **settings)
+        nuts = pm.sample(draws=1_000, tune=500, init="jitter+adapt_diag", **settings)
     for name in ours.posterior.data_vars:
         difference = ours.posterior[name].mean(("chain", "draw")).values
         difference = difference - nuts.posterior[name].mean(("chain", "draw")).values

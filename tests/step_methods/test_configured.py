@@ -19,6 +19,18 @@ def test_draws_are_those_of_a_step_method_made_inside():
     assert_same_draws(sample(outside, model), sample(inside, model))
 
 
+def test_it_can_be_set_up_to_read_what_it_is():
+    model, settings = normal_mean(), AusterityMH(epsilon=0.05)
+    step = settings.setup(model)
+    assert step.explain().startswith("AusterityMH on y: ")
+    with model:
+        assert settings.setup().explain().splitlines()[0] == step.explain().splitlines()[0]
+    for each in (settings, step):
+        assert isinstance(each, AusterityMH) and not isinstance(each, GroupedMH | FireflyMH)
+    with pytest.raises(SettingTypeError, match="there is no model to sample"):
+        settings.setup()
+
+
 def test_one_goes_with_several_models():
     step = AusterityMH()
     for model in (normal_mean(), normal_regression()):

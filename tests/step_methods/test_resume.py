@@ -25,7 +25,7 @@ def second(first):
     """The step method that goes on."""
     model, earlier = first
     with model:
-        return AusterityMH(epsilon=0.05, tuned=earlier)
+        return AusterityMH(epsilon=0.05, resume=earlier)
 
 
 def test_it_goes_on_as_tuned(first, second):
@@ -80,7 +80,7 @@ def test_groups_go_on_too(groups):
     """From the last draws, in the coordinates of the sweep, with what 1,000 sweeps have learned."""
     model, earlier = groups
     with model:
-        step = AusterityMH(tuned=earlier)
+        step = AusterityMH(resume=earlier)
     assert isinstance(step, GroupedMH)
     outer = np.array([step.target.coordinates.outer(start) for start in step.learnt.starts])
     last = earlier.posterior.isel(draw=-1)
@@ -103,7 +103,7 @@ def test_groups_go_on_too(groups):
 def test_a_random_walk_knows_its_covariance(first):
     model, earlier = first
     with model:
-        step = AusterityMH(control_variates=None, epsilon=0.1, tuned=earlier)
+        step = AusterityMH(control_variates=None, epsilon=0.1, resume=earlier)
     later = sample(step, model, draws=300, tune=0)
     assert 0.1 < later.sample_stats["accepted"].mean() < 0.6
 
@@ -125,13 +125,13 @@ def test_bounds_that_are_variables_come_from_the_run_too():
 def test_other_runs_are_refused(first):
     model, earlier = first
     with normal_mean(), pytest.raises(SettingError, match="no draws of 'mu'"):
-        AusterityMH(tuned=earlier)
-    with model, pytest.raises(SettingTypeError, match="tuned of type dict"):
-        AusterityMH(tuned={"beta": 1.0})
-    with model, pytest.raises(SettingError, match="tuned has no effect with tune=False"):
-        AusterityMH(tuned=earlier, tune=False)
+        AusterityMH(resume=earlier)
+    with model, pytest.raises(SettingTypeError, match="resume of type dict"):
+        AusterityMH(resume={"beta": 1.0})
+    with model, pytest.raises(SettingError, match="resume has no effect with tune=False"):
+        AusterityMH(resume=earlier, tune=False)
     with pm.Model():
         beta = pm.Normal("beta", shape=2)
         pm.Normal("y", beta[0], 1.0, observed=np.zeros(1_000))
         with pytest.raises(SettingError, match=r"draws of shape \(3,\) of 'beta'"):
-            AusterityMH(tuned=earlier)
+            AusterityMH(resume=earlier)

@@ -1,0 +1,164 @@
+"""A step method as its settings, from which it is set up for a model."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, ClassVar
+
+import pymc as pm
+
+from pymc_austerity._pymc import without_traces
+from pymc_austerity.arguments import refuse_unknown
+from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.setup.model_inputs import checked_model, checked_variables
+from pymc_austerity.step_methods.interrupts import clean_interrupt
+from pymc_austerity.step_methods.options import Options, is_same
+from pymc_austerity.step_methods.request import Request
+
+__all__ = ["Configured", "with_model"]
+
+
+class Configured:
+    """Base class of what users construct: settings, checked as far as that needs no model.
+
+    Inside a model, the step method is set up at once, and takes the place of its settings. Outside,
+    ``pm.sample(step=...)`` sets it up for the model that it samples; the same settings serve any
+    number of models. What depends on the model, such as names of variables, is checked then.
+
+    A subclass has a ``__new__`` with the signature that users see, which ends with `_made`, and
+    `_set_up`. The classes of its step methods are registered with it as virtual subclasses.
+    """
+
+    takes: ClassVar[frozenset[str]]
+    """Names of the options that have a meaning."""
+    __signature__: ClassVar[inspect.Signature]
+    _request: Request
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Show the arguments that have names."""
+        super().__init_subclass__(**kwargs)
+        _, *arguments = inspect.signature(cls.__new__).parameters.values()
+        shown = [each for each in arguments if each.kind is not each.VAR_POSITIONAL]
+        cls.__signature__ = inspect.Signature(shown)
+
+    @classmethod
+    def settings_known(cls) -> list[str]:
+        """Names of all arguments and options."""
+        shown = inspect.signature(cls).parameters.values()
+        named = [each.name for each in shown if each.kind is not each.VAR_KEYWORD]
+        return [*named, *(each.name for each in fields(Options) if each.name in cls.takes)]
+
+    @classmethod
+    def _merged(cls, options: Options | None, more: Mapping[str, Any]) -> Options:
+        """One record of the options that are given together and by name.
+
+        Raises
+        ------
+        SettingError, SettingTypeError
+            One of them has no meaning here, or is given in both ways.
+        """
+        together = Options() if options is None else options
+        if not isinstance(together, Options):
+            raise SettingTypeError(
+                f"options of type {type(together).__name__} is not a record of options: give "
+                f"Options(...), or name them, as in {cls.__name__}(steps_per_draw=2)."
+            )
+        refuse_unknown(cls.__name__, [*more, *together.given], cls.settings_known())
+        for name in sorted(set(more) & set(together.given)):
+            raise SettingError(f"{name} is given by name and in options=: leave one of them out.")
+        return replace(together, **more)
+
+    @classmethod
+    def _made(cls, request: Request) -> Any:
+        """The step method inside a model, and its settings outside."""
+        held = _held(cls, request)
+        return held if _is_without_model(request) else held.setup()
+
+    @clean_interrupt
+    @without_traces()
+    def setup(self, model: pm.Model | None = None) -> Any:
+        """Set up the step method for a model, as ``pm.sample`` does when sampling begins.
+
+        Parameters
+        ----------
+        model : pymc.Model, optional
+            By default, the model on the context stack.
+
+        Returns
+        -------
+        step method
+            It has `explain`, which says what it is, and goes to ``pm.sample(step=...)``.
+        """
+        model = checked_model(self._request.model if model is None else model)
+        return self._set_up(checked_variables(self._request.vars, model), model)
+
+    def _set_up(self, variables: list, model: pm.Model) -> Any:
+        """The step method on some value variables of a model."""
+        raise NotImplementedError
+
+    def explain(self) -> str:
+        """What is subsampled, what is evaluated in full, and why, in plain language.
+
+        Returns
+        -------
+        str
+            Some lines of text.
+
+        Raises
+        ------
+        AttributeError
+            The step method is not set up yet.
+        """
+        return self.__getattr__("explain")
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self!r} has no {name!r} before it is made for a model: construct it inside of "
+            "`with pm.Model():`, or call setup(model)."
+        )
+
+    def __reduce__(self) -> tuple:
+        return _held, (type(self), self._request)
+
+    def __repr__(self) -> str:
+        usual = {p.name: p.default for p in inspect.signature(type(self)).parameters.values()}
+        words = [
+            f"{name}={value!r}"
+            for name, value in self._request.given.items()
+            if name in self.settings_known() and not is_same(value, usual.get(name))
+        ]
+        return f"{type(self).__name__}({', '.join(words)})"
+
+
+def _held(cls: type[Configured], request: Request) -> Configured:
+    held = object.__new__(cls)
+    held._request = request
+    return held
+
+
+def _is_without_model(request: Request) -> bool:
+    """Whether no model is given, nor is one on the context stack."""
+    if request.model is not None:
+        return False
+    try:
+        pm.modelcontext(None)
+    except TypeError:
+        return True
+    return False
+
+
+def with_model(step: Any, model: pm.Model) -> Any:
+    """The ``step`` argument of ``pm.sample``, set up for its model.
+
+    Parameters
+    ----------
+    step : step method, or list of them
+        Step methods that are set up are returned unchanged.
+    model : pymc.Model
+        The model that is sampled.
+    """
+    if isinstance(step, list | tuple):
+        return [with_model(each, model) for each in step]
+    return step.setup(model) if isinstance(step, Configured) else step

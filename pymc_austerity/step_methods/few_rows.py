@@ -1,0 +1,127 @@
+"""Set-up of a step method whose decisions read few rows."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pymc as pm
+
+from pymc_austerity._pymc import CompoundStep
+from pymc_austerity.arguments import unless_auto
+from pymc_austerity.setup.beside import build_among_others
+from pymc_austerity.setup.coordinates import best_coordinates
+from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.problem import pose
+from pymc_austerity.setup.ready import make_ready
+from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.support import (
+    refuse_beside_sources,
+    refuse_uncorrected,
+    refuse_unsuitable,
+)
+from pymc_austerity.step_methods.in_compiled_code import compile_now
+from pymc_austerity.step_methods.metropolis import MetropolisStep
+from pymc_austerity.step_methods.request import Request
+
+__all__ = ["FewRowsStep", "PerVariable"]
+
+
+class PerVariable(CompoundStep):
+    """One step method for each variable, on shared rows."""
+
+    def explain(self) -> str:
+        """What each of them is, in plain language."""
+        return "\n".join(step.explain() for step in self.methods)
+
+
+class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
+    """What `AusterityMH` is where decisions read few rows.
+
+    Parameters
+    ----------
+    vars : sequence of variables
+        Value variables.
+    request : Request
+        What the user asks.
+    model : pymc.Model
+        The model.
+    rng : int or numpy.random.Generator, optional
+        Source of draws outside ``pm.sample``.
+    blocked : bool
+        Whether PyMC makes a single step method of several variables.
+    prepared : PreparedModel, optional
+        The model, if it is prepared already.
+    is_candidate : bool
+        Whether another step method may still be chosen in its place.
+    """
+
+    name = "austerity_mh"
+
+    @classmethod
+    def made(
+        cls,
+        variables: Sequence,
+        request: Request,
+        model: pm.Model,
+        prepared: PreparedModel | None = None,
+    ) -> Any:
+        """The step method, or one for each variable, which share the rows."""
+        its: Any = {"request": request, "model": model, "rng": request.rng}
+        if request.options.blocked or len(variables) == 1:
+            return cls(variables, **its, prepared=prepared)
+        prepared = prepare(model, **request.for_preparing)
+        return PerVariable(cls(variables, **its, blocked=False, prepared=prepared).methods)
+
+    def __init__(
+        self,
+        vars: Sequence,
+        *,
+        request: Request,
+        model: pm.Model,
+        rng: Any = None,
+        blocked: bool = True,
+        prepared: PreparedModel | None = None,
+        is_candidate: bool = False,
+    ) -> None:
+        self._is_candidate = is_candidate
+        settings = replace(request.settings, only_with_surrogate=is_candidate)
+        options, proposal = request.options, request.own_proposal
+        self.adapts = options.tune and settings.test is not None  # else nothing is learned
+        refuse_unsuitable(vars, model, proposal)
+        refuse_uncorrected(settings, proposal)
+        if request.data is not None:
+            refuse_beside_sources(settings, request.resume)
+        started = time.perf_counter() - (prepared.seconds if prepared else 0.0)
+        with setup_progress(type(self).__name__) as say:
+            prepared = prepared or prepare(model, **request.for_preparing, say=say)
+            posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
+            problem, self.coordinates = best_coordinates(posed, settings, proposal)
+            settings.try_bound(problem.start)
+            built = build_among_others(
+                problem,
+                settings,
+                proposal,
+                coordinates=self.coordinates,
+                anchor=unless_auto("anchor", options.anchor),
+                resume=request.resume,
+                say=say,
+            )
+            self.target, self.proposal, self.surroundings = built[:3]
+            self._begin(problem, blocked=blocked, rng=rng)
+            say("trying decisions")
+            ready = make_ready(built, settings, prepared.rng)
+            self.settings, self.decider, self.learnt, self.normality = ready
+            self.python_needed = self._why_python()
+            if not self.python_needed:
+                say("compiling transitions")
+                compile_now(self.target, self.decider, self.proposal)
+        prepared.end_setup()
+        self._finish(
+            started,
+            problem,
+            structure=built.about.structure,
+            compiled_as=self.target.compiled_as,
+            centered=self.coordinates.names,
+            blocks=built.about.blocks,
+        )
