@@ -28,6 +28,10 @@ _LOG_2 = math.log(2.0)
 _SQRT_PI = math.sqrt(math.pi)
 _FAR = 10.0
 _TERMS = 14
+_OF_DIGAMMA = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)
+_OF_TRIGAMMA = (7 / 6, -691 / 2730, 5 / 66, -1 / 30, 1 / 42, -1 / 30, 1 / 6)
+"""Coefficients of asymptotic series (Abramowitz and Stegun, 6.3.18 and 6.4.12), the last first."""
+
 _FOLDER = "pymc_austerity_kernels"
 
 
@@ -61,7 +65,37 @@ def scaled_erfc(x: float) -> float:
     return total / (x * _SQRT_PI)
 
 
-FUNCTIONS = {f.__name__: f for f in (choose, log_one_minus_exp, scaled_erfc)}
+@njit(error_model="numpy")
+def digamma(x: float) -> float:
+    """First derivative of log Gamma for x > 0, else NaN: its asymptotic series beyond 10."""
+    if not x > 0.0:
+        return math.nan
+    total = 0.0
+    while x < _FAR:
+        total -= 1.0 / x
+        x += 1.0
+    square, series = 1.0 / (x * x), 0.0
+    for coefficient in _OF_DIGAMMA:
+        series = square * (coefficient + series)
+    return total + math.log(x) - 0.5 / x - series
+
+
+@njit(error_model="numpy")
+def trigamma(x: float) -> float:
+    """Second derivative of log Gamma for x > 0, else NaN: its asymptotic series beyond 10."""
+    if not x > 0.0:
+        return math.nan
+    total = 0.0
+    while x < _FAR:
+        total += 1.0 / (x * x)
+        x += 1.0
+    square, series = 1.0 / (x * x), 0.0
+    for coefficient in _OF_TRIGAMMA:
+        series = square * (coefficient + series)
+    return total + (1.0 + series) / x + 0.5 * square
+
+
+FUNCTIONS = {f.__name__: f for f in (choose, digamma, log_one_minus_exp, scaled_erfc, trigamma)}
 """What generated code may call, where Python's `math` has nothing.
 
 The special functions are stable over the whole range of double precision, and pass NaN on.

@@ -216,8 +216,9 @@ _FUNCTIONS = {
         lambda do, y, x: [do("Neg", do("Reciprocal", do("Expm1", do("Neg", x))))],
         f.log1mexp, is_steep=True,
     ),
-    "GammaLn": _costly("math.lgamma({0})", None, f.gammaln),
-    "Psi": _costly(None, None, f.psi),
+    "GammaLn": _costly("math.lgamma({0})", lambda do, y, x: [do("Psi", x)], f.gammaln),
+    "Psi": _costly("digamma({0})", lambda do, y, x: [do("TriGamma", x)], f.psi),
+    "TriGamma": _costly("trigamma({0})"),
     "Erf": _costly("math.erf({0})", _of_error(1.0), f.erf),
     "Erfc": _costly("math.erfc({0})", _of_error(-1.0), f.erfc),
     "Erfcx": _costly(

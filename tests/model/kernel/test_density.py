@@ -163,9 +163,9 @@ def test_is_pickled(rng):
 
 
 def test_an_operation_without_a_rule_is_named():
-    likelihood, *about = split(lambda x: pt.gammaln(pt.exp(x[0])))
+    likelihood, *about = split(lambda x: pt.tan(pt.exp(x[0])))
     reason = density_gradient_of(likelihood.exact, *about)
-    assert reason == "the derivative of GammaLn has no rule"
+    assert reason == "the derivative of Tan has no rule"
 
 
 def test_numba_knows_what_it_compiled_by_an_address(rng):

@@ -18,6 +18,11 @@ REAL = np.concatenate([-WIDE[::-1], WIDE, [np.nan]])
 POSITIVE = WIDE[1:]
 NEGATIVE = -WIDE[1:]
 
+
+def _trigamma(x):
+    return special.polygamma(1, x)
+
+
 UNARY = {
     "Neg": (np.negative, REAL),
     "Reciprocal": (np.reciprocal, REAL),
@@ -38,6 +43,8 @@ UNARY = {
     "Sigmoid": (special.expit, REAL),
     "Log1mexp": (lambda x: np.log(-np.expm1(x)), NEGATIVE[(NEGATIVE > -0.69)]),
     "GammaLn": (special.gammaln, np.append(POSITIVE, [0.0, np.nan])),
+    "Psi": (special.digamma, np.array([1e-8, 0.1, 1.0, 2.5, 9.9, 10.0, 1e6, np.nan])),
+    "TriGamma": (_trigamma, np.array([1e-8, 0.1, 1.0, 2.5, 9.9, 10.0, 1e6, np.nan])),
     "Erf": (special.erf, REAL),
     "Erfc": (special.erfc, REAL),
     "Erfcx": (special.erfcx, REAL),

@@ -20,7 +20,9 @@ OF_ONE = [
     for name, row in OPERATIONS.items()
     if row.slopes and list(inspect.signature(row.slopes).parameters) == ["do", "y", "x"]
 ]
-POINTS = {name: [0.2, 0.9, 3.1] for name in ("Log", "Sqrt")} | {"Log1mexp": [-2.5, -0.3]}
+POINTS = {name: [0.2, 0.9, 3.1] for name in ("GammaLn", "Log", "Psi", "Sqrt")} | {
+    "Log1mexp": [-2.5, -0.3]
+}
 STEP = 1e-5
 
 
