@@ -1,6 +1,5 @@
 """The choice between exact decisions and sequential tests, once rows are expanded."""
 
-from collections.abc import Callable
 from functools import partial
 
 from pymc_austerity.deciding.poisson import PoissonSampling
@@ -18,12 +17,7 @@ from pymc_austerity.setup.plans import (
     not_possible,
     refuse_too_few_for_strata,
 )
-from pymc_austerity.setup.sequential_from_sources import (
-    StoredSampling,
-    rows_of_first_look,
-    stored_in_strata,
-    stored_uniformly,
-)
+from pymc_austerity.setup.sequential_from_sources import rows_of_first_look, stored_in_strata
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.third_order import cubic_rows_of, with_third_order
 
@@ -91,11 +85,10 @@ def _sequential(about: About) -> Plan:
     settings, from_sources = about.settings, about.problem.prepared.from_sources
     if settings.by_influence and has_room_for_strata(settings):
         if from_sources:
-            return _in_store(_of_all_rows(about), stored_in_strata)
+            return _in_strata(_of_all_rows(about))
         return _best(by_influence(about))
     refuse_too_few_for_strata(settings)
-    about = _of_all_rows(about)
-    return _in_store(about, stored_uniformly) if from_sources else _uniform(about)
+    return _uniform(_of_all_rows(about))
 
 
 def _best(rows: ByInfluence) -> Plan:
@@ -128,20 +121,24 @@ def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None
 
 
 def _uniform(about: About) -> Plan:
-    problem, settings = about.problem, about.settings
-    function, arrays = about.residuals.function, about.residuals.arrays
-    source = SharedRows(arrays, problem.prepared.rng.permutation(problem.likelihood.n_rows))
-    sampling, words = uniform_sampling(function, source, settings, of_residuals=True)
+    problem, settings, residuals = about.problem, about.settings, about.residuals
+    about.say("storing the rows")
+    rows, rng = problem.prepared.from_sources, problem.prepared.rng
+    if rows is None:
+        source = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
+    else:
+        source = rows.shuffled(rng, residuals.block_of)
+    sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
     if settings.by_influence:
         words += ", too few for strata"
-    return about.plan(function, source, sampling, f"{words}.")
+    return about.plan(residuals.function, source, sampling, f"{words}.", *_where(about, source))
 
 
-def _in_store(about: About, store: Callable[[About], StoredSampling]) -> Plan:
-    source, sampling, words = store(about)
-    return about.plan(
-        about.residuals.function, source, sampling, f"{words}.", *_where(about, source)
-    )
+def _in_strata(about: About) -> Plan:
+    """Sample rows in sources by influence."""
+    source, sampling, words = stored_in_strata(about)
+    where = _where(about, source)
+    return about.plan(about.residuals.function, source, sampling, f"{words}.", *where)
 
 
 def _where(about: About, source: SharedRows) -> tuple[str, ...]:
@@ -150,6 +147,6 @@ def _where(about: About, source: SharedRows) -> tuple[str, ...]:
     if rows is None:
         return ()
     return (
-        f"They were stored on this machine in the order of sampling ({source.n_bytes / 1e9:,.2g} "
+        f"The rows were stored on this machine in sampling order ({source.n_bytes / 1e9:,.2g} "
         f"GB), in {rows.n_passes} passes over all of them.",
     )

@@ -13,7 +13,6 @@ from pymc_austerity.control_variates import (
 )
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.model import OneAtATime
 from pymc_austerity.rows import (
     ArrayRows,
@@ -28,10 +27,9 @@ from pymc_austerity.setup.source_rows import Labeled, SourceRows
 from pymc_austerity.setup.strata import most_first_rows, words_on_strata
 from pymc_austerity.setup.strata_of_sample import first_look_of_sample, thresholds_of_sample
 
-__all__ = ["StoredSampling", "rows_of_first_look", "stored_in_strata", "stored_uniformly"]
+__all__ = ["StoredSampling", "rows_of_first_look", "stored_in_strata"]
 
 _PAIRS_TO_CHECK = 4
-_STORING = "storing the rows in the order of sampling"
 
 
 class StoredSampling(NamedTuple):
@@ -81,7 +79,7 @@ def stored_in_strata(about: About) -> StoredSampling:
             yield labels, block
 
     shares = np.bincount(known.labels(some), minlength=n_strata) / some.size
-    about.say(_STORING)
+    about.say("storing the rows in the order of sampling")
     source, sizes = rows.stored(labeled(), shares, rng)
     strata = known.strata(sizes)
     deviations = np.sqrt(squares[sizes > 0] / strata.sizes)
@@ -132,21 +130,3 @@ def _on_sample(
     influence = Influence.by_sample(function, pairs, differences)
     scores = np.concatenate([influence(block) for block in blocks_of(sample)])
     return influence, scores, differences
-
-
-def stored_uniformly(about: About) -> StoredSampling:
-    """Store the rows in random order, in one pass.
-
-    Raises
-    ------
-    StorageError
-        There is no room for the rows, or they were changed while they were read.
-    """
-    rows = about.problem.prepared.from_sources
-    assert rows is not None
-    about.say(_STORING)
-    source = rows.shuffled(about.problem.prepared.rng, about.residuals.block_of)
-    sampling, words = uniform_sampling(
-        about.residuals.function, source, about.settings, of_residuals=True
-    )
-    return StoredSampling(source, sampling, words)
