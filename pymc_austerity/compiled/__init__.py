@@ -20,7 +20,6 @@ from pymc_austerity.compiled.decision import (
 )
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.hamiltonian import KnownByAddress, center_and_scale, walk
-from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import CompiledRows, announce, new_survey
@@ -36,7 +35,6 @@ __all__ = [
     "CompiledTrajectories",
     "ExactDecisions",
     "KnownByAddress",
-    "PooledDecisions",
     "SequentialDecisions",
     "Transitions",
     "address_of_tail",

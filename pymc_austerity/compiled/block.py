@@ -17,7 +17,6 @@ from pymc_austerity.compiled.exact import (
     ExactDecisions,
     decide_exactly,
 )
-from pymc_austerity.compiled.pooled import PooledDecisions, decide_from_pool
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
 from pymc_austerity.parts import part, part_by_type
 
@@ -98,7 +97,6 @@ def _third_order(posterior: CompiledPosterior, proposed: Any, current: Any) -> f
     {
         SequentialDecisions: decide_sequentially,
         ExactDecisions: decide_exactly,
-        PooledDecisions: decide_from_pool,
     },
 )
 def decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
@@ -110,7 +108,7 @@ def decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type:
 def transitions(
     proposals: CompiledProposals,
     posterior: CompiledPosterior,
-    decisions: SequentialDecisions | ExactDecisions | PooledDecisions,
+    decisions: SequentialDecisions | ExactDecisions,
     work: int,
     rng: np.random.Generator,
     audits: np.random.Generator,

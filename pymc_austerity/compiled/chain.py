@@ -10,7 +10,6 @@ from pymc_austerity.compiled.block import CompiledPosterior, transitions
 from pymc_austerity.compiled.calls import addressed
 from pymc_austerity.compiled.decision import STATISTICS, SequentialDecisions
 from pymc_austerity.compiled.exact import ExactDecisions
-from pymc_austerity.compiled.pooled import PooledDecisions
 from pymc_austerity.compiled.proposals import CompiledProposals
 from pymc_austerity.compiled.trajectories import (
     CompiledTrajectories,
@@ -28,13 +27,13 @@ class CompiledTarget:
     ----------
     posterior : CompiledPosterior or None
         None where only trajectories know it.
-    decisions : SequentialDecisions, ExactDecisions or PooledDecisions
+    decisions : SequentialDecisions or ExactDecisions
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
     posterior: CompiledPosterior | None
-    decisions: SequentialDecisions | ExactDecisions | PooledDecisions
+    decisions: SequentialDecisions | ExactDecisions
     alive: tuple[Any, ...]
 
 
@@ -73,20 +72,6 @@ class CompiledChain:
         self.proposals = proposals
         self._decisions = addressed(target.decisions)
         self._work = np.zeros((3, proposals.size))
-
-    @property
-    def used(self) -> NDArray[np.int64]:
-        """What was used of a pool of rows, a copy; empty without one."""
-        decisions = self._target.decisions
-        if isinstance(decisions, PooledDecisions):
-            return decisions.used.copy()
-        return np.empty(0, dtype=np.int64)
-
-    @used.setter
-    def used(self, used: NDArray[np.int64]) -> None:
-        decisions = self._target.decisions
-        if isinstance(decisions, PooledDecisions):
-            decisions.used[:] = used
 
     def make(
         self,

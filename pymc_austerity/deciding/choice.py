@@ -6,8 +6,6 @@ from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import AnyLogRatio, ExactDecider
 from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.pool import PooledSampling
-from pymc_austerity.deciding.pooled import PoolDecider
 from pymc_austerity.deciding.settings import Settings
 
 __all__ = ["AnyDecider", "decider_of"]
@@ -27,7 +25,5 @@ def decider_of(settings: Settings, target: AnyLogRatio) -> AnyDecider:
     """
     if not isinstance(target.sampling, PoissonSampling):
         return Decider(settings, target)  # type: ignore[arg-type]
-    if isinstance(target.sampling, PooledSampling):
-        return PoolDecider(settings, target, target.sampling)
     kind = FireflyDecider if settings.test == "firefly" else ExactDecider
     return kind(settings, target, target.sampling)

@@ -17,6 +17,7 @@ from pymc_austerity.exact import (
     decide,
     decide_by_fireflies,
 )
+from pymc_austerity.exact.firefly import bounds_at
 from pymc_austerity.rows import RowSource
 
 __all__ = ["PoissonSampling", "RowBoundError"]
@@ -72,6 +73,10 @@ class PoissonSampling:
         The result is the same in every call with the same point, as exactness requires.
         """
         return self.inverse_root.dot(point - self.center)
+
+    def is_bounded_at(self, point: NDArray) -> bool:
+        """Whether the log-likelihood of every row is finite at a point, by its bounds."""
+        return bool(np.isfinite(bounds_at(self.whitened(point), self.groups)).all())
 
     def decide(
         self,

@@ -10,8 +10,7 @@ from pymc_austerity.exact.directions import (
 )
 from pymc_austerity.exact.expected import expected_rows, rows_of_pairs
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
-from pymc_austerity.exact.grid import Grid, GridTotals, RowsOfCells
-from pymc_austerity.exact.groups import Groups, group_rows
+from pymc_austerity.exact.groups import Grid, GridTotals, Groups, RowsOfCells, group_rows
 from pymc_austerity.exact.inflation import Inflation
 from pymc_austerity.exact.rounding import measured_rounding
 from pymc_austerity.exact.select import SelectedRows, group_rates, rates_of, select_rows
@@ -24,7 +23,6 @@ from pymc_austerity.exact.thin import (
     log_weight,
     thinned,
 )
-from pymc_austerity.exact.wanted import Picked, WantedRows
 
 __all__ = [
     "RELATIVE",
@@ -37,10 +35,8 @@ __all__ = [
     "GridTotals",
     "Groups",
     "Inflation",
-    "Picked",
     "RowsOfCells",
     "SelectedRows",
-    "WantedRows",
     "Weight",
     "any_direction",
     "change_along",

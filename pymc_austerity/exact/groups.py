@@ -1,17 +1,25 @@
 """Rows grouped by their constants and by the directions of their whitened data."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.exact.directions import Directions
+from pymc_austerity.exact.directions import Directions, directions_of
 from pymc_austerity.exact.thin import ROUNDING
 
-__all__ = ["Groups", "group_rows"]
+__all__ = ["Grid", "GridTotals", "Groups", "RowsOfCells", "group_rows"]
 
 _LEVEL = 2.0
 _SHELLS = 6
+_ABOVE, _BELOW = 20, 64
+"""Levels above the top of the grid and below; one more for what is infinite. The last one is for
+constants of zero, too."""
+
+_LEVELS = _ABOVE + _BELOW + 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,71 +71,217 @@ class Groups:
         return self.direction.size
 
 
-def group_rows(
-    constants: NDArray[np.float64],
-    radii: NDArray[np.float64],
-    directions: Directions | None = None,
-) -> tuple[NDArray[np.intp], Groups]:
-    r"""Order in which to store rows, and their groups.
+class RowsOfCells(NamedTuple):
+    """Counts and bounds of some rows, cell by cell.
 
-    Rows of a group have constants within a factor of two of each other. With one predictor a row
+    Attributes
+    ----------
+    cells : int array, shape (K,)
+        Cells that have some of the rows.
+    counts : int array, shape (K,)
+    largest : float array, shape (R, K)
+        The largest constants.
+    angles : float array, shape (K,)
+        The largest angle.
+    """
+
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    largest: NDArray[np.float64]
+    angles: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    r"""A grid of constants and directions, so that rows can be grouped block by block.
+
+    Rows of a cell have constants within a factor of two of each other. With one predictor a row
     depends on :math:`z_i \cdot u` alone, and rows are grouped by the direction of :math:`z_i`
     too: then the largest :math:`|z_i \cdot u|` of a group is known without its rows, and is
     far below :math:`|z_i| |u|` for most.
+
+    Attributes
+    ----------
+    radii : float array, shape (R,)
+        Radii of the balls on which the constants hold, ascending.
+    top : float
+        A constant, of the largest in a sample.
+    vectors : float array, shape (C, d), or None
+        Unit vectors in whitened coordinates; None where rows have several predictors.
+    by_direction : bool
+        Whether rows are grouped by direction; otherwise the rows of a cell may have any.
+    """
+
+    radii: NDArray[np.float64]
+    top: float
+    vectors: NDArray[np.float64] | None
+    by_direction: bool
+
+    @classmethod
+    def of(
+        cls,
+        constants: NDArray[np.float64],
+        radii: NDArray[np.float64],
+        vectors: NDArray[np.float64] | None = None,
+        *,
+        by_direction: bool = False,
+    ) -> "Grid":
+        """The grid for rows like those with some constants, shape (R, n)."""
+        usual = constants[len(radii) // 2]
+        finite = usual[np.isfinite(usual) & (usual > 0.0)]
+        top = float(finite.max()) if finite.size else 1.0
+        return cls(np.asarray(radii, dtype=np.float64), top, vectors, by_direction)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells, most of them empty."""
+        if self.vectors is None or not self.by_direction:
+            return _LEVELS
+        return len(self.vectors) * (_SHELLS + 1) * _LEVELS
+
+    @property
+    def usual(self) -> int:
+        """Number of the radius whose constants rows are grouped by."""
+        return len(self.radii) // 2
+
+    def directions(self, gradients: Callable[[], NDArray[np.float64]]) -> Directions | None:
+        """The nearest directions of rows; None where rows of a cell may have any.
+
+        Parameters
+        ----------
+        gradients : callable
+            Returns the gradients of the rows' predictors, float array, shape (m, d).
+        """
+        if not self.by_direction or self.vectors is None:
+            return None
+        return directions_of(gradients(), self.vectors)
+
+    def cells_of(
+        self, usual: NDArray[np.float64], directions: Directions | None
+    ) -> NDArray[np.int64]:
+        """The cell of each row: direction, angle, level of its constant.
+
+        Parameters
+        ----------
+        usual : float array, shape (m,)
+            Constants for the usual radius.
+        directions : Directions or None
+            Of the rows, from `directions`.
+        """
+        with np.errstate(divide="ignore"):
+            levels = np.floor(np.log(self.top / usual) / np.log(_LEVEL))
+        levels = np.where(np.isfinite(usual), np.clip(levels, -_ABOVE, _BELOW), -_ABOVE - 1)
+        cells = levels.astype(np.int64) + _ABOVE + 1
+        if directions is None:
+            return cells
+        shells = (directions.angles / (np.pi / 2) * _SHELLS).astype(np.int64)
+        of_direction = (directions.nearest * (_SHELLS + 1) + shells) * _LEVELS
+        return np.add(cells, of_direction, out=cells)
+
+    def rows_of_cells(
+        self, constants: NDArray[np.float64], directions: Directions | None
+    ) -> RowsOfCells:
+        """What is known of the rows of a block, from their constants for all radii, shape (R, m).
+
+        `directions` are those of `cells_of`.
+        """
+        cells = self.cells_of(constants[self.usual], directions)
+        counts = np.bincount(cells, minlength=self.n_cells)
+        present = np.flatnonzero(counts)
+        largest = np.zeros((len(constants), self.n_cells))
+        for total, values in zip(largest, constants, strict=True):
+            np.maximum.at(total, cells, values)
+        angles = np.full(self.n_cells, np.pi / 2)
+        if directions is not None:
+            angles = np.zeros(self.n_cells)
+            np.maximum.at(angles, cells, directions.angles)
+        return RowsOfCells(present, counts[present], largest[:, present], angles[present])
+
+
+class GridTotals:
+    """Counts and bounds of the rows of each cell, added up block by block.
+
+    Parameters
+    ----------
+    grid : Grid
+
+    Attributes
+    ----------
+    counts : int array, shape (K,)
+        Rows of each cell.
+
+    Examples
+    --------
+    >>> grid = Grid(np.array([3.0]), 9.0, None, by_direction=False)
+    >>> totals = GridTotals(grid)
+    >>> for constants in ([[1.0, 9.0]], [[1.1, np.inf]]):
+    ...     totals.add(grid.rows_of_cells(np.array(constants), None))
+    >>> groups = totals.groups()
+    >>> groups.starts, groups.largest
+    (array([0, 1, 2, 4]), array([[inf, 9. , 1.1]]))
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.counts = np.zeros(grid.n_cells, dtype=np.int64)
+        self._largest = np.zeros((grid.radii.size, grid.n_cells))
+        self._angles = np.zeros(grid.n_cells)
+
+    def add(self, part: RowsOfCells) -> None:
+        """Add rows."""
+        self.counts[part.cells] += part.counts
+        self._largest[:, part.cells] = np.maximum(self._largest[:, part.cells], part.largest)
+        self._angles[part.cells] = np.maximum(self._angles[part.cells], part.angles)
+
+    @cached_property
+    def number(self) -> NDArray[np.int32]:
+        """Number of the group of each cell; valid when all rows were added."""
+        return np.cumsum(self.counts > 0, dtype=np.int32) - 1
+
+    def groups(self) -> Groups:
+        """The groups: cells with rows in them."""
+        cells = np.flatnonzero(self.counts)
+        starts = np.concatenate([[0], np.cumsum(self.counts[cells])]).astype(np.int64)
+        direction = cells // ((_SHELLS + 1) * _LEVELS) if self.grid.by_direction else 0 * cells
+        angles, vectors = self._angles[cells], self.grid.vectors
+        return Groups(
+            starts,
+            self.grid.radii,
+            np.ascontiguousarray(self._largest[:, cells]),
+            np.empty((0, 0)) if vectors is None else vectors,
+            direction,
+            np.zeros(cells.size) if vectors is None else np.cos(angles),
+            np.ones(cells.size) if vectors is None else np.sin(angles),
+        )
+
+
+def group_rows(
+    constants: NDArray[np.float64],
+    grid: Grid,
+    directions: Directions | None = None,
+) -> tuple[NDArray[np.int32], Groups]:
+    r"""The group of each row, for rows that are all there at once, and the groups.
 
     Parameters
     ----------
     constants : float array, shape (R, N)
         Bounds on the third derivatives of each row, for each radius.
-    radii : float array, shape (R,)
-        Radii of the balls on which they hold, ascending.
+    grid : Grid
     directions : Directions, optional
-        For rows with one predictor.
+        Of the rows, where the grid has some.
 
     Returns
     -------
-    order : int array, shape (N,)
-        Rows in storage order.
+    labels : int array, shape (N,)
     groups : Groups
 
     Examples
     --------
-    >>> order, groups = group_rows(np.array([[1.0, 9.0, 1.1]]), np.array([3.0]))
-    >>> order, groups.starts, groups.largest
-    (array([1, 0, 2]), array([0, 1, 3]), array([[9. , 1.1]]))
+    >>> constants = np.array([[1.0, 9.0, 1.1]])
+    >>> labels, groups = group_rows(constants, Grid.of(constants, np.array([3.0])))
+    >>> labels, groups.starts, groups.largest
+    (array([1, 0, 1], dtype=int32), array([0, 1, 3]), array([[9. , 1.1]]))
     """
-    n_rows = constants.shape[1]
-    keys = [_levels(constants[len(radii) // 2])]
-    if directions is not None:
-        shells = (directions.angles / (np.pi / 2) * _SHELLS).astype(np.int16)
-        keys += [shells, directions.nearest.astype(np.int16)]
-    order = np.lexsort(keys)
-    differs = np.zeros(order.size - 1, dtype=bool)
-    for key in keys:
-        differs |= np.diff(key[order]) != 0
-    changes = np.flatnonzero(differs) + 1
-    starts = np.concatenate([[0], changes, [n_rows]]).astype(np.int64)
-    largest = np.array([np.maximum.reduceat(c[order], starts[:-1]) for c in constants])
-    radii = np.asarray(radii, dtype=np.float64)
-    if directions is None:
-        nowhere, flat = np.empty((0, 0)), np.zeros(starts.size - 1)
-        return order, Groups(starts, radii, largest, nowhere, flat.astype(np.int64), flat, flat + 1)
-    angles = np.maximum.reduceat(directions.angles[order], starts[:-1])
-    return order, Groups(
-        starts,
-        radii,
-        largest,
-        directions.vectors,
-        directions.nearest[order][starts[:-1]].astype(np.int64),
-        np.cos(angles),
-        np.sin(angles),
-    )
-
-
-def _levels(constants: NDArray[np.float64]) -> NDArray[np.int16]:
-    """Powers of two, descending; the first level holds what is infinite, the last one zeros."""
-    finite = constants[np.isfinite(constants) & (constants > 0.0)]
-    top = finite.max() if finite.size else 1.0
-    with np.errstate(divide="ignore"):
-        levels = np.floor(np.log(top / constants) / np.log(_LEVEL))
-    return np.clip(levels, -1, 64).astype(np.int16)
+    totals = GridTotals(grid)
+    totals.add(grid.rows_of_cells(constants, directions))
+    return totals.number[grid.cells_of(constants[grid.usual], directions)], totals.groups()

@@ -11,7 +11,7 @@ from pymc_austerity.rows.protocols import (
     SampledRows,
 )
 from pymc_austerity.rows.shared import SharedRows
-from pymc_austerity.rows.stored import store_in_strata
+from pymc_austerity.rows.stored import store_by_label
 from pymc_austerity.rows.strata import StratifiedWindows, equal_total_score, strata_by_score
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
     "Windows",
     "blocks_of",
     "equal_total_score",
-    "store_in_strata",
+    "store_by_label",
     "strata_by_score",
     "sum_over_rows",
 ]

@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.protocols import Block
+from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
 from pymc_austerity.rows.tenancy import Tenancy
 
 __all__ = ["SharedRows", "in_words", "write_header"]
@@ -68,7 +68,13 @@ class SharedRows:
         with in_words(place, n_bytes):
             Tenancy.evict(place)
             self._attach(Tenancy.of_new_folder(place))
-        self.add(arrays, order)
+            try:
+                for number, array in enumerate(arrays):
+                    _store(array, order, self._folder / f"{number}.npy")
+                self._arrays = _open(self._folder, len(arrays))
+            except OSError:
+                self.close()
+                raise
 
     @classmethod
     def in_folder(cls, tenancy: Tenancy, n_rows: int, n_arrays: int) -> "SharedRows":
@@ -79,24 +85,25 @@ class SharedRows:
         rows._arrays = _open(tenancy.folder, n_arrays)
         return rows
 
-    def add(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
-        """Store more of the same rows; nothing stays stored if that fails.
+    def extend(self, function: Callable[[Block], NDArray]) -> None:
+        """Store one more array: what a function makes of each block of rows as they are stored."""
+        path, place = self._folder / f"{len(self._arrays)}.npy", str(self._folder.parent)
+        first = function(self.window(0, 1))
+        with in_words(place, self._n_rows * first.nbytes), path.open("wb") as file:
+            write_header(file, first.dtype, (self._n_rows, *first.shape[1:]))
+            for start in range(0, self._n_rows, LARGEST_BLOCK):
+                function(self.window(start, start + LARGEST_BLOCK)).tofile(file)
+        self._arrays.append(_mapped(path))
 
-        Parameters
-        ----------
-        arrays : sequence of arrays, each of shape (at least n_rows, ...)
-        order : int array, shape (n_rows,)
-            The rows to store, in this order.
-        """
-        first, n_bytes = len(self._arrays), sum(array.nbytes for array in arrays)
-        with in_words(str(self._folder.parent), n_bytes):
-            try:
-                for number, array in enumerate(arrays, start=first):
-                    _store(array, order, self._folder / f"{number}.npy")
-                self._arrays = _open(self._folder, first + len(arrays))
-            except OSError:
-                self.close()
-                raise
+    def split(self, n_arrays: int) -> "SharedRows":
+        """Keep the first `n_arrays` arrays; the others become a store of their own."""
+        place = str(self._folder.parent)
+        with in_words(place, self.n_bytes):
+            others = SharedRows.in_folder(Tenancy.of_new_folder(place), self.n_rows, 0)
+            for number in range(n_arrays, len(self._arrays)):
+                (self._folder / f"{number}.npy").rename(others.folder / f"{number - n_arrays}.npy")
+        self._arrays, others._arrays = self._arrays[:n_arrays], self._arrays[n_arrays:]
+        return others
 
     def _attach(self, tenancy: Tenancy) -> None:
         self._folder = tenancy.folder

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     Proposal,
     ProposalMixture,
@@ -82,12 +81,6 @@ def build_among_others(
         An earlier run, as given by the user.
     """
     whole = _whole(problem, settings, proposal)
-    if problem.prepared.from_sources and whole is not problem:
-        moved = [problem.model.values_to_rvs[v].name for v in whole.variables]
-        raise SettingError(
-            f"data= needs one step method for all that rows depend on, {', '.join(moved)}: leave "
-            "vars= and blocked= out."
-        )
     variables, model = list(whole.variables), problem.model
     run = earlier_run(resume, variables, list(problem.variables), model)
     at = anchor_point(anchor, variables, model)

@@ -109,7 +109,7 @@ class ByInfluence(NamedTuple):
     def plan(self) -> Plan:
         """Store the rows by stratum, and plan to sample them."""
         about, scores = self.scored.about, self.scored.scores
-        function, arrays = about.residuals[:2]
+        function, arrays = about.residuals.function, about.residuals.arrays
         order, strata, n_take_all = self.stratification
         source = SharedRows(arrays, order)
         within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
@@ -121,7 +121,7 @@ class ByInfluence(NamedTuple):
 
 def by_influence(about: About) -> ByInfluence:
     """Measure the influence of the rows, and divide them by it."""
-    function, arrays = about.residuals[:2]
+    function, arrays = about.residuals.function, about.residuals.arrays
     rows, pairs = ArrayRows(arrays), about.pilot_pairs()
     scores, influence = influence_of_all(function, pairs, rows)
     checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
@@ -163,7 +163,7 @@ def _of_third_order(second: _Scored) -> _Scored:
     which = _most_influential(second.scores, second.about.anchor.point.size)
     cubic = cubic_rows_of(second.about, which)
     about = with_third_order(second.about, cubic)
-    function, arrays = about.residuals[:2]
+    function, arrays = about.residuals.function, about.residuals.arrays
     some = ArrayRows([*cubic.rows.window(0, which.size), arrays[-1][which]])
     influence = second.influence.of(function)
     scores, checked = second.scores.copy(), [values.copy() for values in second.checked]

@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
@@ -14,8 +12,6 @@ from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["NotExactError", "checked"]
-
-_Sampling = TypeVar("_Sampling", bound=PoissonSampling)
 
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _GROSS = 1e-6
@@ -26,9 +22,7 @@ class NotExactError(ValueError):
     """Exact decisions are not possible, or not cheap; the message is a clause."""
 
 
-def checked(
-    sampling: _Sampling, anchor: Anchor, problem: Problem, owners: NDArray[np.intp]
-) -> _Sampling:
+def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> PoissonSampling:
     """The same sampling with its rounding measured, if no row changes by more than its bound.
 
     Decisions check only the rows that they draw, and rows with small or zero bounds are hardly
@@ -38,8 +32,6 @@ def checked(
     ----------
     sampling, anchor, problem
         What is sampled.
-    owners : int array
-        The group of each of the first rows of the source.
 
     Raises
     ------
@@ -47,10 +39,12 @@ def checked(
         A row changes by more than its bound.
     """
     groups, rng = sampling.groups, np.random.default_rng(5)
-    rows = np.arange(owners.size)
-    if rows.size > _MOST_TO_CHECK:
-        rows = np.sort(rng.choice(rows.size, _MOST_TO_CHECK, replace=False))
-    residuals, owners = StoredResiduals(sampling.function, sampling.source), owners[rows]
+    if groups.n_rows > _MOST_TO_CHECK:
+        rows = np.sort(rng.choice(groups.n_rows, _MOST_TO_CHECK, replace=False))
+    else:
+        rows = np.arange(groups.n_rows)
+    owners = np.searchsorted(groups.starts, rows, side="right") - 1
+    residuals = StoredResiduals(sampling.function, sampling.source)
     rounding, worst = groups.rounding, -np.inf
     for _ in range(_PAIRS_TO_CHECK):
         new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))

@@ -12,25 +12,21 @@ from pymc_austerity.compiled import (
     CompiledTest,
     CompiledTrajectories,
     ExactDecisions,
-    PooledDecisions,
     SequentialDecisions,
     new_survey,
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.pool import PooledSampling
-from pymc_austerity.deciding.pool_draws import PoolDraws
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.hamiltonian import Surrogate
-from pymc_austerity.rows import RowSource, SharedRows
+from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
 __all__ = [
     "exact_target",
     "places_of",
-    "pooled_target",
     "sequential_target",
     "table_of",
     "trajectories",
@@ -110,36 +106,11 @@ def sequential_target(
 
 def exact_target(target: Target, inflation: float) -> CompiledTarget:
     """A target whose decisions are exact and do not need Python."""
-    decisions = _exact_decisions(target, _arrays(target), inflation)
-    return CompiledTarget(_posterior(target), decisions, _alive(target))
-
-
-def pooled_target(target: Target, inflation: float, draws: PoolDraws) -> CompiledTarget:
-    """A target whose decisions use the draws of a chain, and record which ones they have used."""
-    sampling = target.sampling
-    assert isinstance(sampling, PooledSampling)
-    own, begin = sampling.stored_of(draws)
-    arrays, drawn = _all_of(sampling.pool.stored.rows), _all_of(own.rows)
-    draws.used = np.array(draws.used)  # of this chain alone
-    decisions = PooledDecisions(
-        _exact_decisions(target, arrays, inflation),
-        table=table_of(drawn),
-        whole=sampling.pool.whole.astype(np.int64),
-        begin=begin.astype(np.int64),
-        lengths=draws.lengths.astype(np.int64),
-        used=draws.used,
-    )
-    alive = (*_alive(target), arrays, drawn, own, draws)
-    return CompiledTarget(_posterior(target), decisions, alive)
-
-
-def _exact_decisions(
-    target: Target, arrays: tuple[NDArray, ...], inflation: float
-) -> ExactDecisions:
+    arrays = _arrays(target)
     sampling, kernel = target.sampling, _kernel(target)
     assert isinstance(sampling, PoissonSampling)
     groups, entries, size = sampling.groups, _entries(target), target.start.size
-    return ExactDecisions(
+    decisions = ExactDecisions(
         function=kernel.address,
         terms=entries,
         row_starts=kernel.starts,
@@ -169,6 +140,7 @@ def _exact_decisions(
         is_single=groups.is_single,
         rounding=float(groups.rounding),
     )
+    return CompiledTarget(_posterior(target), decisions, _alive(target))
 
 
 def _posterior(target: Target) -> CompiledPosterior | None:
@@ -204,12 +176,8 @@ def _entries(target: Target) -> NDArray[np.int64]:
 
 def _arrays(target: Target) -> tuple[NDArray, ...]:
     """All rows, where they are stored."""
-    return _all_of(target.source)
-
-
-def _all_of(source: RowSource) -> tuple[NDArray, ...]:
-    assert isinstance(source, SharedRows)
-    return source.window(0, source.n_rows)
+    assert isinstance(target.source, SharedRows)
+    return target.source.window(0, target.source.n_rows)
 
 
 def _alive(target: Target) -> tuple[object, ...]:

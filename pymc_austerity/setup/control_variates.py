@@ -12,42 +12,20 @@ from pymc_austerity.control_variates import (
     find_anchor,
     find_modes,
 )
-from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.uniform import uniform_sampling
-from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.rows import SharedRows
-from pymc_austerity.setup.by_influence import ByInfluence, by_influence, of_best_order
-from pymc_austerity.setup.checked_bounds import NotExactError
-from pymc_austerity.setup.exact import cheap_exact_sampling, exact_sampling, stored
-from pymc_austerity.setup.kept_rows import keep_influential
+from pymc_austerity.setup.choose import choose
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
-from pymc_austerity.setup.plan_from_sources import plan_from_sources
-from pymc_austerity.setup.plans import (
-    About,
-    NoPlan,
-    Plan,
-    not_exact,
-    not_possible,
-    refuse_too_few_for_strata,
-)
+from pymc_austerity.setup.plans import About, NoPlan, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
-from pymc_austerity.setup.strata import (
-    FEWEST_FIRST_ROWS,
-    has_room_for_strata,
-)
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
-from pymc_austerity.setup.third_order import NotThirdOrderError, cubic_rows_of, with_third_order
+from pymc_austerity.setup.third_order import NotThirdOrderError
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_ENTRIES = 300
-_BOUNDING = "bounding what rows can change"
-_INFLUENCE = "measuring the influence of the rows"
-
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -109,60 +87,9 @@ def control_variate_plan(
     if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
         about = about._replace(exact_difference=exact_difference)
     try:
-        return _plan(about)
+        return choose(about)
     except NotThirdOrderError as error:
         return NoPlan(str(error))
-
-
-def _of_all_rows(about: About) -> About:
-    """The same with third-order terms of all rows where these are requested."""
-    if about.settings.order < 3:
-        return about
-    return with_third_order(about, cubic_rows_of(about))
-
-
-def _plan(about: About) -> Plan:
-    settings = about.settings
-    if about.problem.prepared.from_sources:
-        return plan_from_sources(_of_all_rows(about))
-    if settings.decides_exactly:
-        return _exact(about)
-    return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
-
-
-def _cheaper(about: About) -> Plan:
-    """Exact decisions, unless a sequential test reads fewer rows at its first look."""
-    about.say(_BOUNDING)
-    try:
-        exact = cheap_exact_sampling(about.problem, about.residuals, about.anchor)
-    except NotExactError as reason:
-        return not_exact(_sequential(about), str(reason))
-    rows = exact.expected_rows
-    if rows <= FEWEST_FIRST_ROWS:
-        return _plan_of(exact, about, FEWEST_FIRST_ROWS)
-    about.say(_INFLUENCE)
-    sampled = by_influence(about)
-    if rows <= sampled.n_first:
-        return _plan_of(exact, about, sampled.n_first)
-    plan = _best(sampled)
-    return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
-
-
-def _sequential(about: About) -> Plan:
-    about.say(_INFLUENCE)
-    settings = about.settings
-    if settings.by_influence and has_room_for_strata(settings):
-        return _best(by_influence(about))
-    refuse_too_few_for_strata(settings)
-    return _uniform(_of_all_rows(about))
-
-
-def _best(rows: ByInfluence) -> Plan:
-    """Sample by influence what is not kept, or expand to the order that pays."""
-    about = rows.scored.about
-    about.say("looking for rows to keep")
-    kept = keep_influential(about, rows.scored.scores)
-    return of_best_order(rows).plan() if kept is None else by_influence(kept).plan()
 
 
 def _found(
@@ -235,36 +162,5 @@ def _impossible(problem: Problem) -> NoPlan | None:
     return None
 
 
-def _exact(about: About) -> Plan:
-    about.say(_BOUNDING)
-    try:
-        sampling = exact_sampling(about.problem, about.residuals, about.anchor)
-    except NotExactError as reason:
-        raise not_possible(about.settings, reason) from None
-    return _plan_of(sampling, about)
-
-
-def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
-    sampling = stored(sampling, about.residuals)
-    details: tuple[str, ...] = (
-        "Rows are drawn at rates that bound what they can change, in "
-        f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "
-        "similar bounds.",
-    )
-    if n_first is not None:
-        details += (f"A sequential test would read {n_first:,} rows or more at its first look.",)
-    return about.plan(sampling.function, sampling.source, sampling, *details)
-
-
 def _listed(variables: Sequence, problem: Problem) -> str:
     return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
-
-
-def _uniform(about: About) -> Plan:
-    problem, settings = about.problem, about.settings
-    function, arrays = about.residuals[:2]
-    source = SharedRows(arrays, problem.prepared.rng.permutation(problem.likelihood.n_rows))
-    sampling, words = uniform_sampling(function, source, settings, of_residuals=True)
-    if settings.by_influence:
-        words += ", too few for strata"
-    return about.plan(function, source, sampling, f"{words}.")

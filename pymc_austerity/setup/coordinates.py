@@ -209,12 +209,7 @@ def best_coordinates(
         As from `centered_problem`.
     """
     as_it_is = problem, Coordinates(problem.start)
-    if (
-        proposal is not None
-        or settings.order == 0
-        or problem.prepared.from_sources
-        or not problem.layout.is_continuous
-    ):
+    if proposal is not None or settings.order == 0 or not problem.layout.is_continuous:
         return as_it_is
     found, coordinates = centered_problem(problem)
     blocks = [block for block in problem.layout.blocks if block.name in coordinates.names]
@@ -241,7 +236,9 @@ def _prepared(
     if verified is None:
         problem.doubts.append("levels multiplied by their scales")
         return None
-    return PreparedModel(likelihood, points[0][1], verified, before.rng)
+    return PreparedModel(
+        likelihood, points[0][1], verified, before.rng, from_sources=before.from_sources
+    )
 
 
 def _values(layout: Layout, point: NDArray) -> dict[str, NDArray]:

@@ -1,9 +1,11 @@
 """The plan of exact decisions: bounds of the rows about the anchor, and rows stored by them."""
 
+import logging
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,54 +13,48 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.stored_rows import RowBoundError
-from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.exact import (
+    Directions,
+    Grid,
+    GridTotals,
     Groups,
     Inflation,
-    any_direction,
+    RowsOfCells,
     expected_rows,
     group_rows,
     nearest_directions,
     rows_of_pairs,
 )
-from pymc_austerity.model import RowStructure, design_function
+from pymc_austerity.model import DesignFunction, RowStructure, design_function
 from pymc_austerity.model.bounds import (
+    CellBounds,
     NoBoundError,
+    ScalarFunction,
     are_cheap,
     third_derivative_constants,
 )
-from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, ReorderedRows, SharedRows
 from pymc_austerity.setup.checked_bounds import NotExactError, checked
+from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
-from pymc_austerity.setup.whitened import WhitenedRows, whitened_rows
+from pymc_austerity.setup.source_rows import Labeled, SourceRows
+from pymc_austerity.setup.whitened import WhitenedRows, whitened_block, whitened_rows
+from pymc_austerity.sources import usual_threads
 
-__all__ = [
-    "DIRECTIONS",
-    "FEW_ROWS",
-    "MOST_ROWS",
-    "ROWS_OF_A_GROUP",
-    "Pair",
-    "cheap_exact_sampling",
-    "exact_sampling",
-    "inflated",
-    "normal_pairs",
-    "radii_for",
-    "refuse_slow_bounds",
-    "stored",
-    "structure_of",
-]
+__all__ = ["MOST_ROWS", "exact_sampling", "stored"]
 
-Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
-_Sampling = TypeVar("_Sampling", bound=PoissonSampling)
+_log = logging.getLogger("pymc.austerity")
+
+_Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 _PAIRS = 16
 _TRIALS = 150
-DIRECTIONS = (8, 32, 128)
-FEW_ROWS = 50.0
+_DIRECTIONS = (8, 32, 128)
+_FEW_ROWS = 50.0
 """Expected rows of a decision below which a search for directions of the data does not pay."""
 
-ROWS_OF_A_GROUP = 0.05
+_ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
 _SOME_ROWS = 5_000
@@ -69,76 +65,60 @@ _MOST_BY_DIRECTIONS = 4.0
 _WORTH_WHILE = 2.0
 """Factor by which directions must reduce the expected rows to be used by default."""
 
+_BLOCK = 2 * LARGEST_BLOCK
+"""Rows in sources that are bounded together."""
+
+_LONG = 2.0
+"""Minutes of bounding all rows above which a message is logged."""
+_TIMED = 2_000
+"""Rows of the sample that are bounded again to measure the time, before the whole sample is."""
+
 
 def exact_sampling(
-    problem: Problem, residuals: Residuals, anchor: Anchor, *, by_directions: bool = True
+    about: About, *, only_cheap: bool, refuse: Callable[[float], None]
 ) -> PoissonSampling:
-    """Bound the rows about the anchor, and group them by their bounds; they are not stored yet.
+    """Bound the rows about the anchor, and group them by their bounds.
+
+    Rows in memory are not stored yet; those in sources are, in the pass that bounds them.
 
     Parameters
     ----------
-    problem : Problem
-        What to sample.
-    residuals : Residuals
+    about : About
         Row differences minus their expansion of second order about the anchor.
-    anchor : Anchor
-    by_directions : bool
-        Whether to look for directions of the data that save rows.
-
-    Raises
-    ------
-    NotExactError
-        The message says why exact decisions are not possible.
-    """
-    structure = structure_of(problem, residuals)
-    bounded = _bounded(problem, structure, anchor, problem.likelihood.arrays)
-    order, groups, pairs = bounded.grouped(problem.prepared.rng, by_directions=by_directions)
-    rows = ArrayRows(residuals.arrays)
-    inverse_root = np.ascontiguousarray(anchor.inverse_root)
-    sampling = PoissonSampling(
-        residuals.function,
-        ReorderedRows(rows, order),
-        ArrayRows([order]),
-        anchor.point,
-        inverse_root,
-        groups,
-    )
-    owners = np.repeat(np.arange(groups.n_groups), np.diff(groups.starts))
-    return inflated(checked(sampling, anchor, problem, owners), anchor, problem, pairs)
-
-
-def cheap_exact_sampling(problem: Problem, residuals: Residuals, anchor: Anchor) -> PoissonSampling:
-    """Like `exact_sampling`, but only if neither bounds nor decisions cost much.
+    only_cheap : bool
+        Whether to refuse bounds and decisions that cost much.
+    refuse : callable
+        Receives the number of rows that decisions are expected to read, estimated on a sample of
+        the rows, before others are bounded; raises a NotExactError if they are too many.
 
     Raises
     ------
     NotExactError
         The message says why exact decisions are not possible, or what they would cost.
     """
-    structure, arrays = structure_of(problem, residuals), problem.likelihood.arrays
-    refuse_slow_bounds(problem, arrays, problem.likelihood.n_rows)
-    n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
-    if n_rows <= _SOME_ROWS:
-        return exact_sampling(problem, residuals, anchor)
-    chosen = np.sort(rng.choice(n_rows, _SOME_ROWS, replace=False))
-    some = _bounded(problem, structure, anchor, [array[chosen] for array in arrays])
-    plain = n_rows / _SOME_ROWS * some.cost(rng, by_directions=False)
-    cost = plain
-    if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * MOST_ROWS:
-        cost = min(plain, n_rows / _SOME_ROWS * some.cost(rng, by_directions=True))
-    if cost > MOST_ROWS:
-        raise NotExactError(f"they would read about {in_round_numbers(cost)} rows")
-    return exact_sampling(problem, residuals, anchor, by_directions=plain > _WORTH_WHILE * cost)
-
-
-def refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int) -> None:
-    """Raise NotExactError if computing the bounds of `n_rows` rows like these takes long."""
-    if not are_cheap(problem.scalar_function, arrays, n_rows):
-        raise NotExactError("their bounds take long to compute (test='exact' computes them)")
+    problem, rows = about.problem, about.problem.prepared.rows
+    structure = _structure_of(problem, about.residuals)
+    bounds = _BoundsOfRows(
+        design_function(structure, problem.model),
+        problem.scalar_function,
+        about.anchor,
+        _radii_for(about.anchor.point.size),
+    )
+    if isinstance(rows, SourceRows):
+        return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
+    by_directions = not only_cheap or _pays_by_directions(about, bounds, refuse)
+    grouped, pairs = bounds.of_all(problem.likelihood.arrays).grouped(
+        problem.prepared.rng, by_directions=by_directions
+    )
+    order = _in_order(grouped.labels)
+    numbers, residuals = ArrayRows([order]), ReorderedRows(ArrayRows(about.residuals.arrays), order)
+    return _sampling(about, residuals, numbers, grouped.groups, pairs)
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     """The same sampling with its rows stored for all processes."""
+    if isinstance(sampling.source, SharedRows):
+        return sampling
     (order,) = sampling.numbers.window(0, sampling.groups.n_rows)
     return replace(
         sampling,
@@ -147,10 +127,122 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     )
 
 
+def _sampling(
+    about: About,
+    source: ReorderedRows | SharedRows,
+    numbers: ArrayRows | SharedRows,
+    groups: Groups,
+    pairs: Sequence[_Pair],
+) -> PoissonSampling:
+    anchor, problem = about.anchor, about.problem
+    inverse_root = np.ascontiguousarray(anchor.inverse_root)
+    function = about.residuals.function
+    sampling = PoissonSampling(function, source, numbers, anchor.point, inverse_root, groups)
+    return _inflated(checked(sampling, anchor, problem), anchor, problem, pairs)
+
+
+def _in_order(labels: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Rows label by label; short integers are sorted in time proportional to their number."""
+    is_short = labels.max(initial=0) < 2**16
+    return np.argsort(labels.astype(np.uint16) if is_short else labels, kind="stable")
+
+
+def _pays_by_directions(
+    about: About, bounds: "_BoundsOfRows", refuse: Callable[[float], None]
+) -> bool:
+    """Whether a search for directions saves rows of decisions, estimated on a few rows."""
+    problem, arrays = about.problem, about.problem.likelihood.arrays
+    n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
+    _refuse_slow_bounds(problem, arrays, n_rows)
+    if n_rows <= _SOME_ROWS:
+        return True
+    chosen = np.sort(rng.choice(n_rows, _SOME_ROWS, replace=False))
+    some = bounds.of_all([array[chosen] for array in arrays], n_rows)
+    plain = cost = some.cost(rng, by_directions=False)
+    if some.rows.is_single and plain < _MOST_BY_DIRECTIONS * MOST_ROWS:
+        cost = min(plain, some.cost(rng, by_directions=True))
+    refuse(cost)
+    return plain > _WORTH_WHILE * cost
+
+
+def _refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int) -> None:
+    if not are_cheap(problem.scalar_function, arrays, n_rows):
+        raise NotExactError("their bounds take long to compute (test='exact' computes them)")
+
+
+# ------------------------------------------------------------------ rows in sources
+
+
+def _of_sources(
+    about: About,
+    rows: SourceRows,
+    bounds: "_BoundsOfRows",
+    *,
+    only_cheap: bool,
+    refuse: Callable[[float], None],
+) -> PoissonSampling:
+    """Choose the grid on a sample; then bound all rows, and store them cell by cell: one pass."""
+    assert rows.sample is not None
+    problem, rng, block_of = about.problem, about.problem.prepared.rng, about.residuals.block_of
+    sample = rows.sample.window(0, rows.sample.n_rows)
+    if only_cheap:
+        _refuse_slow_bounds(problem, sample, rows.n_rows)
+    usual = float(np.nanmedian(bounds.designs(sample)[0].eta(about.anchor.point)))
+    bounds = replace(bounds, cells=CellBounds(problem.scalar_function, usual))
+    some = bounds.of_all(sample, rows.n_rows)
+    grouped, pairs = some.grouped(rng)
+    refuse(grouped.expected_rows)
+    _say_if_long(bounds, sample, rows.n_rows)
+    about.say(f"bounding and storing {rows.n_rows:,} rows")
+    grid, totals = grouped.grid, GridTotals(grouped.grid)
+
+    def labeled(first: int, block: Block) -> tuple[RowsOfCells, Labeled]:
+        constants, whitened = bounds.of_any(block)
+        directions = grid.directions(whitened.gradients)
+        cells = grid.cells_of(constants[grid.usual], directions)
+        data = (*block_of(block), np.arange(first, first + cells.size))
+        return grid.rows_of_cells(constants, directions), (cells, data)
+
+    def all_labeled() -> Iterator[Labeled]:
+        for own, found in rows.mapped_with_numbers(labeled, _BLOCK, here=True):
+            totals.add(own)
+            yield found
+
+    of_sample = grid.cells_of(some.constants[grid.usual], grouped.directions)
+    shares = np.bincount(of_sample, minlength=grid.n_cells) / of_sample.size
+
+    source, _ = rows.stored(all_labeled(), shares, rng)
+    return _sampling(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
+
+
+def _say_if_long(bounds: "_BoundsOfRows", sample: Sequence[NDArray], n_rows: int) -> None:
+    minutes = _minutes(bounds, sample, n_rows)
+    if minutes > _LONG:
+        _log.info(f"Bounds of {n_rows:,} rows of this model take about {minutes:,.0f} minutes.")
+
+
+def _minutes(bounds: "_BoundsOfRows", sample: Sequence[NDArray], n_rows: int) -> float:
+    """Expected minutes of a pass that bounds all rows, once the tables exist.
+
+    A part of the time does not depend on the number of rows, so the whole sample, which is about
+    as large as a block of a pass, is bounded again if a few rows seem to take long.
+    """
+    minutes = math.inf
+    for n in (_TIMED, len(sample[0])):
+        some = [array[:n] for array in sample]
+        started = time.perf_counter()
+        bounds.of_any(some)
+        each = (time.perf_counter() - started) / len(some[0])
+        minutes = each * n_rows / usual_threads() / 60.0
+        if minutes <= _LONG:
+            break
+    return minutes
+
+
 # ------------------------------------------------------------------ bounds
 
 
-def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
+def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
     """The linear predictors of the rows, or the reason why there are no exact decisions."""
     structure = problem.structure
     if isinstance(structure, str):
@@ -160,7 +252,7 @@ def structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
     return structure
 
 
-def radii_for(size: int) -> NDArray[np.float64]:
+def _radii_for(size: int) -> NDArray[np.float64]:
     """A few radii about the anchor: for a few directions, most draws, nearly all, and beyond.
 
     Whitened draws of the posterior lie at a distance of about the square root of the dimension.
@@ -169,21 +261,76 @@ def radii_for(size: int) -> NDArray[np.float64]:
     return np.unique([min(3.0, usual + 1.0), usual + 1.0, usual + 3.0, 3.0 * (usual + 3.0)])
 
 
-def _bounded(
-    problem: Problem, structure: RowStructure, anchor: Anchor, arrays: list[NDArray]
-) -> "_BoundedRows":
-    rows = whitened_rows(design_function(structure, problem.model), arrays, anchor)
-    radii = radii_for(anchor.point.size)
-    try:
-        constants = third_derivative_constants(
-            problem.scalar_function, arrays, rows.center, rows.gram, radii.tolist()
-        )
-    except NoBoundError as error:
-        raise NotExactError(f"the rows have {error}") from None
-    return _BoundedRows(rows, radii, constants, anchor.point.size)
+@dataclass(frozen=True, eq=False)
+class _BoundsOfRows:
+    """Bounds of any rows about an anchor.
+
+    Attributes
+    ----------
+    designs : callable
+        Evaluates the predictors.
+    function : ScalarFunction
+        Of the predictors.
+    anchor : Anchor
+    radii : float array, shape (R,)
+    cells : CellBounds or None
+        For rows that come in several blocks: filled as these need them.
+    """
+
+    designs: DesignFunction
+    function: ScalarFunction
+    anchor: Anchor
+    radii: NDArray[np.float64]
+    cells: CellBounds | None = None
+
+    def of_all(self, arrays: Sequence[NDArray], n_rows: int | None = None) -> "_BoundedRows":
+        """Rows that are there, all of them or a sample of `n_rows`.
+
+        Raises
+        ------
+        NotExactError
+            Most of them have no bound.
+        """
+        rows = whitened_rows(self.designs, arrays, self.anchor)
+        try:
+            constants = self._constants(arrays, rows)
+        except NoBoundError as error:
+            raise NotExactError(f"the rows have {error}") from None
+        each = (n_rows or len(rows.center)) / len(rows.center)
+        return _BoundedRows(rows, self.radii, constants, self.anchor.point.size, each)
+
+    def of_any(self, block: Sequence[NDArray]) -> tuple[NDArray[np.float64], WhitenedRows]:
+        """Constants of the rows of a block, shape (R, m), and their whitened predictors.
+
+        Constants are infinite if most of the rows have no bound.
+        """
+        rows = whitened_block(self.designs, block, self.anchor)
+        try:
+            return self._constants(block, rows), rows
+        except NoBoundError:
+            return np.full((self.radii.size, len(block[0])), np.inf), rows
+
+    def _constants(self, block: Sequence[NDArray], rows: WhitenedRows) -> NDArray[np.float64]:
+        known = (self.function, block, rows.center, rows.gram, self.radii.tolist())
+        return third_derivative_constants(*known, cells=self.cells)
 
 
 # ------------------------------------------------------------------ groups
+
+
+class _Grouped(NamedTuple):
+    """Rows in groups, and how many of all rows decisions are expected to read."""
+
+    grid: Grid
+    directions: Directions | None
+    labels: NDArray[np.int32]
+    groups: Groups
+    expected_rows: float
+
+    @property
+    def cost(self) -> float:
+        """In rows."""
+        return self.expected_rows + _ROWS_OF_A_GROUP * self.groups.n_groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,55 +341,55 @@ class _BoundedRows:
     ----------
     rows : WhitenedRows
     radii : float array, shape (R,)
-    constants : float array, shape (R, N)
+    constants : float array, shape (R, n)
     size : int
         Dimension of the posterior.
+    each : float
+        Rows of the data that each of these represents.
     """
 
     rows: WhitenedRows
     radii: NDArray[np.float64]
     constants: NDArray[np.float64]
     size: int
+    each: float
 
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
-        _, groups = self._by(DIRECTIONS[1], rng) if by_directions else self._plain()
-        return expected_rows(groups, normal_pairs(self.size, rng))
+        found = self._directions(_DIRECTIONS[1], rng) if by_directions else None
+        return self._grouped(found, _normal_pairs(self.size, rng)).expected_rows
 
     def grouped(
         self, rng: np.random.Generator, *, by_directions: bool = True
-    ) -> tuple[NDArray[np.intp], Groups, list[Pair]]:
+    ) -> tuple[_Grouped, list[_Pair]]:
         """Groups by constants, and by directions too where the rows saved outweigh more groups."""
-        pairs, best = normal_pairs(self.size, rng), self._plain()
-        least = _cost(best[1], pairs)
-        if by_directions and self.rows.is_single and least > FEW_ROWS:
-            for n in DIRECTIONS:
-                found = self._by(n, rng)
-                cost = _cost(found[1], pairs)
-                if cost > least:
+        pairs = _normal_pairs(self.size, rng)
+        best = self._grouped(None, pairs)
+        if by_directions and self.rows.is_single and best.cost > _FEW_ROWS:
+            for n in _DIRECTIONS:
+                found = self._grouped(self._directions(n, rng), pairs)
+                if found.cost > best.cost:
                     break
-                best, least = found, cost
-        return *best, pairs
+                best = found
+        return best, pairs
 
-    def _by(self, n_directions: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Groups]:
+    def _directions(self, n_directions: int, rng: np.random.Generator) -> Directions:
         usual = self.constants[len(self.radii) // 2]
         weights = np.where(np.isfinite(usual), usual, 0.0)
-        directions = nearest_directions(self.rows.gradients(), weights, n_directions, rng)
-        return group_rows(self.constants, self.radii, directions)
+        return nearest_directions(self.rows.gradients(), weights, n_directions, rng)
 
-    def _plain(self) -> tuple[NDArray[np.intp], Groups]:
-        n_rows = self.constants.shape[1]
-        directions = any_direction(n_rows, self.size) if self.rows.is_single else None
-        return group_rows(self.constants, self.radii, directions)
-
-
-def _cost(groups: Groups, pairs: Sequence[Pair]) -> float:
-    return expected_rows(groups, pairs) + ROWS_OF_A_GROUP * groups.n_groups
+    def _grouped(self, directions: Directions | None, pairs: Sequence[_Pair]) -> _Grouped:
+        vectors = np.eye(1, self.size) if self.rows.is_single else None
+        if directions is not None:
+            vectors = directions.vectors
+        grid = Grid.of(self.constants, self.radii, vectors, by_direction=directions is not None)
+        labels, groups = group_rows(self.constants, grid, directions)
+        return _Grouped(grid, directions, labels, groups, self.each * expected_rows(groups, pairs))
 
 
-def inflated(
-    sampling: _Sampling, anchor: Anchor, problem: Problem, pairs: Sequence[Pair]
-) -> _Sampling:
+def _inflated(
+    sampling: PoissonSampling, anchor: Anchor, problem: Problem, pairs: Sequence[_Pair]
+) -> PoissonSampling:
     """The same sampling with the inflation of a short run, and the rows that decisions then read.
 
     The run makes independent proposals, as if the priors were normal.
@@ -267,6 +414,6 @@ def inflated(
     return replace(sampling, inflation=known.value, expected_rows=mean, typical_rows=median)
 
 
-def normal_pairs(size: int, rng: np.random.Generator) -> list[Pair]:
+def _normal_pairs(size: int, rng: np.random.Generator) -> list[_Pair]:
     """Pairs of independent draws of the normal approximation, whitened."""
     return [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(_PAIRS)]

@@ -148,11 +148,6 @@ def with_gradients(
         return proposal
     asking = cast(GradientProposal[Any], proposal)
     name, n_rows = type(proposal).__name__, problem.likelihood.n_rows
-    if problem.prepared.from_sources:
-        raise SettingError(
-            f"{name} reads rows for its gradients, which is not possible with data=: leave "
-            "proposal= out."
-        )
     _refuse_discrete(name, problem)
     batch_size = min(asking.batch_size or n_rows, n_rows)
     anchor = None if batch_size == n_rows else _anchor(name, asking, ratio)

@@ -96,6 +96,14 @@ class PreparedModel:
         return self.from_sources or ArrayRows(self.likelihood.arrays)
 
     @property
+    def some_rows(self) -> ArrayRows:
+        """Rows that are there at once: all of them, or a random sample of those in sources."""
+        if self.from_sources is None:
+            return ArrayRows(self.likelihood.arrays)
+        assert self.from_sources.sample is not None
+        return self.from_sources.sample
+
+    @property
     def fingerprint(self) -> str:
         """Identifies these rows among others of the same number."""
         own = self.likelihood.fingerprint
@@ -108,7 +116,9 @@ class PreparedModel:
 
     def shuffled_rows(self) -> SharedRows:
         """The rows in random order, stored once."""
-        if self._shuffled is None:
+        if self._shuffled is None and self.from_sources is not None:
+            self._shuffled = self.from_sources.shuffled(self.rng)
+        elif self._shuffled is None:
             order = self.rng.permutation(self.likelihood.n_rows)
             self._shuffled = SharedRows(self.likelihood.arrays, order)
         return self._shuffled

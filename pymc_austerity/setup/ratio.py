@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.pool import PooledSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
@@ -81,7 +80,7 @@ class PosteriorRatio:
         """Whether the log-density at a point is finite, as at the start; may read all rows."""
         if not np.isfinite(self.exact_difference(candidate, start)):
             return False
-        if isinstance(self.sampling, PooledSampling) and self.sampling.is_bounded_at(candidate):
+        if isinstance(self.sampling, PoissonSampling) and self.sampling.is_bounded_at(candidate):
             return True
         return all(
             np.isfinite(self.row_function(candidate, start, *block)).all()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -59,16 +59,16 @@ class CompiledRows(NamedTuple):
     compiled_as: str
 
 
-class Residuals(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Residuals:
     """Row differences minus their expansion about an anchor.
 
     Attributes
     ----------
     function : callable
         ``f(proposed, current, *block)``, nats.
-    arrays : list of arrays, each of shape (n_rows, ...)
-        Contents of the blocks: the data of the rows, and their derivatives at the anchor.
-        Empty where rows are in sources.
+    data : list of arrays, each of shape (n_rows, ...)
+        Of the rows; empty where these are in sources.
     compiled_as : str
         What was compiled and why, as the end of a sentence.
     is_double : bool
@@ -78,10 +78,25 @@ class Residuals(NamedTuple):
     """
 
     function: RowFunction
-    arrays: list[NDArray]
+    data: list[NDArray]
     compiled_as: str
     is_double: bool
     at_anchor: Callable[..., NDArray[np.float64]] | None = None
+
+    @cached_property
+    def arrays(self) -> list[NDArray]:
+        """Contents of all blocks: the data of the rows, and their derivatives at the anchor."""
+        if self.at_anchor is None or not self.data:
+            return self.data
+        constants = np.empty(0)
+        done = 0
+        for block in blocks_of(ArrayRows(self.data)):
+            some = self.at_anchor(*block)
+            if not done:
+                constants = np.empty((len(self.data[0]), *some.shape[1:]))
+            constants[done : done + len(some)] = some
+            done += len(some)
+        return [*self.data, constants]
 
     @property
     def block_of(self) -> Callable[[Block], Block]:
@@ -207,14 +222,15 @@ def cubic_rows(
         return kernel
     at_anchor = partial(_up_to_third, second, thirds, anchor)
     if which is None:
-        of_all = _by_kernel_about(problem, kernel, at_anchor)
+        of_all = Residuals(kernel, _in_memory(problem), _BY_KERNEL, True, at_anchor)
         return CubicRows(of_all, thirds, problem.prepared.rows)
     *data, known = residuals.arrays
     some = ArrayRows(data).take(which)
     constants = np.zeros((len(known), kernel.n_constants))
     constants[:, : known.shape[1]] = known
     constants[which, known.shape[1] :] = thirds.of_rows(anchor, *some)
-    of_some = Residuals(kernel, [*data, constants], _BY_KERNEL, True, at_anchor)
+    of_some = Residuals(kernel, data, _BY_KERNEL, True, at_anchor)
+    of_some.__dict__["arrays"] = [*data, constants]  # for the others, terms of third order are zero
     return CubicRows(of_some, thirds, ArrayRows(some))
 
 
@@ -251,25 +267,10 @@ def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kern
     """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        return _by_kernel_about(problem, kernel, partial(derivatives.anchor_constants, anchor))
+        at_anchor = partial(derivatives.anchor_constants, anchor)
+        return Residuals(kernel, _in_memory(problem), _BY_KERNEL, True, at_anchor)
 
     return ExpandedRows(derivatives, kernel.differences, residuals)
-
-
-def _by_kernel_about(
-    problem: Problem, kernel: Kernel, at_anchor: Callable[..., NDArray[np.float64]]
-) -> Residuals:
-    """Residuals that a kernel evaluates, with the derivatives of each row at the anchor."""
-    arrays = _in_memory(problem)
-    if not arrays:
-        return Residuals(kernel, [], _BY_KERNEL, True, at_anchor)
-    constants = np.empty((problem.likelihood.n_rows, kernel.n_constants))
-    done = 0
-    for block in blocks_of(ArrayRows(arrays)):
-        some = at_anchor(*block)
-        constants[done : done + len(some)] = some
-        done += len(some)
-    return Residuals(kernel, [*arrays, constants], _BY_KERNEL, True, at_anchor)
 
 
 def _in_memory(problem: Problem) -> list[NDArray]:

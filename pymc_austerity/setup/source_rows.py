@@ -1,9 +1,8 @@
 """All rows of a model that holds a few of them: read from sources, block by block."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.row_likelihood import fingerprint
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, store_by_label
 from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
 from pymc_austerity.setup.setup_progress import rows_done
@@ -25,9 +24,12 @@ from pymc_austerity.sources import (
     take,
 )
 
-__all__ = ["ExpandedSourceRows", "SourceRows", "open_sources"]
+__all__ = ["Labeled", "SourceRows", "open_sources"]
 
 Result = TypeVar("Result")
+
+Labeled: TypeAlias = tuple[NDArray[np.int64], Block]
+"""Labels of some rows, and what is stored of them."""
 
 _AT_ONCE = 8 * LARGEST_BLOCK
 """Rows that are read from a source at once."""
@@ -166,19 +168,21 @@ class SourceRows:
         function: Callable[[int, Block], Result],
         n_rows: int = LARGEST_BLOCK,
         arguments: Sequence[Any] | None = None,
+        *,
+        here: bool = False,
     ) -> Iterator[Result]:
         """Results of a function of the number of a block's first row and of the block: one pass.
 
         Parameters
         ----------
-        function, n_rows, arguments
+        function, n_rows, arguments, here
             As for `in_pieces`.
         """
 
         def of_piece(blocks: NumberedBlocks) -> list[Result]:
             return [function(*block) for block in blocks]
 
-        for found in self.in_pieces(of_piece, n_rows, arguments=arguments):
+        for found in self.in_pieces(of_piece, n_rows, arguments=arguments, here=here):
             yield from found
 
     def in_pieces(
@@ -221,6 +225,30 @@ class SourceRows:
                 yield found
                 tell(stop - start)
 
+    def stored(
+        self, labeled: Iterable[Labeled], shares: NDArray[np.float64], rng: np.random.Generator
+    ) -> tuple[SharedRows, NDArray[np.int64]]:
+        """Store all rows by their labels; see `store_by_label`.
+
+        Raises
+        ------
+        StorageError
+            There is no room for the rows, or they were changed while they were read.
+        """
+        source, sizes = store_by_label(labeled, n_rows=self.n_rows, shares=shares, rng=rng)
+        self.refuse_if_changed()
+        return source, sizes
+
+    def shuffled(
+        self, rng: np.random.Generator, block_of: Callable[[Block], Block] = tuple
+    ) -> SharedRows:
+        """Store all rows in random order, in one pass; `block_of` makes what is stored."""
+
+        def labeled(_: int, block: Block) -> Labeled:
+            return np.zeros(len(block[0]), dtype=np.int64), block_of(block)
+
+        return self.stored(self.mapped_with_numbers(labeled, here=True), np.ones(1), rng)[0]
+
     def pieces(self, n_rows: int = LARGEST_BLOCK) -> list[tuple[int, int]]:
         """Ranges of rows that are read at once, each in blocks of `n_rows`."""
         return list(block_ranges(self.sources, max(n_rows, _AT_ONCE // n_rows * n_rows)))
@@ -256,44 +284,3 @@ def _sum(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
     for part in parts:
         total = total + part
     return total
-
-
-@dataclass(frozen=True, eq=False)
-class ExpandedSourceRows:
-    """All rows with their derivatives at an anchor.
-
-    Attributes
-    ----------
-    rows : SourceRows
-    block_of : callable
-        From the data of rows to the inputs of the residual function.
-    """
-
-    rows: SourceRows
-    block_of: Callable[[Block], Block]
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self.rows.n_rows
-
-    def window(self, start: int, stop: int) -> Block:
-        """Consecutive rows."""
-        return self.block_of(self.rows.window(start, stop))
-
-    def take(self, indices: NDArray[np.intp]) -> Block:
-        """Rows at the given positions; slow where storage reads whole blocks."""
-        return self.block_of(self.rows.take(indices))
-
-    def blocks(self) -> Iterator[Block]:
-        """All rows in order: one pass."""
-        return map(self.block_of, self.rows.blocks())
-
-    def summed(
-        self,
-        function: Callable[[Block], NDArray[np.float64]],
-        arguments: Sequence[Any] | None = None,
-    ) -> NDArray[np.float64]:
-        """Sum of a function of each block: one pass."""
-        block_of = self.block_of  # so that processes get this function without the sources
-        return self.rows.summed(lambda block: function(block_of(block)), arguments)

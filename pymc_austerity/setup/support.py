@@ -1,7 +1,6 @@
 """Refusals of proposals that cannot move the variables, or that need a test."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import pymc as pm
@@ -14,7 +13,7 @@ from pymc_austerity.setup.problem import Problem
 
 __all__ = [
     "is_unconstrained",
-    "refuse_beside_sources",
+    "refuse_left_to_the_example",
     "refuse_local",
     "refuse_uncorrected",
     "refuse_unsuitable",
@@ -73,6 +72,18 @@ def refuse_local(problem: Problem) -> None:
     )
 
 
+def refuse_left_to_the_example(problem: Problem) -> None:
+    """With rows in sources, refuse to leave variables of rows to methods that read the example."""
+    others = [v for v in problem.touched if v in problem.shared]
+    if problem.prepared.from_sources is None or not others:
+        return
+    names = ", ".join(repr(random_variable_of(v, problem.model).name) for v in others)
+    raise SettingError(
+        f"vars= leaves out {names}, which the rows depend on and which would be moved on the rows "
+        "of the example: leave vars= out; blocked=False moves variables one by one."
+    )
+
+
 def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> None:
     """Refuse to accept everything from a proposal that does not follow gradients."""
     if settings.test is None and not hasattr(proposal, "with_gradients"):
@@ -82,23 +93,6 @@ def refuse_uncorrected(settings: Settings, proposal: Proposal[Any] | None) -> No
             f"test=None accepts every proposal, and {name} does not follow the posterior by "
             "itself: give proposal=LangevinProposal(step_size=...), or leave test out."
         )
-
-
-def refuse_beside_sources(settings: Settings, resume: Any) -> None:
-    """With sources, refuse earlier runs, and settings without control variates or with all rows."""
-    if resume is not None:
-        raise SettingError(
-            "resume= is not possible with data=, because a continued run would use the rows that "
-            "were drawn for it again: leave it out, and let the chains tune again."
-        )
-    if settings.order > 0 and settings.test is not None and not settings.is_exact:
-        return
-    pairs = [(f.name, getattr(settings, f.name), f.default) for f in fields(settings)]
-    given = [f"{name}={value!r}" for name, value, usual in pairs if value != usual]
-    raise SettingError(
-        f"{', '.join(given)} is not possible with data=, where decisions need control variates and "
-        "read some of the rows: leave it out, or hold the rows in the model."
-    )
 
 
 def is_unconstrained(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> bool:

@@ -180,9 +180,6 @@ def _posterior_ratio(
             return PosteriorRatio(known, *plan)
         without = plan
         _refuse_without_control_variates(settings, without.reason)
-    if problem.prepared.from_sources:
-        reason = without.reason
-        raise SettingError(f"data= is not possible because {reason}: hold the rows in the model.")
     say("storing the rows")
     source = problem.prepared.shuffled_rows()
     differences, compiled_as = row_differences(problem)

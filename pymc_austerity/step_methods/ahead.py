@@ -135,7 +135,6 @@ class DrawsAhead:
         names = list(point)
         self._rng, self._audits = rng, audits
         self._states = rng.bit_generator.state, audits.bit_generator.state
-        self._used = self._chain.used
         self._start = np.concatenate([np.ravel(point[name]) for name in self._blocks])
         started = time.perf_counter()
         wanted = self._length * self._steps
@@ -153,7 +152,6 @@ class DrawsAhead:
     def _made_again(self, n_transitions: int) -> Transitions:
         """Exactly the first transitions of the current block."""
         self._rng.bit_generator.state, self._audits.bit_generator.state = self._states
-        self._chain.used = self._used
         return self._chain.make(n_transitions, self._start, self._rng, self._audits)
 
     def _unraveled(self, points: NDArray, names: Sequence[str]) -> list[dict[str, Any]]:

@@ -213,11 +213,10 @@ class AusterityMH(Configured, ABC):
         kept: list[PreparedModel] = []
         if leaves_the_choice(request):
             return best_of_all(request, variables, model)
-        if request.data is None:
-            grouped = grouped_if_possible(request, variables, model, kept)
-            if grouped is not None:
-                _log.info(grouped.summary)
-                return grouped
+        grouped = grouped_if_possible(request, variables, model, kept)
+        if grouped is not None:
+            _log.info(grouped.summary)
+            return grouped
         return FewRowsStep.made(variables, request, model, *kept)
 
 

@@ -9,14 +9,13 @@ from pymc_austerity._pymc import (
     ArrayStepShared,
     get_random_generator,
 )
-from pymc_austerity.errors import StaleDataError, StorageError
+from pymc_austerity.errors import StaleDataError
 from pymc_austerity.model import explain, row_length_deterministics
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
-    end_sampling,
 )
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
@@ -93,16 +92,6 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         self.rng = get_random_generator(rng, copy=False)
         self.phase = Phase.START
         self.reset_tuning()
-
-    def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Take a step, unless the chain was interrupted since the previous one.
-
-        Sampling ends if rows can no longer be read.
-        """
-        try:
-            return super().step(point)
-        except StorageError as error:
-            end_sampling(error)
 
     @property
     def tune(self) -> bool:

@@ -16,7 +16,7 @@ from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.support import (
-    refuse_beside_sources,
+    refuse_left_to_the_example,
     refuse_uncorrected,
     refuse_unsuitable,
 )
@@ -71,6 +71,8 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         if request.options.blocked or len(variables) == 1:
             return cls(variables, **its, prepared=prepared)
         prepared = prepare(model, **request.for_preparing)
+        compile_kwargs = dict(request.options.compile_kwargs or {})
+        refuse_left_to_the_example(pose(prepared, variables, compile_kwargs))
         return PerVariable(cls(variables, **its, blocked=False, prepared=prepared).methods)
 
     def __init__(
@@ -90,12 +92,12 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         self.adapts = options.tune and settings.test is not None  # else nothing is learned
         refuse_unsuitable(vars, model, proposal)
         refuse_uncorrected(settings, proposal)
-        if request.data is not None:
-            refuse_beside_sources(settings, request.resume)
         started = time.perf_counter() - (prepared.seconds if prepared else 0.0)
         with setup_progress(type(self).__name__) as say:
             prepared = prepared or prepare(model, **request.for_preparing, say=say)
             posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
+            if blocked:
+                refuse_left_to_the_example(posed)
             problem, self.coordinates = best_coordinates(posed, settings, proposal)
             settings.try_bound(problem.start)
             built = build_among_others(

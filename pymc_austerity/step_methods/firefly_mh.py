@@ -1,7 +1,7 @@
 """Firefly Monte Carlo."""
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Never, Unpack
 
 import numpy as np
@@ -35,11 +35,11 @@ class FireflyMH(Configured, ABC):
 
     Parameters
     ----------
-    vars, likelihood, proposal, resume, rng, model
+    vars, likelihood, proposal, data, resume, rng, model
         As for `AusterityMH`.
     options : Options, optional
-        `axis`, `anchor`, `steps_per_draw`, `tune`, `blocked`, `initial_point` and `compile_kwargs`
-        have a meaning here. Each of them is also taken by name.
+        `axis`, `anchor`, `steps_per_draw`, `tune`, `blocked`, `initial_point`, `compile_kwargs`
+        and `setup_folder` have a meaning here. Each of them is also taken by name.
     **more
         Fields of `Options`.
 
@@ -80,7 +80,7 @@ class FireflyMH(Configured, ABC):
     True
     """
 
-    takes = AusterityMH.takes - {"batch_size", "sampling", "control_variates", "setup_folder"}
+    takes = AusterityMH.takes - {"batch_size", "sampling", "control_variates"}
 
     def __new__(
         cls,
@@ -88,6 +88,7 @@ class FireflyMH(Configured, ABC):
         *args: Never,
         likelihood: Sequence[str] | Literal["auto"] = "auto",
         proposal: Proposal[Any] | ProposalFunction | Literal["auto"] = "auto",
+        data: Mapping[str, Any] | None = None,
         resume: Any = None,
         rng: Any = None,
         model: pm.Model | None = None,
@@ -101,6 +102,7 @@ class FireflyMH(Configured, ABC):
             test="firefly",
             likelihood=likelihood,
             proposal=proposal,
+            data=data,
             resume=resume,
             rng=rng,
             model=model,

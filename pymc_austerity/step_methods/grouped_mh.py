@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, Never, Unpack
 
@@ -72,14 +72,14 @@ class GroupedMH(Configured, ABC):
     audit : float
         Share of the sequential decisions that are checked on all of their rows, in [0, 1]; see
         `pymc_austerity.diagnostics.audit`. If decisions are exact, there is nothing to check.
-    likelihood, rng, model
+    likelihood, data, rng, model
         As for `AusterityMH`.
     resume : InferenceData or DataTree, optional
         An earlier run of the model, as for `AusterityMH`: moves are tuned by sweeps from one of its
         last draws, and chains start at these.
     options : Options, optional
-        `axis`, `steps_per_draw`, `tune`, `initial_point` and `compile_kwargs` have a meaning here;
-        a step is a sweep over all blocks. Each of them is also taken by name.
+        `axis`, `steps_per_draw`, `tune`, `initial_point`, `compile_kwargs` and `setup_folder` have
+        a meaning here; a step is a sweep over all blocks. Each of them is also taken by name.
     **more
         Fields of `Options`.
 
@@ -125,7 +125,9 @@ class GroupedMH(Configured, ABC):
     'untouched, a'
     """
 
-    takes = frozenset({"axis", "tune", "steps_per_draw", "initial_point", "compile_kwargs"})
+    takes = frozenset(
+        {"axis", "tune", "steps_per_draw", "initial_point", "compile_kwargs", "setup_folder"}
+    )
 
     def __new__(
         cls,
@@ -134,6 +136,7 @@ class GroupedMH(Configured, ABC):
         epsilon: float = 0.0,
         audit: float = 0.0,
         likelihood: Sequence[str] | Literal["auto"] = "auto",
+        data: Mapping[str, Any] | None = None,
         resume: Any = None,
         rng: Any = None,
         model: pm.Model | None = None,
@@ -147,6 +150,7 @@ class GroupedMH(Configured, ABC):
             epsilon=checked_tail("epsilon", epsilon),
             audit=checked_fraction("audit", audit, 1.0, "the share of decisions to check"),
             likelihood=likelihood,
+            data=data,
             resume=resume,
             rng=rng,
             model=model,
@@ -241,6 +245,7 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
                 with rows_named(self.target.numbers):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
             self._cost = cost_in_words(self.target, self.n_rows)
+        problem.prepared.end_setup()
         self._finish(
             built.started,
             built.posed,

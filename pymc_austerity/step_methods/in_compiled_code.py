@@ -1,6 +1,5 @@
 """A step method's transitions after tuning, assembled for compiled code."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,12 +18,10 @@ from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.firefly import FireflyDecider
-from pymc_austerity.deciding.pooled import PoolDecider
 from pymc_austerity.proposals import Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
 from pymc_austerity.setup.compiled_target import (
     exact_target,
-    pooled_target,
     sequential_target,
     trajectories,
 )
@@ -72,7 +69,6 @@ def draws_ahead(
         steps_per_draw=steps_per_draw,
         scalings=chain.proposals.sizes,
         epsilon=decider.epsilon,
-        meanwhile=decider.draw_ahead if isinstance(decider, PoolDecider) else None,
     )
     return DrawsAhead(
         chain,
@@ -94,8 +90,6 @@ def _chain(
 
 
 def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
-    if isinstance(decider, PoolDecider):
-        return pooled_target(target, decider.state.inflation.value, decider.draws)
     if isinstance(decider, ExactDecider):
         return exact_target(target, decider.state.inflation.value)
     test = decider.state.test
@@ -104,9 +98,5 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     return sequential_target(target, decider.sampling, compiled_test(test), share)
 
 
-def _recorded(
-    made: Transitions, meanwhile: Callable[[], None] | None, **about: Any
-) -> list[dict[str, Any]]:
-    if meanwhile is not None:
-        meanwhile()
+def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:
     return of_transitions(made.statistics, **about)

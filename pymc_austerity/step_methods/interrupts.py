@@ -6,32 +6,24 @@ and the next step does not start.
 """
 
 import functools
-import logging
-import multiprocessing
-import os
 import signal
-import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pymc_austerity._pymc import RECORDING, SAMPLING_LOOP, WORKER_LOOP
 
 __all__ = [
     "clean_interrupt",
     "defer_interrupts",
-    "end_sampling",
     "restore_interrupts",
     "stop_if_interrupted",
 ]
 
-_log = logging.getLogger("pymc.austerity")
 
 _Handler = Callable[[int, FrameType | None], Any]
-_UNTIL_ENDED = 60.0
 _MOMENT = 0.001
 """Seconds; storing a draw takes a few microseconds."""
 
@@ -114,27 +106,6 @@ def stop_if_interrupted() -> None:
     if _interrupts.pending:
         _interrupts.pending = False
         raise KeyboardInterrupt
-
-
-def end_sampling(error: Exception) -> NoReturn:
-    """End all chains as an interrupt does, so that the draws so far are returned.
-
-    Parameters
-    ----------
-    error : Exception
-        Why no chain can continue; it is logged.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        The exception that PyMC expects from a chain that must end.
-    """
-    _log.error("Sampling ends with the draws so far, because %s", error)
-    parent = multiprocessing.parent_process()
-    if _runs(WORKER_LOOP, sys._getframe()) and parent is not None and parent.pid is not None:
-        os.kill(parent.pid, signal.SIGINT)
-        time.sleep(_UNTIL_ENDED)  # the process that has the draws ends this one
-    raise KeyboardInterrupt from error
 
 
 def clean_interrupt(function: _Function) -> _Function:

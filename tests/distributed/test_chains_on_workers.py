@@ -19,8 +19,6 @@ from pymc_austerity.distributed import sample as sample_on
 from pymc_austerity.distributed.parts import pickled_by
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.rows import SharedRows
-from pymc_austerity.setup import exact_from_sources
-from pymc_austerity.setup.grouped_sources import GroupedSources
 from tests.running import QUIET, assert_same_draws, sample
 from tests.setup.sources import logistic, rows_of_regression
 from tests.step_methods.models import many_levels, normal_mean
@@ -192,20 +190,6 @@ def test_no_worker_is_said(simple, monkeypatch, caplog):
             there = sample_on(model, client=client, step=step, **RUN)
     assert any("The cluster has no worker" in sentence for sentence in caplog.messages)
     assert_same_draws(there, here)
-
-
-def test_draws_are_kept_where_rows_cannot_be_read_any_more(threads, tmp_path, monkeypatch, caplog):
-    def gone(*_):
-        raise StorageError("the file is gone")
-
-    for name in ("_DECISIONS", "_MOST_DECISIONS"):
-        monkeypatch.setattr(exact_from_sources, name, 100)
-    model, step = built(in_files, tmp_path)
-    monkeypatch.setattr(GroupedSources, "draw", gone)
-    with caplog.at_level(logging.ERROR, "pymc.austerity"):
-        idata = sample_on(model, client=threads, step=step, **(RUN | {"draws": 100_000}))
-    assert 0 < idata.posterior.sizes["draw"] < 100_000
-    assert "Sampling ends with the draws so far, because the file is gone" in caplog.text
 
 
 CHAIN, LOST = sampling._chain, set[int]()

@@ -77,14 +77,14 @@ def ran_on(monkeypatch):
 
 
 def everything_about(step):
-    """What set-up found, as bytes; rows of the pool, or those of the store in their order."""
+    """What set-up found, as bytes; and the rows of the store in their order."""
     anchor, sampling = step.target.anchor, step.target.sampling
     arrays = [anchor.point, anchor.gradient, anchor.hessian, anchor.root]
-    if hasattr(sampling, "pool"):
-        groups, stored = sampling.groups, sampling.pool.stored.rows
-        arrays += [groups.starts, groups.largest, groups.cosines, sampling.pool.lengths]
+    stored = step.target.source
+    if hasattr(sampling, "groups"):
+        groups = sampling.groups
+        arrays += [groups.starts, groups.largest, groups.cosines]
     else:
-        stored = step.target.source
         arrays += [sampling.strata.sizes, sampling.deviations]
     return [array.tobytes() for array in (*arrays, *stored.window(0, stored.n_rows))]
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import special
 
 from pymc_austerity.exact import (
-    any_direction,
+    Grid,
     decide,
     decide_by_fireflies,
     group_rows,
@@ -36,12 +36,15 @@ class Logistic:
         z = x @ root
         radii = np.array([20.0])
         constants = LOGISTIC * np.linalg.norm(z, axis=1)[None] ** 3
-        directions = None
+        vectors, directions = None, None
         if n_directions == 0:
-            directions = any_direction(n_rows, n_columns)
+            vectors = np.eye(1, n_columns)
         elif n_directions is not None:
             directions = nearest_directions(z, constants[0], n_directions, rng)
-        order, self.groups = group_rows(constants, radii, directions)
+            vectors = directions.vectors
+        grid = Grid.of(constants, radii, vectors, by_direction=directions is not None)
+        labels, self.groups = group_rows(constants, grid, directions)
+        order = np.argsort(labels, kind="stable")
         self.z, self.y, self.eta = z[order], y[order], (x @ mode)[order]
         self.n_columns = n_columns
 

@@ -7,6 +7,7 @@ import pytest
 
 from pymc_austerity.exact import (
     BoundViolatedError,
+    Grid,
     change_along,
     decide,
     expected_rows,
@@ -137,7 +138,8 @@ class TestDecide:
             ]
 
     def test_zero_bounds_read_nothing(self):
-        _, groups = group_rows(np.zeros((1, 10)), np.array([5.0]))
+        constants = np.zeros((1, 10))
+        _, groups = group_rows(constants, Grid.of(constants, np.array([5.0])))
         nothing = decide(
             np.zeros_like, np.zeros(2), np.ones(2), 0.0, groups, np.random.default_rng(0)
         )

@@ -48,15 +48,29 @@ def test_rows_are_stored_in_the_given_order(arrays, order):
             assert got.dtype == want.dtype
 
 
-def test_more_of_the_same_rows_can_be_stored(arrays, order, temporary_folder):
-    rows = SharedRows(arrays[:1], order)
-    rows.add(arrays[1:], order)
-    assert rows.n_arrays == 3 and rows.n_bytes == sum(array.nbytes for array in arrays)
+def test_what_is_made_of_the_rows_can_be_stored_with_them(arrays, order, temporary_folder):
+    rows = SharedRows(arrays, order)
+    rows.extend(lambda block: np.outer(block[1], [1.0, 2.0]))
+    expected = [*(array[order] for array in arrays), np.outer(arrays[1][order], [1.0, 2.0])]
+    assert rows.n_arrays == 4 and rows.n_bytes == sum(array.nbytes for array in expected)
     for known in (rows, pickle.loads(pickle.dumps(rows))):
-        for got, array in zip(known.window(0, 1_000), arrays, strict=True):
-            np.testing.assert_array_equal(got, array[order])
+        for got, array in zip(known.window(0, 1_000), expected, strict=True):
+            np.testing.assert_array_equal(got, array)
     del known
     rows.close()
+    assert not list(temporary_folder.iterdir())
+
+
+def test_the_last_arrays_can_become_a_store_of_their_own(arrays, order, temporary_folder):
+    rows = SharedRows(arrays, order)
+    others = rows.split(1)
+    assert (rows.n_arrays, others.n_arrays) == (1, 2)
+    rows.close()
+    for known in (others, pickle.loads(pickle.dumps(others))):
+        for got, array in zip(known.window(0, 1_000), arrays[1:], strict=True):
+            np.testing.assert_array_equal(got, array[order])
+    del known
+    others.close()
     assert not list(temporary_folder.iterdir())
 
 

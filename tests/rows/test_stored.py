@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import store_in_strata, stored
+from pymc_austerity.rows import store_by_label, stored
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def in_blocks(labels, arrays, length=500):
 def put(labels, arrays, rng, **settings):
     shares = np.bincount(labels) / labels.size
     blocks = in_blocks(labels, arrays, **settings)
-    return store_in_strata(blocks, n_rows=labels.size, shares=shares, rng=rng)
+    return store_by_label(blocks, n_rows=labels.size, shares=shares, rng=rng)
 
 
 def test_every_row_is_stored_once_and_whole_in_its_stratum(rng, monkeypatch):
@@ -48,6 +48,32 @@ def test_every_row_is_stored_once_and_whole_in_its_stratum(rng, monkeypatch):
     for got, array in zip(found, arrays, strict=True):
         assert got.dtype == array.dtype
         np.testing.assert_array_equal(got, array[found[0]])
+
+
+@pytest.mark.parametrize("n_bytes", [1_000, 20_000, 10**7])
+def test_labels_of_few_rows_share_buckets(n_bytes, rng, monkeypatch):
+    """Also where they have other shares of the rows than was expected."""
+    monkeypatch.setattr(stored, "_BYTES_OF_BUCKET", n_bytes)
+    labels = (rng.random(9_000) ** 3 * 300).astype(np.int64)
+    labels[labels == 7] = 8
+    number, opened = np.arange(9_000), set()
+    with_open = stored.Path.open
+
+    def recorded(path, *given):
+        opened.add(path.name)
+        return with_open(path, *given)
+
+    monkeypatch.setattr(stored.Path, "open", recorded)
+    shares = np.full(300, 1 / 300)
+    rows, sizes = store_by_label(in_blocks(labels, [number]), n_rows=9_000, shares=shares, rng=rng)
+    np.testing.assert_array_equal(sizes, np.bincount(labels, minlength=300))
+    (found,) = rows.window(0, 9_000)
+    np.testing.assert_array_equal(np.sort(found), number)
+    np.testing.assert_array_equal(labels[found], np.repeat(np.arange(300), sizes))
+    n_buckets = sum(name.startswith("bucket") for name in opened)
+    assert n_buckets <= 2 * 9_000 * 12 / n_bytes + 1
+    own = found[: sizes[0]]
+    assert abs(np.corrcoef(own[1:], own[:-1])[0, 1]) < 4.0 / np.sqrt(own.size)
 
 
 @pytest.mark.parametrize("n_bytes", [8, 10**6])
@@ -93,7 +119,7 @@ def test_memory_does_not_grow_with_the_rows(rng, monkeypatch):
     for n_blocks in (60, 180):
         block = np.zeros(2_000, dtype=np.int64), (np.zeros((2_000, 5)),)
         tracemalloc.start()
-        store_in_strata(
+        store_by_label(
             itertools.repeat(block, n_blocks),
             n_rows=2_000 * n_blocks,
             shares=np.ones(1),
@@ -107,8 +133,8 @@ def test_memory_does_not_grow_with_the_rows(rng, monkeypatch):
 class TestRefused:
     def test_without_room_nothing_is_written(self, rng, monkeypatch, temporary_folder):
         usage = namedtuple("usage", "free")
-        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(79))
-        with pytest.raises(StorageError, match=r"80 bytes, cannot be stored.*No space.*TMPDIR"):
+        monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(119))
+        with pytest.raises(StorageError, match=r"120 bytes, cannot be stored.*No space.*TMPDIR"):
             put(np.zeros(10, dtype=np.int64), [np.zeros(10)], rng)
         assert not list(temporary_folder.iterdir())
 
@@ -139,5 +165,5 @@ class TestRefused:
             raise error("while reading")
 
         with pytest.raises(error, match=r"^while reading$"):
-            store_in_strata(blocks(), n_rows=10, shares=np.ones(1), rng=rng)
+            store_by_label(blocks(), n_rows=10, shares=np.ones(1), rng=rng)
         assert not list(temporary_folder.iterdir())

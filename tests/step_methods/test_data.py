@@ -8,9 +8,8 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity import AusterityMH, LangevinProposal
+from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, HoeffdingTest, LangevinProposal
 from pymc_austerity.errors import SettingError
-from pymc_austerity.setup import exact_from_sources
 from tests.running import assert_same_draws, sample
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
@@ -23,16 +22,14 @@ def built(model, **settings):
         return AusterityMH(**settings)
 
 
+def bound_of_regression(proposed, current):
+    """On the differences of rows."""
+    return 8.0 * np.linalg.norm(proposed - current)
+
+
 def moments(idata, name):
     values = idata.posterior[name]
     return values.mean(("chain", "draw")).values, values.std(("chain", "draw")).values
-
-
-@pytest.fixture(scope="module", autouse=True)
-def pools_of_a_few_thousand_draws():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(exact_from_sources, "_MOST_DECISIONS", exact_from_sources._DECISIONS)
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +82,10 @@ class TestPasses:
         data, model, _, _ = regression
         sources = {name: Recorded(array) for name, array in data.items()}
         step = built(model, data=sources)
-        n_passes = step.target.source.rows.n_passes
-        assert 5 <= n_passes <= 15
-        assert f"drawn beforehand, in {n_passes} passes over all" in step.explain()
+        n_passes = sources["y"].n_read // N_ROWS
+        assert 4 <= n_passes <= 15
+        n_bytes = step.target.source.n_bytes
+        assert f"{n_bytes / 1e9:.2g} GB), in {n_passes} passes over all" in step.explain()
         for source in sources.values():
             assert n_passes * N_ROWS <= source.n_read < (n_passes + 1) * N_ROWS
 
@@ -105,8 +103,25 @@ class TestPasses:
             assert np.array_equal(
                 getattr(step.target.anchor, name), getattr(other.target.anchor, name)
             )
-        one, two = (s.target.sampling.pool.stored for s in (step, other))
-        assert np.array_equal(one.numbers.window(0, 5_000), two.numbers.window(0, 5_000))
+        one, two = (s.target.sampling.numbers.window(0, N_ROWS)[0] for s in (step, other))
+        assert np.array_equal(one, two)
+
+    def test_the_store_has_every_row_once_with_its_number(self, regression):
+        data, _, _, step = regression
+        (numbers,) = step.target.sampling.numbers.window(0, N_ROWS)
+        assert np.array_equal(np.sort(numbers), np.arange(N_ROWS))
+        stored = step.target.source.window(0, N_ROWS)
+        x = next(array for array in stored if array.shape == data["x"].shape)
+        np.testing.assert_array_equal(x, data["x"][numbers])
+
+    def test_the_store_is_removed_with_the_step_method(self, regression, tmp_path, monkeypatch):
+        data, model, _, _ = regression
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        step = built(model, data=data)
+        assert list(tmp_path.iterdir())
+        step.target.source.close()
+        step.target.sampling.numbers.close()
+        assert not list(tmp_path.iterdir())
 
 
 class TestRuns:
@@ -131,10 +146,9 @@ class TestRuns:
 
     def test_compiled_transitions_are_those_of_python(self, regression):
         _, model, _, step = regression
-        run = {"draws": 8_000, "tune": 20, "chains": 1}  # long enough for a refill
+        run = {"draws": 2_000, "tune": 20, "chains": 1}
         assert not step.python_needed
         compiled = sample(step, model, **run)
-        assert step.decider.draws.n_refills > 0
         step.python_needed = "a test"
         try:
             by_python = sample(step, model, **run)
@@ -158,7 +172,6 @@ class TestRuns:
             for _ in range(20):
                 point, _ = step.step(point)
         state, rng = step.sampling_state, step.rng.bit_generator.state
-        assert state.decision_state.draws.part == 2
         following = [step.step(point)[0] for _ in range(5)]
         step.sampling_state = state
         step.rng.bit_generator.state = rng
@@ -189,66 +202,139 @@ class _Generated(Recorded):
         return np.sin(np.arange(start, stop, dtype=float) ** 1.5)
 
 
-class TestRefused:
+class TestSettings:
+    """Whatever is possible with rows in memory."""
+
     @pytest.mark.parametrize(
-        ("settings", "words"),
+        ("make", "settings"),
         [
-            ({"epsilon": 0.0}, "epsilon=0.0 is not possible with data="),
-            ({"control_variates": None}, "control_variates=None is not possible with data="),
-            ({"test": None, "proposal": LangevinProposal()}, "test=None is not possible with"),
-            ({"proposal": LangevinProposal()}, "reads rows for its gradients"),
+            (AusterityMH, {"epsilon": 0.0}),
+            (AusterityMH, {"control_variates": None, "epsilon": 0.05}),
+            (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
+            (AusterityMH, {"test": None, "proposal": LangevinProposal(step_size=1e-3)}),
+            (AusterityMH, {"proposal": LangevinProposal(batch_size=500)}),
+            (AusterityMH, {"blocked": False}),
+            (FireflyMH, {}),
+            (FireflyMH, {"blocked": False}),
         ],
     )
-    def test_what_reads_rows_in_other_ways(self, normal_mean, settings, words):
-        with pytest.raises(SettingError, match=words):
-            built(normal_mean, data={"y": Y}, **settings)
+    @pytest.mark.few("settings0", "settings6")
+    def test_the_posterior_is_that_of_all_rows(self, regression, make, settings):
+        data, model, _, step = regression
+        with model:
+            other = make(data=data, **settings)
+        anchor = step.target.anchor
+        start = anchor.point[:2]
+        initvals = {"slopes": start, "effects": anchor.point[2:]}
+        idata = sample(other, model, draws=1_500, tune=300, initvals=initvals)
+        sd = np.linalg.norm(anchor.root, axis=1)[:2]
+        slopes = idata.posterior["slopes"].values[0]
+        assert (abs(slopes.mean(axis=0) - start) < 1.0 * sd).all()
+        assert (abs(np.log(slopes.std(axis=0) / sd)) < 0.7).all()
 
-    def test_a_run_that_goes_on(self, normal_mean):
-        """It would use the rows that were drawn for the earlier one again."""
-        step = built(normal_mean, data={"y": Y})
-        idata = sample(step, normal_mean, draws=60, tune=20)
-        with pytest.raises(SettingError, match="resume= is not possible with data="):
-            built(normal_mean, data={"y": Y}, resume=idata)
-
-    @pytest.mark.parametrize("settings", [{"vars": ["slopes"]}, {"blocked": False}])
-    def test_several_step_methods(self, regression, settings):
+    @pytest.mark.parametrize("settings", [{}, {"blocked": False}])
+    def test_what_rows_depend_on_is_not_left_to_step_methods_on_the_example(
+        self, regression, settings
+    ):
         data, model, _, _ = regression
-        with pytest.raises(SettingError, match="one step method for all that rows depend on"):
-            built(model, data=data, **settings)
+        with pytest.raises(SettingError, match="would be moved on the rows of the example"):
+            built(model, data=data, vars=["slopes"], **settings)
+
+    def test_a_run_that_goes_on(self, regression):
+        data, model, _, step = regression
+        idata = sample(step, model, draws=60, tune=20)
+        other = built(model, data=data, resume=idata)
+        last = idata.posterior["slopes"].values[:, -1]
+        other.set_rng(np.random.default_rng(1))
+        assert abs(other._start()[:2] - last).max() < 1e-12
 
     def test_rows_without_derivatives(self):
         with pm.Model() as model:
             pm.Laplace("y", pm.Normal("mean"), 1.0, observed=Y[:20])
-        with pytest.raises(SettingError, match="data= is not possible because"):
-            built(model, data={"y": Y[:5_000]})
+        step = built(model, data={"y": Y[:5_000]})
+        idata = sample(step, model, draws=500, tune=300)
+        gap = idata.posterior["mean"].values.mean() - np.median(Y[:5_000])
+        assert abs(gap) < 0.2
 
 
 class TestRowsThatAreGone:
-    @pytest.fixture
-    def step_and_path(self, tmp_path):
+    def test_are_not_needed_after_set_up(self, tmp_path):
         data = rows_of_regression(N_ROWS)
         for name, array in data.items():
             np.save(tmp_path / f"{name}.npy", array)
         paths = {name: tmp_path / f"{name}.npy" for name in data}
         model = logistic(data)
-        return model, built(model, data=paths), paths["x"]
+        step = built(model, data=paths)
+        for path in paths.values():
+            path.unlink()
+        assert sample(step, model, draws=200, tune=50).posterior.sizes["draw"] == 200
 
-    @pytest.mark.parametrize("cores", [1, 2])
-    def test_the_draws_so_far_are_kept(self, step_and_path, caplog, cores):
-        model, step, path = step_and_path
-        path.unlink()
-        with caplog.at_level("ERROR", logger="pymc.austerity"), model:
-            # the pool lasts for some thousand draws: then rows have to be read
-            idata = pm.sample(
-                100_000,
-                tune=100,
-                step=step,
-                chains=cores,
-                cores=cores,
-                random_seed=1,
-                progressbar=False,
-                compute_convergence_checks=False,
-            )
-        assert 1_000 < idata.posterior.sizes["draw"] < 100_000
-        if cores == 1:  # the logs of workers are their own
-            assert "with the draws so far, because data['x'] cannot be read" in caplog.text
+
+class TestGroups:
+    """GroupedMH(data=...): rows are stored by the levels of the largest factor."""
+
+    N_LEVELS = 300
+
+    @pytest.fixture(scope="class")
+    @staticmethod
+    def data():
+        rng = np.random.default_rng(7)
+        school = np.sort(rng.integers(0, TestGroups.N_LEVELS, 30_000)).astype(np.int32)
+        year = rng.integers(0, 5, 30_000).astype(np.int8)
+        x = rng.normal(size=30_000)
+        effects = rng.normal(0.5, 0.7, TestGroups.N_LEVELS)
+        eta = effects[school] + np.linspace(-0.3, 0.3, 5)[year] - 0.4 * x
+        return {"school": school, "year": year, "x": x, "y": rng.poisson(np.exp(eta))}
+
+    @staticmethod
+    def model(data, n_rows):
+        with pm.Model() as model:
+            mean, scale = pm.Normal("mean"), pm.HalfNormal("scale")
+            effects = pm.Normal("effects", mean, scale, shape=TestGroups.N_LEVELS)
+            years = pm.Normal("years", 0.0, 0.3, shape=5)
+            slope = pm.Normal("slope")
+            rows = {name: pm.Data(name, data[name][:n_rows]) for name in ("school", "year", "x")}
+            eta = effects[rows["school"]] + years[rows["year"]] + slope * rows["x"]
+            pm.Poisson("y", pm.math.exp(eta), observed=data["y"][:n_rows])
+        return model
+
+    def test_posterior_is_that_of_the_same_rows_in_memory(self, data):
+        few, whole = self.model(data, 50), self.model(data, 30_000)
+        run = {"draws": 600, "tune": 300, "chains": 2}
+        with few:
+            step = GroupedMH(data=data)
+        with whole:
+            other = GroupedMH()
+        assert not step.target.reads_all
+        np.testing.assert_allclose(
+            step.target.sweep.posterior.anchor, other.target.sweep.posterior.anchor, atol=0.02
+        )
+        one, two = sample(step, few, **run), sample(other, whole, **run)
+        for name in ("mean", "scale", "slope", "effects"):
+            (mean, sd), (expected, spread) = (moments(idata, name) for idata in (one, two))
+            assert (abs(mean - expected) < 0.35 * spread).all(), name
+            assert (abs(np.log(sd / spread)) < 0.35).all(), name
+        assert one.sample_stats["n_rows_used"].mean() < 2 * two.sample_stats["n_rows_used"].mean()
+
+    def test_rows_are_stored_by_level_with_their_numbers(self, data):
+        order = np.random.default_rng(3).permutation(30_000)
+        shuffled = {name: array[order] for name, array in data.items()}
+        with self.model(shuffled, 50):
+            step = GroupedMH(data=shuffled)
+        (numbers,) = step.target.numbers.window(0, 30_000)
+        assert np.array_equal(np.sort(numbers), np.arange(30_000))
+        assert (np.diff(shuffled["school"][numbers]) >= 0).all()
+        stored = step.target.source.window(0, 30_000)
+        assert any(np.array_equal(array, shuffled["x"][numbers]) for array in stored)
+
+    def test_is_what_austerity_mh_is(self, data):
+        with self.model(data, 50):
+            assert isinstance(AusterityMH(data=data, test="exact"), GroupedMH)
+
+    def test_runs_are_the_same_again_and_on_several_cores(self, data):
+        model, run = self.model(data, 50), {"draws": 30, "tune": 30, "chains": 2}
+        with model:
+            step, again = GroupedMH(data=data), GroupedMH(data=data)
+        first = sample(step, model, **run)
+        assert_same_draws(first, sample(step, model, cores=2, **run))
+        assert_same_draws(first, sample(again, model, **run))

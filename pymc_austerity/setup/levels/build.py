@@ -49,7 +49,7 @@ from pymc_austerity.setup.levels.factors import (
     have_bounds,
     rounding_of,
 )
-from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, levels_of_rows
+from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, stored_by_level
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_functions import expanded_rows
@@ -160,7 +160,7 @@ def build_grouped(
         raise NoGroupsError("an operation of the model has no derivative") from None
     assert isinstance(expanded.derivatives, PredictorDerivatives)
     say("storing the rows")
-    parts, levels = _parts(problem, blocks, expanded.derivatives)
+    parts, levels, numbers = _parts(problem, blocks, expanded.derivatives)
     say("finding the mode of the levels")
     try:
         anchor = find_level_anchor(parts, problem.start)
@@ -171,13 +171,14 @@ def build_grouped(
     say("bounding the rows")
     factors, reach, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
-    source.add(residuals.arrays[source.n_arrays :], parts.order)
+    if (at_anchor := residuals.at_anchor) is not None:
+        source.extend(lambda block: at_anchor(*block))
     sums = [(mean.entries, mean.absorber) for mean in means]
     exact_part = exact_difference_by_levels(problem, parts.terms, sums)
     of_rows = StoredResiduals(residuals.function, source)
     kernel = residuals.function
     compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
-    rounding = rounding_of(of_rows, anchor, parts.order.size)
+    rounding = rounding_of(of_rows, anchor, source.n_rows)
     posterior = GroupedPosterior(
         exact_part,
         of_rows,
@@ -196,7 +197,6 @@ def build_grouped(
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
     sweep = Sweep(posterior, untouched, joint, beyond.along, shares, unread)
-    numbers = SharedRows([parts.order], np.arange(parts.order.size))
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 
@@ -242,10 +242,8 @@ def _refuse_where_others_are_better(
 
 def _parts(
     problem: Problem, blocks: Blocks, derivatives: PredictorDerivatives
-) -> tuple[GroupedModel, list[NDArray[np.int32]]]:
-    """The parts, and the level of each row in storage order for each factor."""
-    structure = problem.structure
-    assert not isinstance(structure, str)
+) -> tuple[GroupedModel, list[NDArray[np.int32]], SharedRows]:
+    """The parts; the level of each row in storage order for each factor; and the rows' numbers."""
     likelihood, variables, _, point = problem.parts
     try:
         terms = tuple(
@@ -258,14 +256,10 @@ def _parts(
         )
     except NotByLevelError as error:
         raise NoGroupsError(str(error)) from None
-    levels = levels_of_rows(blocks.factors, structure, problem)
-    order = np.argsort(levels[0], kind="stable")
-    rows = SharedRows(likelihood.arrays, order)
+    rows, levels, numbers = stored_by_level(problem, blocks.factors)
     scaled = _normal_given_others(problem, blocks)
-    parts = GroupedModel(
-        problem, blocks, derivatives, rows, order, terms, common, untouched, scaled
-    )
-    return parts, [own[order] for own in levels]
+    parts = GroupedModel(problem, blocks, derivatives, rows, terms, common, untouched, scaled)
+    return parts, list(levels.window(0, levels.n_rows)), numbers
 
 
 def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:

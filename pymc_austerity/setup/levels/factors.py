@@ -220,11 +220,10 @@ class _Bounds:
 
 def have_bounds(problem: Problem) -> bool:
     """Whether some of the rows, near the start, have bounds."""
-    structure, likelihood = problem.structure, problem.likelihood
+    structure, rows = problem.structure, problem.prepared.some_rows
     if isinstance(structure, str):
         return False
-    some = np.arange(0, likelihood.n_rows, max(likelihood.n_rows // _FEW_ROWS, 1))
-    block = [array[some] for array in likelihood.arrays]
+    block = rows.take(np.arange(0, rows.n_rows, max(rows.n_rows // _FEW_ROWS, 1)))
     designs = design_function(structure, problem.model)(block)
     center = np.stack([design.eta(problem.start) for design in designs], axis=1)
     bounds = _Bounds(problem, np.ones(center.shape[1]))

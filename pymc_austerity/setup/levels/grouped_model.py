@@ -1,6 +1,6 @@
 """A model with groups: its blocks, its rows by level, and sums over all rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,16 +15,17 @@ from pymc_austerity.model import (
     Factor,
     Kernel,
     LevelTerms,
+    OneAtATime,
     PartialDerivatives,
     PredictorDerivatives,
-    RowStructure,
     data_reader,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, blocks_of
+from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows, blocks_of
 from pymc_austerity.setup.compiled_target import places_of, table_of
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.source_rows import Labeled, SourceRows
 
-__all__ = ["GroupedModel", "KernelOnRows", "RowSums", "levels_of_rows"]
+__all__ = ["GroupedModel", "KernelOnRows", "RowSums", "StoredByLevel", "stored_by_level"]
 
 
 class RowSums(NamedTuple):
@@ -54,8 +55,6 @@ class GroupedModel:
         Of the rows.
     rows : SharedRows
         Sorted by the levels of the first factor.
-    order : int array, shape (N,)
-        Numbers of these rows in the user's data.
     terms : tuple of LevelTerms
         Terms of the exact part that depend on the levels of each factor.
     common_exact, untouched_exact : PartialDerivatives
@@ -68,7 +67,6 @@ class GroupedModel:
     blocks: Blocks
     derivatives: PredictorDerivatives
     rows: SharedRows
-    order: NDArray[np.intp]
     terms: tuple[LevelTerms, ...]
     common_exact: PartialDerivatives
     untouched_exact: PartialDerivatives
@@ -132,18 +130,64 @@ class GroupedModel:
         return sparse.csr_array((np.concatenate(values), where), shape=shape)
 
 
-def levels_of_rows(
-    factors: Sequence[Factor], structure: RowStructure, problem: Problem
-) -> list[NDArray[np.int32]]:
-    """The level of each row, in the user's order, for each factor."""
+class StoredByLevel(NamedTuple):
+    """Rows in the order of the levels of the first factor.
+
+    Attributes
+    ----------
+    rows : SharedRows
+        Their data.
+    levels : SharedRows
+        The level of each row for each factor.
+    numbers : SharedRows
+        Numbers of the rows in the user's data.
+    """
+
+    rows: SharedRows
+    levels: SharedRows
+    numbers: SharedRows
+
+
+def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> StoredByLevel:
+    """Store all rows, from memory or from sources, by the levels of the first of some factors."""
+    structure, rows = problem.structure, problem.prepared.rows
+    assert not isinstance(structure, str)
     graphs = [factor.index for factor in factors]
     read = data_reader(graphs, structure, problem.model)
-    found: list[list[NDArray]] = [[] for _ in graphs]
-    for block in blocks_of(ArrayRows(problem.likelihood.arrays)):
+
+    def levels_of(block: Block) -> list[NDArray[np.int32]]:
         values = read(block)
-        for levels, graph in zip(found, graphs, strict=True):
-            levels.append(np.asarray(values[graph], dtype=np.int32))
-    return [np.concatenate(levels) for levels in found]
+        return [np.asarray(values[graph], dtype=np.int32) for graph in graphs]
+
+    if isinstance(rows, SourceRows):
+        source = _from_sources(rows, levels_of, len(factors[0].entries), problem.prepared.rng)
+    else:
+        found = zip(*map(levels_of, blocks_of(rows)), strict=True)
+        levels = [np.concatenate(own) for own in found]
+        order = np.argsort(levels[0], kind="stable")
+        arrays = problem.likelihood.arrays
+        source = SharedRows([*arrays, *levels, np.arange(order.size)], order)
+    own_levels = source.split(source.n_arrays - len(factors) - 1)
+    return StoredByLevel(source, own_levels, own_levels.split(len(factors)))
+
+
+def _from_sources(
+    rows: SourceRows,
+    levels_of: Callable[[Block], list[NDArray[np.int32]]],
+    n_levels: int,
+    rng: np.random.Generator,
+) -> SharedRows:
+    assert rows.sample is not None
+    some = levels_of(rows.sample.window(0, rows.sample.n_rows))[0]
+    one_at_a_time = OneAtATime(levels_of)
+
+    def labeled(first: int, block: Block) -> Labeled:
+        levels = one_at_a_time(block)
+        numbers = np.arange(first, first + levels[0].size)
+        return levels[0].astype(np.int64), (*block, *levels, numbers)
+
+    shares = np.bincount(some, minlength=n_levels) / some.size
+    return rows.stored(rows.mapped_with_numbers(labeled, here=True), shares, rng)[0]
 
 
 @dataclass(frozen=True, eq=False)
