@@ -51,9 +51,9 @@ class AusterityMH(Configured, ABC):
     on each other, no normal approximation or surrogate fits, or short chains at the end of set-up
     do not mix. The log gives the reason.
 
-    Outside of a model, ``AusterityMH()`` only holds settings, for any number of models:
-    ``pm.sample(step=...)`` sets the step method up, or `setup`. Whatever it then is, is an instance
-    of `AusterityMH`.
+    Inside a model, it is set up at once. Outside, it only holds settings, for any number of models,
+    and is set up by ``pm.sample(step=...)``, or by `setup`. Whatever is chosen is an instance of
+    `AusterityMH`.
 
     Parameters
     ----------
@@ -130,10 +130,9 @@ class AusterityMH(Configured, ABC):
 
     Notes
     -----
-    A setting of "auto" is chosen from the model and its data. None means doing without: without
-    control variates, a test, a limit on the share of errors, sources of rows, an earlier run, or
-    variables, a model, a point and random numbers other than those that PyMC's step methods take by
-    default.
+    "auto" is chosen from the model and its data. None stands for doing without: no control
+    variates, no test, no limit on wrong decisions, no sources, no earlier run, and nothing in place
+    of the variables, the model, the point and the random numbers that PyMC takes by default.
 
     ``sample_stats`` contains statistics of every draw (``accepted``, ``n_rows_used``,
     ``decision_error``, ...) and, as attributes, constants of the run (``n_rows``, ``epsilon``,
