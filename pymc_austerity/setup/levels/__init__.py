@@ -1,6 +1,6 @@
 """Set-up of models with groups."""
 
-from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
+from pymc_austerity.setup.coordinates import centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
     BuiltGroups,
@@ -10,16 +10,3 @@ from pymc_austerity.setup.levels.build import (
     build_grouped,
     build_groups,
 )
-
-__all__ = [
-    "MOST_AT_ONCE",
-    "BuiltGroups",
-    "Coordinates",
-    "GroupedTarget",
-    "NoFactorError",
-    "NoGroupsError",
-    "build_grouped",
-    "build_groups",
-    "centered_problem",
-    "grouped_problem",
-]
