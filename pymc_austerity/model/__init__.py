@@ -13,7 +13,7 @@ from pymc_austerity.model.compiled_functions import (
     compile_row_differences,
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
-from pymc_austerity.model.cut import Examples
+from pymc_austerity.model.cut import Examples, RowLeaf
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.kernel.density import (
     DensityGradient,
@@ -29,10 +29,9 @@ from pymc_austerity.model.kernel.row_derivatives import (
     row_slopes_of,
 )
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows
+from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
-    NotByLevelError,
     PartialDerivatives,
     level_terms,
     partial_exact,
@@ -59,7 +58,6 @@ from pymc_austerity.model.predictors.structure import (
 )
 from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import (
-    RowLeaf,
     RowLikelihood,
     random_variable_of,
     variables_that_move_the_support,

@@ -50,8 +50,6 @@ from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
 from pymc_austerity.step_methods.summary import Words
 
-__all__ = ["AusterityGibbs", "flipped_at_random"]
-
 _RETRIES = 10
 _USUAL_BATCH = 200
 _USUAL_AUDIT = 0.02

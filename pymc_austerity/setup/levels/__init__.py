@@ -6,7 +6,7 @@ from pymc_austerity.setup.levels.build import (
     BuiltGroups,
     GroupedTarget,
     NoFactorError,
-    NoGroupsError,
     build_grouped,
     build_groups,
 )
+from pymc_austerity.setup.levels.factors import NoGroupsError

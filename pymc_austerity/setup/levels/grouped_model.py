@@ -24,8 +24,6 @@ from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, blo
 from pymc_austerity.setup.compiled_target import places_of, table_of
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["GroupedModel", "KernelOnRows", "RowSums", "levels_of_rows"]
-
 
 class RowSums(NamedTuple):
     """Sums over all rows at a point.
