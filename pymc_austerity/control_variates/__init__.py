@@ -14,26 +14,4 @@ from pymc_austerity.control_variates.influence import (
     sizes_of_largest,
 )
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
-from pymc_austerity.control_variates.modes import Mode, Modes, find_modes
-
-__all__ = [
-    "Anchor",
-    "Differentiable",
-    "FirstLookLimits",
-    "Influence",
-    "LargestScores",
-    "Mode",
-    "Modes",
-    "NoAnchorError",
-    "ResidualFunction",
-    "RowDensity",
-    "ThirdOrder",
-    "differences_of_all",
-    "find_anchor",
-    "find_modes",
-    "first_look_sizes",
-    "influence_of_all",
-    "influence_scores",
-    "rows_of_decisions",
-    "sizes_of_largest",
-]
+from pymc_austerity.control_variates.modes import Modes, find_modes

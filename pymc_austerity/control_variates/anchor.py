@@ -20,8 +20,6 @@ from pymc_austerity.control_variates.mode import (
 )
 from pymc_austerity.rows import ArrayRows, RowSource, SampledRows
 
-__all__ = ["Anchor", "NoAnchorError", "ThirdOrder", "find_anchor", "inverse_root", "some_rows"]
-
 _SOME_ROWS = 10_000
 """Rows on which the search for the mode begins."""
 

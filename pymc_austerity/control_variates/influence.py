@@ -10,19 +10,6 @@ from scipy.stats import norm
 
 from pymc_austerity.rows import Block, RowSource, blocks_of
 
-__all__ = [
-    "FirstLookLimits",
-    "Influence",
-    "LargestScores",
-    "ResidualFunction",
-    "differences_of_all",
-    "first_look_sizes",
-    "influence_of_all",
-    "influence_scores",
-    "rows_of_decisions",
-    "sizes_of_largest",
-]
-
 _OPEN_AFTER_FIRST_LOOK = 0.5
 """Share of the decisions that may need a second look. Decisions that need many looks cost the same
 wherever they start, so a small first look is cheap; a tiny one could not estimate spreads."""

@@ -10,16 +10,6 @@ from scipy.optimize import minimize
 
 from pymc_austerity.rows import Block, RowSource, sum_over_rows
 
-__all__ = [
-    "Differentiable",
-    "KinkError",
-    "LogDensity",
-    "NoModeError",
-    "RowDensity",
-    "approach_mode",
-    "trust_region",
-]
-
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
 

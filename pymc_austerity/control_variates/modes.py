@@ -27,8 +27,6 @@ from pymc_austerity.control_variates.mode import (
 )
 from pymc_austerity.rows import RowSource
 
-__all__ = ["Mode", "Modes", "find_modes"]
-
 _N_SEARCHES = 8
 _REACH = 2.0
 """Each entry is dispersed uniformly over twice this width, in unconstrained space, as in Stan."""

@@ -13,18 +13,6 @@ from scipy.stats import expon, exponnorm
 from pymc_austerity.design.looks import Boundary, Looks
 from pymc_austerity.errors import SettingError
 
-__all__ = [
-    "AcceptanceQuadrature",
-    "OperatingCharacteristic",
-    "acceptance_error",
-    "distance_grid",
-    "expected_characteristic",
-    "expected_error",
-    "operating_characteristic",
-    "total_variation_bound",
-    "worst_error",
-]
-
 Floats = NDArray[np.float64]
 _REACH = 8.5
 """Standard deviations around its mean within which a normal variable is followed; omits 2e-17."""

@@ -10,16 +10,6 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import further_counts, weight_of_variance
 from pymc_austerity.strata import Strata
 
-__all__ = [
-    "Boundary",
-    "Looks",
-    "constant_looks",
-    "doubling_looks",
-    "effective_shares",
-    "stratified_looks",
-    "stratified_spread",
-]
-
 _NOTHING = 1e-12
 """Variance of an estimate, in squares of the spread, that is due to rounding."""
 

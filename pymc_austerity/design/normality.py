@@ -10,8 +10,6 @@ from scipy.stats import binom
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.strata import Strata
 
-__all__ = ["NormalityCheck", "first_look_statistics"]
-
 Floats = NDArray[np.float64]
 _TOLERATED = 2.0
 """Largest acceptable ratio of the weight of a tail to its nominal weight."""

@@ -21,21 +21,6 @@ from pymc_austerity.design.looks import Boundary, Looks, constant_looks
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import DataError, SettingError
 
-__all__ = [
-    "ALPHAS",
-    "DesignProblem",
-    "TestDesign",
-    "TrialRun",
-    "average_design",
-    "cheapest",
-    "check_settings",
-    "common_grid",
-    "default_batch_sizes",
-    "mean_weights",
-    "sizes_to_try",
-    "worst_case_design",
-]
-
 Floats = NDArray[np.float64]
 ALPHAS = (0.0, 0.2, 0.35, 0.5)
 """Shapes of the boundary to try."""

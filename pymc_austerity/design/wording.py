@@ -1,7 +1,5 @@
 """Numbers in words."""
 
-__all__ = ["in_round_numbers", "percentage", "share_range", "typically"]
-
 _LEAST = 1e-5
 
 

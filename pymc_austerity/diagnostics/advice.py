@@ -19,8 +19,6 @@ from pymc_austerity.diagnostics.decisions import (
 )
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
-__all__ = ["Facts", "advice_on", "facts_of"]
-
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
 _ROOM_TO_SPARE = 1e-3

@@ -21,8 +21,6 @@ from pymc_austerity.diagnostics.decisions import (
 )
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
-__all__ = ["on_chains", "on_no_move", "on_one_chain", "what_is_wrong"]
-
 _FACTOR = 3.0
 """Ratio between two chains, of rows read or of shares accepted, that needs an explanation."""
 

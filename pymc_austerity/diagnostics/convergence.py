@@ -12,16 +12,6 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-__all__ = [
-    "MIN_DRAWS",
-    "Convergence",
-    "convergence_of",
-    "effective_draws",
-    "frozen_entry",
-    "largest_r_hat",
-    "why_not_checked",
-]
-
 _DIMS = ("chain", "draw")
 MIN_DRAWS = 100
 """Number of draws per chain below which nothing is reported, as in PyMC."""

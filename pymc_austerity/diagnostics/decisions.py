@@ -14,19 +14,6 @@ from pymc_austerity.design import TrialRun
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 
-__all__ = [
-    "audit",
-    "audit_table",
-    "block_usage",
-    "by_chain",
-    "contradicts",
-    "data_usage",
-    "decision_errors",
-    "exact_interval",
-    "needed_audits",
-    "trial_run",
-]
-
 _NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted")
 _MOSTLY = 0.9
 """Share of exact decisions above which the other decisions do not matter."""

@@ -10,8 +10,6 @@ from pymc_austerity.design.wording import percentage
 from pymc_austerity.diagnostics.advice import Facts, advice_on, facts_of
 from pymc_austerity.diagnostics.decisions import block_usage, contradicts, needed_audits
 
-__all__ = ["report"]
-
 _WIDTH = 88
 
 

@@ -11,8 +11,6 @@ import xarray as xr
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = ["OF_PYMC", "RunInfo", "statistics_of"]
-
 OF_PYMC = {"AllRowsNUTS": "NUTS", "NUTS": "NUTS", "PyMCSteps": "step methods of PyMC"}
 """Names of samplers that read all rows and decide nothing from some of them, in words."""
 

@@ -1,7 +1,7 @@
 """Chains and passes over rows on a Dask cluster; needs ``pip install 'pymc-austerity[dask]'``."""
 
 try:
-    import dask.distributed  # noqa: F401
+    import dask.distributed
 except ImportError as error:  # pragma: no cover - the tests have it
     raise ImportError(
         "pymc_austerity.distributed needs Dask, which is not installed: "

@@ -10,34 +10,3 @@ from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
 from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState, rows_of_sweeps
 from pymc_austerity.levels.terms import ExactTerms, KeptAtAnchor, Products, SparseExpansion
-
-__all__ = [
-    "FEWEST_ROWS",
-    "BlockUse",
-    "CommonNormal",
-    "ExactTerms",
-    "Exchange",
-    "FreeMean",
-    "GroupedPosterior",
-    "JointBlock",
-    "KeptAtAnchor",
-    "LevelNormals",
-    "LevelRows",
-    "LevelsOfFactor",
-    "PartlyNonCentered",
-    "Prior",
-    "PriorOnlyEntries",
-    "Products",
-    "Reach",
-    "ResidualsByAddress",
-    "SequentialSettings",
-    "Shares",
-    "Span",
-    "SparseExpansion",
-    "Sweep",
-    "SweepState",
-    "move_levels",
-    "normals_of",
-    "rows_of_sweeps",
-    "shares_of_sweeps",
-]

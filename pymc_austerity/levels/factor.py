@@ -13,15 +13,6 @@ from pymc_austerity.compiled import reals
 from pymc_austerity.levels.rows import LevelRows
 from pymc_austerity.levels.terms import KeptAtAnchor, Products
 
-__all__ = [
-    "LevelNormals",
-    "LevelsOfFactor",
-    "Prior",
-    "PriorByAddress",
-    "fill_quadratic",
-    "normals_of",
-]
-
 _FLOOR, _SMALLEST = 1e-10, 1e-12
 """Smallest eigenvalue of a precision without a Cholesky factor: absolute, and as a share of the
 largest one. The first also holds for precisions of a single entry."""

@@ -13,8 +13,6 @@ from pymc_austerity.levels.moves import Moved, crank_nicolson
 from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import GroupedPosterior
 
-__all__ = ["JointBlock", "Shares", "move_jointly", "shares_of_sweeps"]
-
 _MOST_WORK = 1e8
 """Most multiplications in a sweep, on average."""
 

@@ -11,16 +11,6 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.sequential import Populations, Verdicts, decide_each
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
-__all__ = [
-    "Exchange",
-    "Moved",
-    "accepted_levels",
-    "crank_nicolson",
-    "decided",
-    "move_common",
-    "move_levels",
-]
-
 _STEPS_OF_EXCHANGE = 5
 _SHARE_ACCEPTED = 0.4
 """Steps of a move, and the share of them to accept."""

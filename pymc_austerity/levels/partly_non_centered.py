@@ -14,8 +14,6 @@ from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.terms import ExactTerms, TermsByAddress, difference_of_terms
 from pymc_austerity.proposals import RandomWalkState
 
-__all__ = ["FollowingLevels", "PartlyNonCentered", "Steps", "Work", "walk_with_levels"]
-
 
 class FollowingLevels(NamedTuple):
     """Levels that follow their normal approximation.

@@ -13,8 +13,6 @@ from pymc_austerity.levels.rows import ResidualsByAddress, Weights
 from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 from pymc_austerity.levels.terms import Products, SparseExpansion
 
-__all__ = ["CommonNormal", "FreeMean", "GroupedPosterior", "Reach", "Span"]
-
 _NONE = np.empty(0, dtype=np.int64)
 
 

@@ -20,8 +20,6 @@ from pymc_austerity.proposals import (
 from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 
-__all__ = ["PriorOnlyEntries", "PriorOnlyState"]
-
 PriorOnlyState: TypeAlias = RandomWalkState | HamiltonianState
 _MOST_BY_RANDOM_WALK = 10
 """Entries up to which a few steps of a random walk suffice."""

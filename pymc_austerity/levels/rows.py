@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import announce, call_on_rows, integers
 from pymc_austerity.exact import ROUNDING, BoundViolatedError, fill_thinned
 
-__all__ = ["LevelRows", "ResidualsByAddress", "Weights"]
-
 
 class ResidualsByAddress(NamedTuple):
     """Residuals of rows between two points, for compiled code; see `pymc_austerity.model.Kernel`.

@@ -13,16 +13,6 @@ from pymc_austerity.sequential import relative_excess, weight_of_variance
 from pymc_austerity.sequential.estimates import Segments, merged
 from pymc_austerity.sequential.t_tests import is_clear
 
-__all__ = [
-    "FEWEST_ROWS",
-    "Populations",
-    "SequentialSettings",
-    "Verdicts",
-    "chances",
-    "decide_each",
-    "first_of_permutation",
-]
-
 _ODD, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),

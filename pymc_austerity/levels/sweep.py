@@ -19,8 +19,6 @@ from pymc_austerity.levels.sequential import Verdicts
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
-__all__ = ["BlockUse", "Sweep", "SweepState", "rows_of_sweeps"]
-
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
 entries that all walks of a sweep may move."""

@@ -12,15 +12,6 @@ from scipy import sparse
 
 from pymc_austerity.compiled import call_of_one, call_on_rows
 
-__all__ = [
-    "ExactTerms",
-    "KeptAtAnchor",
-    "Products",
-    "SparseExpansion",
-    "TermsByAddress",
-    "difference_of_terms",
-]
-
 _DENSE = 0.5
 """Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a
 dense array: a product with it takes a quarter of the time."""
@@ -186,7 +177,7 @@ class KeptAtAnchor:
         return value
 
 
-class LoopOverLevels(Protocol):
+class _LoopOverLevels(Protocol):
     """Differences of the terms of levels; see `pymc_austerity.model.Kernel`."""
 
     @property
@@ -197,7 +188,7 @@ class LoopOverLevels(Protocol):
     def entries(self) -> NDArray[np.int64] | None: ...
 
 
-class DensityByAddress(Protocol):
+class _DensityByAddress(Protocol):
     """A log-density; see `pymc_austerity.model.DensityKernel`."""
 
     @property
@@ -244,13 +235,13 @@ class ExactTerms:
     ----------
     loops : tuple of (loop, arrays)
         Loops over the levels of a factor, and the data of the levels.
-    rest : DensityByAddress or None
+    rest : _DensityByAddress or None
     means : tuple of (int array, int)
         Levels, and the entry to which their mean is added before `rest` reads it.
     """
 
-    loops: tuple[tuple[LoopOverLevels, tuple[NDArray, ...]], ...]
-    rest: DensityByAddress | None
+    loops: tuple[tuple[_LoopOverLevels, tuple[NDArray, ...]], ...]
+    rest: _DensityByAddress | None
     means: tuple[tuple[NDArray[np.int64], int], ...] = ()
 
     def __call__(self, proposed: NDArray, current: NDArray) -> float:

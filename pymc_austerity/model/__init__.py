@@ -1,7 +1,7 @@
 """The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.agree import differences_agree, exact_difference_agrees
-from pymc_austerity.model.compile import (
+from pymc_austerity.model.compiled_functions import (
     Derivatives,
     ExactGradient,
     compile_exact_derivatives,
@@ -13,7 +13,7 @@ from pymc_austerity.model.compile import (
     compile_row_differences,
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
-from pymc_austerity.model.cut import Examples
+from pymc_austerity.model.cut import Examples, RowLeaf
 from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.kernel.density import (
     DensityGradient,
@@ -29,16 +29,15 @@ from pymc_austerity.model.kernel.row_derivatives import (
     row_slopes_of,
 )
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows
+from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
-    NotByLevelError,
     PartialDerivatives,
     level_terms,
     partial_exact,
 )
-from pymc_austerity.model.levels.products import Centered, candidates_for_centering, centered
-from pymc_austerity.model.levels.zero_sum import FreeLevels, free_levels
+from pymc_austerity.model.levels.products import candidates_for_centering, centered
+from pymc_austerity.model.levels.zero_sum import free_levels
 from pymc_austerity.model.predictors.derivatives import (
     PredictorDerivatives,
     ThirdDerivatives,
@@ -52,8 +51,6 @@ from pymc_austerity.model.predictors.structure import (
     Design,
     DesignFunction,
     Gathered,
-    GatheredRows,
-    Predictor,
     RowStructure,
     Single,
     data_reader,
@@ -61,7 +58,6 @@ from pymc_austerity.model.predictors.structure import (
 )
 from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import (
-    RowLeaf,
     RowLikelihood,
     random_variable_of,
     variables_that_move_the_support,
@@ -73,82 +69,8 @@ from pymc_austerity.model.terms import (
     rows_observed,
 )
 from pymc_austerity.model.verify import (
-    RowFunction,
     Verified,
     verify,
     verify_centered,
     verify_examples,
 )
-
-__all__ = [
-    "AnyThread",
-    "Blocks",
-    "Centered",
-    "Dense",
-    "DenseRows",
-    "DensityGradient",
-    "DensityKernel",
-    "Derivatives",
-    "Design",
-    "DesignFunction",
-    "ExactGradient",
-    "Examples",
-    "Factor",
-    "FreeLevels",
-    "Gathered",
-    "GatheredRows",
-    "Kernel",
-    "LeafRecipes",
-    "LevelTerms",
-    "LevelsAsRows",
-    "NotByLevelError",
-    "OneAtATime",
-    "PartialDerivatives",
-    "Predictor",
-    "PredictorDerivatives",
-    "RowDerivatives",
-    "RowFunction",
-    "RowLeaf",
-    "RowLikelihood",
-    "RowSlopes",
-    "RowStructure",
-    "Single",
-    "ThirdDerivatives",
-    "Verified",
-    "candidates_for_centering",
-    "centered",
-    "compile_exact_derivatives",
-    "compile_exact_difference",
-    "compile_exact_gradient",
-    "compile_gradient",
-    "compile_residuals",
-    "compile_row_derivatives",
-    "compile_row_differences",
-    "data_reader",
-    "density_gradient_of",
-    "density_kernel_of",
-    "design_function",
-    "differences_agree",
-    "exact_difference_agrees",
-    "explain",
-    "find_blocks",
-    "find_predictors",
-    "free_levels",
-    "kernel_of",
-    "level_terms",
-    "partial_exact",
-    "predictor_derivatives",
-    "random_variable_of",
-    "refuse_not_finite",
-    "refuse_simulators",
-    "row_derivatives_of",
-    "row_length_deterministics",
-    "row_slopes_of",
-    "rows_observed",
-    "split_log_density",
-    "third_derivatives",
-    "variables_that_move_the_support",
-    "verify",
-    "verify_centered",
-    "verify_examples",
-]

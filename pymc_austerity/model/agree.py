@@ -9,8 +9,6 @@ from pymc_austerity._pymc import Variable
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.verify import Verified, finite_nearby
 
-__all__ = ["differences_agree", "exact_difference_agrees"]
-
 _TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
 """Error of a difference, relative to one plus the log-densities; by precision of the model."""
 

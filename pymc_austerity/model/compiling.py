@@ -36,18 +36,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import SettingError
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = [
-    "AS_WRITTEN",
-    "NUMPY_MODE",
-    "AnyThread",
-    "OneAtATime",
-    "compiled",
-    "expand_trigamma",
-    "interpreted",
-    "rounded_otherwise",
-    "trigamma",
-]
-
 _SHIFT = 10
 _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66)
 _LAST = 100

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 import pymc as pm
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.cut import static_data
+from pymc_austerity.model.cut import RowLeaf, static_data
 from pymc_austerity.model.levels.blocks import Blocks
 from pymc_austerity.model.predictors.structure import RowStructure
-from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLeaf, RowLikelihood
-
-__all__ = ["explain", "row_length_deterministics"]
+from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLikelihood
 
 
 def explain(

@@ -41,8 +41,6 @@ from pymc_austerity.model.terms import (
     with_known_lengths,
 )
 
-__all__ = ["PointwiseRows", "log_likelihood_rows", "predictive_rows"]
-
 
 @dataclass(frozen=True, eq=False)
 class PointwiseRows:

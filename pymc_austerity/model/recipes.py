@@ -23,8 +23,6 @@ from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.cut.known import is_cast, is_view
 
-__all__ = ["LeafRecipes", "computed_leaves", "leaf_recipes"]
-
 _FEW, _MANY = 3, 5
 """Numbers of rows: the axis that changes its length with them is that of the rows."""
 

@@ -41,18 +41,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import DataError, NotRowwiseError
 from pymc_austerity.model.cut import Known
 
-__all__ = [
-    "counterpart",
-    "in_terms_of",
-    "inlined",
-    "inverse_of_lower",
-    "log_density_on_full_data",
-    "on_full_data",
-    "refuse_overflow",
-    "spelled_out",
-    "widened",
-]
-
 _DEEPEST = 50
 _NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
 _LARGEST = 6

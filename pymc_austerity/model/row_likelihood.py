@@ -24,17 +24,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
 from pymc_austerity.model.recipes import LeafRecipes
 
-__all__ = [
-    "DataSource",
-    "EvaluatedInFull",
-    "RowLeaf",
-    "RowLikelihood",
-    "data_sources_of",
-    "fingerprint",
-    "random_variable_of",
-    "variables_that_move_the_support",
-]
-
 _SMALL = 4_194_304
 """Bytes up to which every entry counts; hashing them takes some milliseconds."""
 

@@ -42,8 +42,6 @@ from pymc_austerity.model.terms import (
     with_known_lengths,
 )
 
-__all__ = ["cut_terms", "split_log_density", "with_length"]
-
 
 def split_log_density(
     model: pm.Model,

@@ -25,19 +25,6 @@ from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, Sett
 from pymc_austerity.model.cut import Examples, Known, array_of, static_data
 from pymc_austerity.model.rewritten import inlined, refuse_overflow, widened
 
-__all__ = [
-    "Term",
-    "chosen_terms",
-    "reading",
-    "refuse_examples_in",
-    "refuse_not_finite",
-    "refuse_simulators",
-    "refuse_unread",
-    "rows_observed",
-    "terms_of",
-    "with_known_lengths",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Term:

@@ -13,24 +13,10 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import TensorType, clone_replace
 from pymc_austerity.errors import DataError, NotRowwiseError
 from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread, rounded_otherwise
-from pymc_austerity.model.cut import array_of
+from pymc_austerity.model.cut import RowLeaf, array_of
 from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.rewritten import log_density_on_full_data
-from pymc_austerity.model.row_likelihood import RowLeaf, RowLikelihood
-
-__all__ = [
-    "WITHOUT_CHECKS",
-    "BlockFunction",
-    "RowFunction",
-    "Verified",
-    "finite_nearby",
-    "refuse_infinite_start",
-    "subsets_of",
-    "tolerance_of",
-    "verify",
-    "verify_centered",
-    "verify_examples",
-]
+from pymc_austerity.model.row_likelihood import RowLikelihood
 
 RowFunction: TypeAlias = Callable[[list[NDArray], NDArray[np.int64]], NDArray]
 """``f(values, rows)``: log-likelihoods of some rows, given values of all value variables."""

@@ -26,8 +26,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import NotRowwiseError
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["Touches", "touching_rows", "verify_touching"]
-
 _VALUES = Mode(linker="py", optimizer=None)
 _REARRANGING = (DimShuffle, Reshape, SpecifyShape, Subtensor, JoinDims, SplitDims)
 _BLOCK = 65_536

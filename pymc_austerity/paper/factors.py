@@ -23,8 +23,6 @@ from pymc_austerity.paper.factor_graph import touching_rows, verify_touching
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["Factors", "GatheredDifferences", "compile_gathered_differences", "find_factors"]
-
 _LARGE = 1_000
 """Entries above which a constant is passed at every call instead of being compiled in."""
 

@@ -4,7 +4,7 @@ import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 import pymc as pm
@@ -49,8 +49,6 @@ from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
 from pymc_austerity.step_methods.summary import Words
-
-__all__ = ["AusterityGibbs", "flipped_at_random"]
 
 _RETRIES = 10
 _USUAL_BATCH = 200
@@ -139,6 +137,15 @@ class GibbsState(StepMethodState):
     data_fingerprint: str = field(metadata={"frozen": True})
 
 
+class MoreSettings(TypedDict, total=False):
+    """Settings of `AusterityGibbs` that few need."""
+
+    axis: int
+    rng: Any
+    initial_point: dict[str, NDArray] | None
+    compile_kwargs: dict[str, Any] | None
+
+
 class AusterityGibbs(SubsamplingStep):
     r"""Gibbs sampling of binary variables with a sequential test on mini-batches of factors.
 
@@ -172,8 +179,6 @@ class AusterityGibbs(SubsamplingStep):
     likelihood : sequence of str or "auto"
         Names of the potentials or observed variables to subsample; by default, the observed
         variables with the most rows. A potential must be named.
-    axis : int
-        Axis of the factors in their log-likelihood.
     scan : {"systematic", "random"}
         Update the entries in order, or the same number of randomly selected entries.
     audit : float
@@ -181,6 +186,8 @@ class AusterityGibbs(SubsamplingStep):
         for the statistics only. The draws do not depend on it.
     model : pymc.Model, optional
         By default, the model on the context stack.
+    axis : int
+        Axis of the factors in their log-likelihood, 0 by default.
     rng : int or numpy.random.Generator, optional
         Determines the order in which factors are stored, which is fixed by default, and draws
         outside ``pm.sample``, which has its own generator.
@@ -261,7 +268,8 @@ class AusterityGibbs(SubsamplingStep):
     def __new__(cls, vars: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Check the variables before PyMC does."""
         refuse_positional(cls, args)
-        refuse_unknown(cls.__name__, kwargs, list(inspect.signature(cls).parameters))
+        *named, _ = inspect.signature(cls).parameters
+        refuse_unknown(cls.__name__, kwargs, [*named, *MoreSettings.__annotations__])
         model = checked_model(kwargs.get("model"))
         return super().__new__(cls, _checked_binary_variables(vars, model), **kwargs)
 
@@ -275,13 +283,10 @@ class AusterityGibbs(SubsamplingStep):
         relative: bool = False,
         batch_size: int = _USUAL_BATCH,
         likelihood: Sequence[str] | Literal["auto"] = "auto",
-        axis: int = 0,
         scan: Literal["systematic", "random"] = "systematic",
         audit: float = _USUAL_AUDIT,
         model: pm.Model | None = None,
-        rng: Any = None,
-        initial_point: dict[str, NDArray] | None = None,
-        compile_kwargs: dict[str, Any] | None = None,
+        **more: Unpack[MoreSettings],
     ) -> None:
         self.epsilon = checked_tail("epsilon", epsilon)
         self.audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
@@ -291,7 +296,7 @@ class AusterityGibbs(SubsamplingStep):
         checked_choice("relative", relative, (False, True))
         self.rule = StudentTTest(self.epsilon, relative)
         self.audit_rng = np.random.default_rng(0)
-        compile_kwargs = checked_compile_kwargs(compile_kwargs)
+        rng, compile_kwargs = more.get("rng"), checked_compile_kwargs(more.get("compile_kwargs"))
         model = checked_model(model)
         variables = _checked_binary_variables(vars, model)
         started = time.perf_counter()
@@ -299,9 +304,9 @@ class AusterityGibbs(SubsamplingStep):
             prepared = prepare(
                 model,
                 likelihood=unless_auto("likelihood", likelihood),
-                axis=axis,
+                axis=more.get("axis", 0),
                 rng=rng,
-                initial_point=initial_point,
+                initial_point=more.get("initial_point"),
                 say=say,
             )
             problem = pose(prepared, variables, compile_kwargs)

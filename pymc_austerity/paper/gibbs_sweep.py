@@ -17,16 +17,6 @@ from pymc_austerity.sequential import Estimate, StoppingRule, StudentTTest
 from pymc_austerity.sequential.estimates import ESTIMATE, estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 
-__all__ = [
-    "BinarySweep",
-    "CompiledSweep",
-    "Outcomes",
-    "ReferenceSweep",
-    "SweepPlan",
-    "statistics_of_sweep",
-    "sweep",
-]
-
 
 class SweepPlan(NamedTuple):
     """All random numbers of a sweep; arrays of shape (updates,).

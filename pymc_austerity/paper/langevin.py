@@ -25,8 +25,6 @@ from pymc_austerity.proposals.protocols import (
     root_of,
 )
 
-__all__ = ["LangevinProposal", "LangevinState", "Preconditioner", "StepSizeSchedule"]
-
 StepSizeSchedule = Callable[[int], float]
 """Maps the number of a step of the chain, counted from 0, to the step size."""
 

@@ -17,8 +17,6 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch, usual_acceptance
 from pymc_austerity.proposals.protocols import Block, GaussianApproximation, Layout, Outcome
 
-__all__ = ["StiefelProposal", "StiefelWalkState", "UniformStiefel", "UniformStiefelRV"]
-
 _LARGEST = math.pi
 """Standard deviation of the angles, radians, above which rotations are about uniform."""
 

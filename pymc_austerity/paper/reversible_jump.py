@@ -14,8 +14,6 @@ from pymc_austerity.paper.selection_priors import SpikeAndSlabRV
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome
 
-__all__ = ["Births", "ReversibleJumpProposal", "ReversibleJumpState"]
-
 _SHARE_OF_WIDE = 0.2
 _LONG_ENOUGH_FOR_MOMENTS = 100
 _WIDENING = 1.5

@@ -17,8 +17,6 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = ["InclusionIndicators", "InclusionIndicatorsRV", "SpikeAndSlab", "SpikeAndSlabRV"]
-
 
 class InclusionIndicatorsRV(SymbolicRandomVariable):
     """Draws of a number and of an order of the coefficients, as a PyTensor variable."""

@@ -10,8 +10,6 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["COLORS", "axes_or_new", "color", "finished", "finite_values", "percent", "pyplot"]
-
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Colors that color-blind readers can distinguish (Okabe and Ito, 2008)."""
 

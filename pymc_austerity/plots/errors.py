@@ -24,8 +24,6 @@ from pymc_austerity.plots.drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_audit", "plot_decision_errors", "plot_risk", "plot_t_statistic"]
-
 _NEAR = 5.0
 _FAR = 50.0
 """Distance up to which the x axis is about linear, and beyond which it is logarithmic."""

@@ -13,8 +13,6 @@ from pymc_austerity.plots.drawing import COLORS, axes_or_new, color, finished, p
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_block_usage", "plot_data_usage"]
-
 _SINGLE = 10.0
 
 

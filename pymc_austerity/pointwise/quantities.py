@@ -19,8 +19,6 @@ from pymc_austerity.pointwise.request import (
 )
 from pymc_austerity.pointwise.storing import Results, Store, extended, lazy_variable
 
-__all__ = ["compute_log_likelihood", "loo_subsample", "sample_posterior_predictive"]
-
 
 def compute_log_likelihood(
     idata: Any,

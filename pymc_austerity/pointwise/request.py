@@ -18,16 +18,6 @@ from pymc_austerity.model.pointwise import PointwiseRows
 from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
-__all__ = [
-    "Draws",
-    "Generators",
-    "PointwiseRequest",
-    "WhichRows",
-    "draws_of",
-    "observed_names",
-    "refuse_too_many",
-]
-
 Generators = Callable[[int], list[np.random.Generator]]
 """Maps the number of a draw to the random generators for it."""
 

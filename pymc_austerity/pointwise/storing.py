@@ -14,8 +14,6 @@ from xarray.core import indexing
 from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.pointwise.request import PointwiseRequest
 
-__all__ = ["Results", "Store", "extended", "lazy_variable"]
-
 Store: TypeAlias = str | PathLike[str]
 """Path of a folder."""
 

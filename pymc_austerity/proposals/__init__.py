@@ -4,21 +4,18 @@ from pymc_austerity.proposals.adaptation import DualAveraging
 from pymc_austerity.proposals.crank_nicolson import (
     Conditional,
     ConditionalProposal,
-    ConditionalState,
     CrankNicolsonProposal,
     conditional,
 )
 from pymc_austerity.proposals.hamiltonian import (
     HamiltonianState,
-    Surrogate,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals.mixture import Center, MixtureState, ProposalMixture
+from pymc_austerity.proposals.mixture import Center, ProposalMixture
 from pymc_austerity.proposals.protocols import (
     Block,
     GaussianApproximation,
     GradientProposal,
-    Gradients,
     Layout,
     Outcome,
     Proposal,
@@ -31,7 +28,6 @@ from pymc_austerity.proposals.random_walk import (
     RandomWalkProposal,
     RandomWalkState,
     RealOrDiscreteProposal,
-    RealOrDiscreteState,
 )
 
 __all__ = [
@@ -39,15 +35,12 @@ __all__ = [
     "Center",
     "Conditional",
     "ConditionalProposal",
-    "ConditionalState",
     "CrankNicolsonProposal",
     "DualAveraging",
     "GaussianApproximation",
     "GradientProposal",
-    "Gradients",
     "HamiltonianState",
     "Layout",
-    "MixtureState",
     "Outcome",
     "Proposal",
     "ProposalFunction",
@@ -55,8 +48,6 @@ __all__ = [
     "RandomWalkProposal",
     "RandomWalkState",
     "RealOrDiscreteProposal",
-    "RealOrDiscreteState",
-    "Surrogate",
     "SurrogateHamiltonianProposal",
     "UserProposal",
     "as_proposal",

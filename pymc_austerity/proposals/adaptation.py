@@ -6,16 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "DualAveraging",
-    "Path",
-    "ScaleSearch",
-    "covariance_estimate",
-    "learning_rate",
-    "optimal_scaling",
-    "usual_acceptance",
-]
-
 _FEWEST_MOVES = 10
 """Moves of a chain below which its points say less about the covariance than what was known."""
 

@@ -11,15 +11,6 @@ from pymc_austerity.arguments import checked_number
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome
 
-__all__ = [
-    "Conditional",
-    "ConditionalProposal",
-    "ConditionalState",
-    "CrankNicolsonProposal",
-    "FixedSize",
-    "conditional",
-]
-
 _State = TypeVar("_State")
 
 

@@ -38,18 +38,6 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import DualAveraging, Path, covariance_estimate
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, root_of
 
-__all__ = [
-    "Exact",
-    "HamiltonianState",
-    "Surrogate",
-    "SurrogateHamiltonianProposal",
-    "center_and_scale",
-    "evaluate",
-    "leapfrog",
-    "log_density",
-    "walk",
-]
-
 Exact = Callable[[NDArray], Sequence[Any]]
 """Maps a point to the exact part there, nats, and its gradient, shape (d,)."""
 

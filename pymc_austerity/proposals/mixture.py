@@ -20,8 +20,6 @@ from pymc_austerity.proposals.protocols import (
 )
 from pymc_austerity.proposals.random_walk import RandomWalkProposal
 
-__all__ = ["Center", "Efficiency", "MixtureState", "ProposalMixture", "distances_per_row"]
-
 _OVERHEAD_ROWS = 300.0
 """Rows that could be evaluated in the time that a decision takes apart from its rows."""
 

@@ -13,22 +13,6 @@ from scipy.linalg import solve_triangular
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import covariance_estimate
 
-__all__ = [
-    "Block",
-    "GaussianApproximation",
-    "GradientProposal",
-    "Gradients",
-    "Layout",
-    "Outcome",
-    "Proposal",
-    "ProposalFunction",
-    "UserProposal",
-    "as_proposal",
-    "checked_covariance",
-    "root_of",
-    "try_proposal",
-]
-
 State = TypeVar("State")
 _METHODS = ("init", "propose", "tune", "freeze", "current_scaling")
 _WANTED = (

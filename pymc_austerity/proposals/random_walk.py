@@ -25,14 +25,6 @@ from pymc_austerity.proposals.protocols import (
     root_of,
 )
 
-__all__ = [
-    "PriorOnlyMoves",
-    "RandomWalkProposal",
-    "RandomWalkState",
-    "RealOrDiscreteProposal",
-    "RealOrDiscreteState",
-]
-
 _SMALLEST_SD = 0.5
 """Below this, a rounded normal step would hardly ever move."""
 

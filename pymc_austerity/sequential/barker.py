@@ -14,8 +14,6 @@ from pymc_austerity.arguments import checked_number
 from pymc_austerity.sequential.protocols import Decision, Evidence, Survey, TestDescription
 from pymc_austerity.sequential.stopping import exceeds
 
-__all__ = ["BarkerTest", "LogisticCorrection", "logistic_correction"]
-
 _RANGE = 20.0
 """Largest correction, nats; a logistic variable exceeds it with probability 2e-9."""
 

@@ -8,8 +8,6 @@ from pymc_austerity.arguments import checked_number, checked_rate
 from pymc_austerity.sequential.protocols import BoundOfDifferences, Evidence, TestDescription
 from pymc_austerity.sequential.stopping import StoppingTest
 
-__all__ = ["ConcentrationTest", "EmpiricalBernsteinTest", "HoeffdingTest", "row_standard_deviation"]
-
 
 @dataclass(frozen=True)
 class ConcentrationTest(StoppingTest):

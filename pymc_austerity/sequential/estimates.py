@@ -10,20 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Estimate
 
-__all__ = [
-    "ESTIMATE",
-    "ROUNDING",
-    "Moments",
-    "Segments",
-    "estimate_strata",
-    "estimate_uniform",
-    "merged",
-    "moments_of",
-    "plan_further",
-    "sample_variance",
-    "weight_of_variance",
-]
-
 ROUNDING = 8 * 2.0**-52
 """Spread relative to the mean that cannot be distinguished from rounding error."""
 

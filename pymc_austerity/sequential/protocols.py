@@ -8,18 +8,6 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BoundOfDifferences",
-    "Decision",
-    "DifferenceStream",
-    "Estimate",
-    "Evidence",
-    "SequentialTest",
-    "StoppingRule",
-    "Survey",
-    "TestDescription",
-]
-
 BoundOfDifferences: TypeAlias = float | Callable[[NDArray, NDArray], float]
 """Bound on the absolute difference of a row, nats, or a function of two points returning it. Tests
 never call the function: it is called when a survey begins, and the survey holds the result."""

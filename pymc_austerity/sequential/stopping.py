@@ -22,22 +22,6 @@ from pymc_austerity.sequential.protocols import (
     TestDescription,
 )
 
-__all__ = [
-    "AcceptAll",
-    "Audited",
-    "StoppingTest",
-    "UserTest",
-    "as_test",
-    "audited",
-    "error_if_clear",
-    "exceeds",
-    "exceeds_on_all_rows",
-    "finish",
-    "log_uniform",
-    "look",
-    "read_until_clear",
-]
-
 _DECISION = typeof(Decision(True, 0, 0, 0.0, 0.0, True, None, 0.0))
 """Type of a `Decision` in compiled code."""
 

@@ -19,8 +19,6 @@ from pymc_austerity.sequential.estimates import (
 from pymc_austerity.sequential.protocols import DifferenceStream, Estimate
 from pymc_austerity.strata import Strata
 
-__all__ = ["FirstLook", "StratifiedStream", "StratifiedSurvey", "UniformSurvey", "further_counts"]
-
 _MOST_AT_ONCE = 65_536
 """Number of rows of a stratum that are evaluated together when all remaining rows are read."""
 

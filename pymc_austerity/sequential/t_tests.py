@@ -15,19 +15,6 @@ from pymc_austerity.parts import part
 from pymc_austerity.sequential.protocols import Evidence, TestDescription
 from pymc_austerity.sequential.stopping import StoppingTest
 
-__all__ = [
-    "Schedule",
-    "StudentTTest",
-    "TailProbabilityTest",
-    "Tightening",
-    "WangTsiatisTest",
-    "excess_of",
-    "is_clear",
-    "level_of_look",
-    "normal_boundary",
-    "relative_excess",
-]
-
 _ROOT_OF_HALF = math.sqrt(0.5)
 _LARGE = 700.0
 """Its exponential is still a floating-point number."""

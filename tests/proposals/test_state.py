@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
-from pymc_austerity.paper import ReversibleJumpProposal, StiefelProposal
+from pymc_austerity.paper import LangevinProposal, ReversibleJumpProposal, StiefelProposal
 from pymc_austerity.proposals import (
     Block,
     ConditionalProposal,
     CrankNicolsonProposal,
     GaussianApproximation,
-    LangevinProposal,
     Layout,
     Outcome,
     ProposalMixture,

@@ -14,11 +14,11 @@ from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,
+    blocks,
     build_grouped,
     centered_problem,
     factors,
     grouped_model,
-    remainder,
 )
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
@@ -422,11 +422,11 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
         return [slope(*pair) for pair in ends]
 
     for factor, levels in enumerate(its.factors):
-        found = remainder._along_hyperparameters(its, factor, point, rest)
+        found = blocks._along_hyperparameters(its, factor, point, rest)
         expected = along(factor, levels.prior.hyperparameters)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     if sweep.joint is not None:
-        found = remainder._along_entries(its, sweep.joint, point, rest)
+        found = blocks._along_entries(its, sweep.joint, point, rest)
         expected = along(0, sweep.joint.entries)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 

@@ -7,12 +7,3 @@ from pymc_austerity.model.bounds.constants import (
     third_derivative_constants,
 )
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction, scalar_function
-
-__all__ = [
-    "CellBounds",
-    "NoBoundError",
-    "ScalarFunction",
-    "are_cheap",
-    "scalar_function",
-    "third_derivative_constants",
-]

@@ -40,16 +40,6 @@ from pymc_austerity.model.operations.jets import (
 )
 from pymc_austerity.model.operations.table import scalar_name
 
-__all__ = [
-    "is_rearrangement",
-    "log_sum_exp",
-    "operands",
-    "rearrange",
-    "reduce_axes",
-    "softmax",
-    "with_certain_total",
-]
-
 Axes = tuple[int, ...]
 _OF_ONE: tuple[type, ...] = (
     Alloc, DimShuffle, Reshape, ScalarFromTensor, SpecifyShape, Subtensor, TensorFromScalar,

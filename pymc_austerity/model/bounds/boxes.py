@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.operations.jets import Interval, point
 
-__all__ = ["Boxes", "about_groups", "about_rows", "at_points", "groups_of_like_rows"]
-
 _FAR = 1e6
 
 

@@ -15,8 +15,6 @@ from pymc_austerity.model.bounds.enclosure import enclose
 from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations.jets import Jet
 
-__all__ = ["CellBounds", "kinds_of_rows", "tabulated_constants"]
-
 _ORDER = 5
 _NEAR = 4.0
 _STEP, _ROUNDING = 0.02, 1e-9

@@ -21,18 +21,6 @@ from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 from pymc_austerity.model.operations.enclosures import NoRuleError
 from pymc_austerity.model.operations.jets import Jet
 
-__all__ = [
-    "CELLS_AT_ONCE",
-    "Chunk",
-    "NoBoundError",
-    "are_cheap",
-    "constants_by_groups",
-    "is_bound",
-    "norm",
-    "smallest_taylor_form",
-    "third_derivative_constants",
-]
-
 CELLS_AT_ONCE = 2048
 """Boxes whose Taylor coefficients are held at a time."""
 

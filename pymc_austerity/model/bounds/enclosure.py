@@ -45,8 +45,6 @@ from pymc_austerity.model.operations.jets import (
 )
 from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
 
-__all__ = ["TaylorForm", "enclose", "first_unbounded"]
-
 
 class TaylorForm:
     r"""Powers of the differences between the points of boxes and their centers.

@@ -22,8 +22,6 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.operations.table import scalar_name
 
-__all__ = ["simplified"]
-
 _SINGLE_PRECISION = 1e-7
 """The most that rounding to single precision changes a number below one."""
 

@@ -30,8 +30,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.operations.normal_probability import log_normal_probability
 from pymc_austerity.model.operations.table import scalar_name
 
-__all__ = ["expand_logarithms", "log_of_difference"]
-
 _ROOT = pt.constant(sqrt(2.0), dtype="float64")
 
 

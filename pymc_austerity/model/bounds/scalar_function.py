@@ -31,8 +31,6 @@ from pymc_austerity.model.bounds.identities import simplified
 from pymc_austerity.model.bounds.logarithms import expand_logarithms
 from pymc_austerity.model.compiling import AnyThread
 
-__all__ = ["ScalarFunction", "scalar_function"]
-
 
 @dataclass(frozen=True, eq=False)
 class ScalarFunction:

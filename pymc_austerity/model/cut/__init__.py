@@ -1,6 +1,6 @@
 """A graph cut to rows: rows are pushed from the log-likelihood down to the data."""
 
-from pymc_austerity.model.cut import (  # noqa: F401 (registers the rules)
+from pymc_austerity.model.cut import (
     rules_elementwise,
     rules_indexing,
     rules_shapes,
@@ -9,20 +9,6 @@ from pymc_austerity.model.cut.cut import (
     CannotCut,
     Cut,
     RowLeaf,
-    output_rows,
     refuse_work_on_all_rows,
 )
 from pymc_austerity.model.cut.known import NO_EXAMPLES, Examples, Known, array_of, static_data
-
-__all__ = [
-    "NO_EXAMPLES",
-    "CannotCut",
-    "Cut",
-    "Examples",
-    "Known",
-    "RowLeaf",
-    "array_of",
-    "output_rows",
-    "refuse_work_on_all_rows",
-    "static_data",
-]

@@ -27,19 +27,6 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut.known import Known, array_of, is_cast, is_view, without_views
 
-__all__ = [
-    "WHOLE",
-    "CannotCut",
-    "Cut",
-    "RowLeaf",
-    "Selection",
-    "Selections",
-    "Wanted",
-    "operation_in_words",
-    "output_rows",
-    "refuse_work_on_all_rows",
-]
-
 _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (Scan, "a loop (scan)"),
     (CumOp, "a cumulative sum or product"),

@@ -32,18 +32,6 @@ from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model.compiling import AS_WRITTEN
 
-__all__ = [
-    "NO_EXAMPLES",
-    "Examples",
-    "Known",
-    "array_of",
-    "is_cast",
-    "is_view",
-    "jittered",
-    "static_data",
-    "without_views",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Examples:

@@ -17,17 +17,6 @@ from pymc_austerity.model.kernel.scalar import (
 )
 from pymc_austerity.model.operations.table import OPERATIONS, Operation
 
-__all__ = [
-    "apply",
-    "cast",
-    "definitions",
-    "derivatives",
-    "imports",
-    "is_table",
-    "looked_up",
-    "stripped",
-]
-
 _FEWEST = 17
 """Fewer numbers are compared with the position one by one."""
 

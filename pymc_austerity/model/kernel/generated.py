@@ -22,8 +22,6 @@ from numba.extending import intrinsic
 
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["FUNCTIONS", "Generated", "compiled_function", "module_of", "pointer"]
-
 _LOG_2 = math.log(2.0)
 _SQRT_PI = math.sqrt(math.pi)
 _FAR = 10.0

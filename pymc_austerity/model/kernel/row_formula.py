@@ -39,26 +39,6 @@ from pymc_austerity.model.predictors.structure import (
 )
 from pymc_austerity.model.rewritten import inlined
 
-__all__ = [
-    "LARGEST",
-    "Cells",
-    "DotProduct",
-    "Line",
-    "Lookup",
-    "RowFormula",
-    "cells_of",
-    "common_row_axis",
-    "elementwise",
-    "filled",
-    "kind_of",
-    "leaf_cells",
-    "of_array",
-    "prepared",
-    "reduced",
-    "row_formula_of",
-    "unrolled",
-]
-
 LARGEST = 4_096
 """Scalars of one variable."""
 

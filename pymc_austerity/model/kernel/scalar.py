@@ -7,22 +7,6 @@ from typing import Any, Literal
 
 from pymc_austerity.model.operations.table import OPERATIONS
 
-__all__ = [
-    "LENGTH",
-    "ROW",
-    "Dependence",
-    "Kind",
-    "Names",
-    "NoKernelError",
-    "Scalar",
-    "constant",
-    "given",
-    "literal",
-    "operation",
-    "statements",
-    "subterms",
-]
-
 Kind = Literal["b", "i", "f"]
 """Boolean, integer or real; real numbers are always of double precision."""
 

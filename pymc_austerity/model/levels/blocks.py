@@ -17,8 +17,6 @@ from pymc_austerity.model.predictors.structure import (
     data_reader,
 )
 
-__all__ = ["Blocks", "Factor", "find_blocks"]
-
 _NOBODY, _SHARED = -1, -2
 _POINTS, _JITTER = 2, 0.5
 """Points besides the start at which the prior is examined, and how far from it they are."""

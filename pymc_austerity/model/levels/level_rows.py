@@ -30,8 +30,6 @@ from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.split import cut_terms
 
-__all__ = ["LevelsAsRows", "NotByLevelError", "levels_as_rows"]
-
 _OF_ANOTHER = "the prior of a level reads another level"
 
 

@@ -13,8 +13,6 @@ from pymc_austerity.model.compiling import compiled, interpreted
 from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError, levels_as_rows
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["LevelTerms", "NotByLevelError", "PartialDerivatives", "level_terms", "partial_exact"]
-
 _SMALL_STEP = 1e-4
 """Of differences of gradients."""
 

@@ -28,16 +28,6 @@ from pymc_austerity.model.cut import Known
 from pymc_austerity.model.rewritten import inlined, inverse_of_lower
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = [
-    "Centered",
-    "Product",
-    "candidates_for_centering",
-    "centered",
-    "change_of_point",
-    "find_products",
-    "like",
-]
-
 
 class Product(NamedTuple):
     """How rows read a variable.

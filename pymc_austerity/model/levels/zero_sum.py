@@ -27,8 +27,6 @@ from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.verify import tolerance_of
 
-__all__ = ["FreeLevels", "free_levels"]
-
 _MOST_TRIED = 1_000
 """Entries of a variable that are examined one by one."""
 

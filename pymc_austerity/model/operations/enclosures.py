@@ -11,40 +11,6 @@ from pymc_austerity.model.operations import functions, jets
 from pymc_austerity.model.operations.jets import Interval, Jet, point
 from pymc_austerity.model.operations.normal_probability import log_normal_probability_jet
 
-__all__ = [
-    "Enclosed",
-    "NoRuleError",
-    "absolute",
-    "both",
-    "clip",
-    "difference",
-    "either",
-    "equal",
-    "first",
-    "greater",
-    "greater_equal",
-    "is_infinite",
-    "less",
-    "less_equal",
-    "log_normal_probability",
-    "maximum",
-    "minimum",
-    "negate",
-    "negation",
-    "not_equal",
-    "of_function",
-    "of_jets",
-    "power_of",
-    "product_of",
-    "quotient",
-    "reciprocal_of",
-    "second",
-    "step_function",
-    "switch",
-    "total",
-    "values_of",
-]
-
 _SAME = 1e-9
 """Difference of Taylor coefficients, as a share of the largest one, up to which two formulas are
 the same function."""

@@ -12,29 +12,6 @@ from scipy import special
 
 from pymc_austerity.model.operations.jets import Interval, hull, negate, point, scale
 
-__all__ = [
-    "Derivatives",
-    "cos",
-    "erf",
-    "erfc",
-    "erfcx",
-    "exp",
-    "expm1",
-    "gammaln",
-    "log",
-    "log1mexp",
-    "log1p",
-    "log1p_of_square",
-    "power",
-    "psi",
-    "reciprocal",
-    "sigmoid",
-    "sin",
-    "softplus",
-    "sqrt_",
-    "tanh",
-]
-
 Derivatives: TypeAlias = Callable[[Interval, int], list[Interval]]
 """From an interval and an order n to enclosures of the function and its first n derivatives."""
 

@@ -7,25 +7,6 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Interval",
-    "Jet",
-    "MultiIndex",
-    "add",
-    "cauchy_product",
-    "compose",
-    "compose_two",
-    "constant_jet",
-    "hull",
-    "jet_sum",
-    "multiply",
-    "negate",
-    "negative",
-    "point",
-    "predictor",
-    "scale",
-]
-
 
 class Interval(NamedTuple):
     """Closed intervals, one for each entry of two arrays of the same shape.

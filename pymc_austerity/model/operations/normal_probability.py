@@ -22,14 +22,6 @@ from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
 from pymc_austerity.model.operations import functions, jets
 from pymc_austerity.model.operations.jets import Interval, Jet, constant_jet, point, scale
 
-__all__ = [
-    "Coefficients",
-    "LogNormalProbability",
-    "log_normal_probability",
-    "log_normal_probability_jet",
-    "taylor_coefficients",
-]
-
 Coefficients: TypeAlias = dict[tuple[int, int], Interval]
 """From (i, j) to an enclosure of the derivative, i times in p and j times in q, over i! j!."""
 

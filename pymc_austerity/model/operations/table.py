@@ -13,8 +13,6 @@ import numpy as np
 from pymc_austerity.model.operations import enclosures as e
 from pymc_austerity.model.operations import functions as f
 
-__all__ = ["OPERATIONS", "Operation", "scalar_name"]
-
 
 @dataclass(frozen=True)
 class Operation:

@@ -7,20 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = [
-    "Affine",
-    "TooLargeError",
-    "added",
-    "as_affine",
-    "cumulated",
-    "joined",
-    "parameter",
-    "product",
-    "scaled",
-    "stacked",
-    "summed",
-]
-
 _MOST_PRODUCTS = 4_000_000
 
 

@@ -12,23 +12,6 @@ from pymc_austerity._pymc import Constant, DimShuffle, Subtensor, Variable, indi
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError
 from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, Term
 
-__all__ = [
-    "Column",
-    "ColumnArray",
-    "Identity",
-    "Multiple",
-    "as_multiple",
-    "dense",
-    "gathered",
-    "mapped",
-    "merged_terms",
-    "plus",
-    "row_vector",
-    "singles",
-    "times",
-    "weighted",
-]
-
 _MOST_NUMBERS = 1_000_000
 _SMALL = 1_000
 

@@ -25,15 +25,6 @@ from pymc_austerity.model.predictors.structure import (
     predictors_at,
 )
 
-__all__ = [
-    "PredictorDerivatives",
-    "ThirdDerivatives",
-    "predictor_derivatives",
-    "predictor_function",
-    "predictor_thirds",
-    "third_derivatives",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 

@@ -47,9 +47,6 @@ from pymc_austerity.model.predictors.structure import (
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = ["MOST_PREDICTORS", "find_predictors"]
-
-
 MOST_PREDICTORS = 16
 """Linear predictors beyond which second derivatives by predictors cost more than they save."""
 

@@ -29,20 +29,6 @@ from pymc_austerity.model.predictors.columns import (
     weighted,
 )
 
-__all__ = [
-    "MANY",
-    "BeyondError",
-    "GraphFacts",
-    "Linear",
-    "MixedRowsError",
-    "Walk",
-    "broadcast",
-    "each",
-    "rule",
-    "small",
-    "weighted_by",
-]
-
 _FEW, MANY = 3, 5
 """Numbers of rows: the axis that changes its length with them is that of the rows."""
 

@@ -33,8 +33,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.cut.cut import operation_in_words
 from pymc_austerity.model.predictors.linear import GraphFacts, Walk
 
-__all__ = ["CannotLiftError", "checked_by_row", "lifted", "pushed"]
-
 
 def checked_by_row(rows: Variable, facts: GraphFacts) -> Variable:
     """Give a row -inf where it fails a check, so that no row depends on the checks of others.

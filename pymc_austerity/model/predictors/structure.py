@@ -12,24 +12,6 @@ from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
 from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.cut import RowLeaf
 
-__all__ = [
-    "Dense",
-    "DenseRows",
-    "Design",
-    "DesignFunction",
-    "Gathered",
-    "GatheredRows",
-    "PointMap",
-    "Predictor",
-    "RowStructure",
-    "Single",
-    "Term",
-    "data_reader",
-    "design_function",
-    "named",
-    "predictors_at",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class Dense:

@@ -1,25 +1,12 @@
 """Set-up of models with groups."""
 
-from pymc_austerity.setup.coordinates import Coordinates, centered_problem, grouped_problem
+from pymc_austerity.setup.coordinates import centered_problem, grouped_problem
 from pymc_austerity.setup.levels.build import (
     MOST_AT_ONCE,
     BuiltGroups,
     GroupedTarget,
     NoFactorError,
-    NoGroupsError,
     build_grouped,
     build_groups,
 )
-
-__all__ = [
-    "MOST_AT_ONCE",
-    "BuiltGroups",
-    "Coordinates",
-    "GroupedTarget",
-    "NoFactorError",
-    "NoGroupsError",
-    "build_grouped",
-    "build_groups",
-    "centered_problem",
-    "grouped_problem",
-]
+from pymc_austerity.setup.levels.factors import NoGroupsError

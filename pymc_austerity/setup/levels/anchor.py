@@ -12,8 +12,6 @@ from pymc_austerity.levels import LevelNormals, normals_of
 from pymc_austerity.proposals.hamiltonian import center_and_scale, log_density
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, RowSums
 
-__all__ = ["LevelAnchor", "NoLevelAnchorError", "find_level_anchor"]
-
 _MOST_PASSES = 40
 _ROUNDS = 8
 """Rounds for the entries on which no row depends; each costs one pass over the rows."""

@@ -33,15 +33,6 @@ from pymc_austerity.setup.levels.anchor import (
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 
-__all__ = [
-    "Remainder",
-    "common_normal",
-    "exchange_of",
-    "joint_block",
-    "prior_only_entries",
-    "remainder_of_expansion",
-]
-
 _MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
 """Most entries that are moved together, and most numbers that are stored for them and levels."""
 

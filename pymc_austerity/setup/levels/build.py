@@ -56,17 +56,6 @@ from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
-__all__ = [
-    "FEWEST_PRODUCTS",
-    "MOST_AT_ONCE",
-    "BuiltGroups",
-    "GroupedTarget",
-    "NoFactorError",
-    "NoGroupsError",
-    "build_grouped",
-    "build_groups",
-]
-
 _FEWEST_LEVELS = 30
 """Fewest levels of the largest factor: with fewer there is little to gain."""
 

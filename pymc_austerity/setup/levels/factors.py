@@ -40,17 +40,6 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.problem import Problem
 
-__all__ = [
-    "RADII",
-    "LevelLimits",
-    "NoGroupsError",
-    "factors_of",
-    "free_means",
-    "have_bounds",
-    "level_limits",
-    "rounding_of",
-]
-
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor up to which rows are bounded.
 

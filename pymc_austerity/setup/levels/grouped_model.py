@@ -25,8 +25,6 @@ from pymc_austerity.setup.compiled_target import places_of, table_of
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.source_rows import Labeled, SourceRows
 
-__all__ = ["GroupedModel", "KernelOnRows", "RowSums", "StoredByLevel", "stored_by_level"]
-
 
 class RowSums(NamedTuple):
     """Sums over all rows at a point.

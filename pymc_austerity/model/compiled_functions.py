@@ -28,18 +28,6 @@ from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.kernel.generated import pointer
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-__all__ = [
-    "Derivatives",
-    "ExactGradient",
-    "compile_exact_derivatives",
-    "compile_exact_difference",
-    "compile_exact_gradient",
-    "compile_gradient",
-    "compile_residuals",
-    "compile_row_derivatives",
-    "compile_row_differences",
-]
-
 _ENTRIES = 32_768
 """Rows times dimensions of a Hessian at once: intermediate results stay in the cache."""
 
