@@ -218,7 +218,7 @@ class TestSettings:
             (FireflyMH, {"blocked": False}),
         ],
     )
-    @pytest.mark.few("AusterityMH-settings0", "FireflyMH-settings6")
+    @pytest.mark.few("in any order-AusterityMH-settings0", "by time-FireflyMH-settings6")
     def test_the_posterior_is_that_of_all_rows(self, regression, make, settings):
         data, model, _, step = regression
         with model:
