@@ -208,17 +208,20 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("make", "settings"),
         [
-            (AusterityMH, {"epsilon": 0.0}),
-            (AusterityMH, {"control_variates": None, "epsilon": 0.05}),
-            (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
-            (AusterityMH, {"test": None, "proposal": LangevinProposal(step_size=1e-3)}),
             (AusterityMH, {"proposal": LangevinProposal(batch_size=500)}),
             (AusterityMH, {"blocked": False}),
             (FireflyMH, {}),
-            (FireflyMH, {"blocked": False}),
+            *(
+                pytest.param(*case, marks=pytest.mark.exhaustive)
+                for case in [
+                    (AusterityMH, {"epsilon": 0.0}),
+                    (AusterityMH, {"control_variates": None, "max_error": 0.02}),
+                    (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
+                    (FireflyMH, {"blocked": False}),
+                ]
+            ),
         ],
     )
-    @pytest.mark.few("settings0", "settings6")
     def test_the_posterior_is_that_of_all_rows(self, regression, make, settings):
         data, model, _, step = regression
         with model:
