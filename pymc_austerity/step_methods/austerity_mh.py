@@ -97,9 +97,8 @@ class AusterityMH(Configured, ABC):
     data : dict of str to source, optional
         Source of all rows, if the model was built on a few of them: for the name of each
         ``pm.Data`` or observed variable that has rows, an array, a file or a table, with rows in
-        the same order. Exact decisions read rows that are drawn before the chains in a few passes;
-        these draws depend on `rng` and not on ``random_seed``. For sequential tests, all rows are
-        stored on this machine, in the order of sampling.
+        the same order. They are stored on this machine once, in the order of sampling, which
+        depends on `rng` and not on ``random_seed``.
     resume : InferenceData or DataTree, optional
         An earlier run of the model. Proposal and test are tuned at set-up, on its draws, and
         chains start at its last draws: ``pm.sample(tune=0)`` continues that run.

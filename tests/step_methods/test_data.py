@@ -208,14 +208,18 @@ class TestSettings:
     @pytest.mark.parametrize(
         ("make", "settings"),
         [
-            (AusterityMH, {"epsilon": 0.0}),
-            (AusterityMH, {"control_variates": None, "epsilon": 0.05}),
-            (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
-            (AusterityMH, {"test": None, "proposal": LangevinProposal(step_size=1e-3)}),
             (AusterityMH, {"proposal": LangevinProposal(batch_size=500)}),
             (AusterityMH, {"blocked": False}),
             (FireflyMH, {}),
-            (FireflyMH, {"blocked": False}),
+            *(
+                pytest.param(*case, marks=pytest.mark.exhaustive)
+                for case in [
+                    (AusterityMH, {"epsilon": 0.0}),
+                    (AusterityMH, {"control_variates": None, "max_error": 0.02}),
+                    (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
+                    (FireflyMH, {"blocked": False}),
+                ]
+            ),
         ],
     )
     @pytest.mark.few("in any order-AusterityMH-settings0", "by time-FireflyMH-settings6")
