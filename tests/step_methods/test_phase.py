@@ -27,7 +27,7 @@ def test_tuning_begins_and_ends_without_a_step(phase, tuning):
 )
 def test_signatures_show_the_arguments(step_method, epsilon):
     parameters = inspect.signature(step_method).parameters
-    assert {"vars", "epsilon", "likelihood", "audit", "rng", "model"} <= set(parameters)
+    assert {"vars", "epsilon", "likelihood", "audit", "model"} <= set(parameters)
     assert not [name for name in parameters if name.startswith("_") or name in ("args", "kwargs")]
     assert parameters["epsilon"].default == epsilon
     assert parameters["epsilon"].kind is inspect.Parameter.KEYWORD_ONLY
