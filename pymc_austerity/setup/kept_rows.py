@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity import compiled
-from pymc_austerity.control_variates import Anchor, NoAnchorError
+from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_scores
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
-from pymc_austerity.rows import Block
+from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.exact_gradient import AnyGradient, exact_gradient
 from pymc_austerity.setup.explored import explored
 from pymc_austerity.setup.plans import About, Kept
@@ -21,7 +21,7 @@ from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
 
 __all__ = ["KeptRows", "KnownDifference", "KnownPart", "keep_influential", "kept_rows"]
 
-_MOST, _SHARE = 500, 0.9
+_MOST, _SHARE = 500, 0.98
 """Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
 
 _ENOUGH = 0.5
@@ -189,15 +189,26 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
     """
     if about.exact_difference is None:
         return None
+    kept = _kept(about, _most_influential(scores), only_if_better=True)
+    if kept is None:
+        return None
+    # pairs from this surrogate reach the tails, which those of a normal approximation do not
+    rows = ArrayRows(about.residuals.arrays)
+    scores = influence_scores(about.residuals.function, kept.pilot_pairs(), rows)
+    return _kept(about, _most_influential(scores), only_if_better=False) or kept
+
+
+def _kept(about: About, which: NDArray[np.intp], *, only_if_better: bool) -> About | None:
+    """Keep some rows, if that is possible; at request, only if a normal approximation is worse."""
     *data, constants = about.residuals.arrays
-    which, problem = _most_influential(scores), about.problem
+    problem, exact_difference = about.problem, about.exact_difference
     rows = kept_rows(problem, tuple(array[which] for array in data))
-    if isinstance(rows, str):
+    if isinstance(rows, str) or exact_difference is None:
         return None
     k = len(rows.offsets) // which.size
     anchor = _of_others(about.anchor, rows, constants[which, 2 * k :])
-    known = KnownDifference(about.exact_difference, rows)
-    if is_nearly_normal(known, anchor, _ENOUGH):
+    known = KnownDifference(exact_difference, rows)
+    if only_if_better and is_nearly_normal(known, anchor, _ENOUGH):
         return None
     expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
     exact = KnownPart(exact_gradient(problem), rows)
