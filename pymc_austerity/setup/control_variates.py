@@ -25,7 +25,8 @@ from pymc_austerity.setup.third_order import NotThirdOrderError
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
-_MOST_ENTRIES = 300
+_MOST_ENTRIES, _MOST_WITH_GROUPS = 500, 300
+"""Dimensions up to which all are moved together: beyond, groups are moved one by one."""
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -154,12 +155,17 @@ def _impossible(problem: Problem) -> NoPlan | None:
     if problem.moving_support:
         names = ", ".join(map(repr, problem.moving_support))
         return NoPlan(f"the support of the rows depends on {names}", _OF_SUPPORT)
-    if n_entries > _MOST_ENTRIES:
-        reason = f"there are {n_entries} dimensions, more than {_MOST_ENTRIES}"
+    if n_entries > _MOST_WITH_GROUPS and n_entries > (most := _most_entries(problem)):
+        reason = f"there are {n_entries} dimensions, more than {most}"
         if no_groups := problem.prepared.no_groups:
             reason += f", and levels are not moved by themselves because {no_groups}"
         return NoPlan(reason, "use NUTS" if no_groups else _OF_MANY)
     return None
+
+
+def _most_entries(problem: Problem) -> int:
+    blocks = problem.blocks
+    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else _MOST_ENTRIES
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:

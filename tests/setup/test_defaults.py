@@ -214,8 +214,8 @@ def flat():
 def many():
     rng = np.random.default_rng(1)
     with pm.Model() as model:
-        slope = pm.Normal("slope", shape=301)
-        pm.Normal("y", rng.normal(size=(2_000, 301)) @ slope, 1.0, observed=rng.normal(size=2_000))
+        slope = pm.Normal("slope", shape=501)
+        pm.Normal("y", rng.normal(size=(2_000, 501)) @ slope, 1.0, observed=rng.normal(size=2_000))
     return model
 
 
@@ -228,7 +228,7 @@ def many():
             {"vars": ["level"]},
             "other step methods move 'tau', 'flip', which the rows depend on",
         ),
-        (many, {"epsilon": 0.05}, "there are 301 dimensions, more than 300"),
+        (many, {"epsilon": 0.05}, "there are 501 dimensions, more than 500"),
         (flat, {}, "the Hessian .* is not negative definite"),
     ],
 )
