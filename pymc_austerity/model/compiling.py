@@ -146,7 +146,7 @@ class OneAtATime:
         self.__init__(state["_function"])  # type: ignore[misc]
 
 
-def trigamma(x: Any) -> Any:
+def trigamma_series(x: Any) -> Any:
     r"""Second derivative of the log of the gamma function, for positive arguments.
 
     .. math::
@@ -167,7 +167,7 @@ def trigamma(x: Any) -> Any:
     Examples
     --------
     >>> import numpy as np
-    >>> value = trigamma(pt.constant(1.0, dtype="float64")).eval()
+    >>> value = trigamma_series(pt.constant(1.0, dtype="float64")).eval()
     >>> bool(np.isclose(value, np.pi**2 / 6, rtol=1e-12))
     True
     """
@@ -182,7 +182,7 @@ def trigamma(x: Any) -> Any:
 def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
     replacements = {
-        node.outputs[0]: trigamma(node.inputs[0]).astype(node.outputs[0].dtype)
+        node.outputs[0]: trigamma_series(node.inputs[0]).astype(node.outputs[0].dtype)
         for node in toposort(list(outputs))
         if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, TriGamma)
     }

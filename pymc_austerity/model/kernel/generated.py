@@ -34,7 +34,7 @@ _FOLDER = "pymc_austerity_kernels"
 
 
 @njit(error_model="numpy")
-def choose(condition: bool, yes: float, no: float) -> float:
+def one_of_two(condition: bool, yes: float, no: float) -> float:
     """One of two numbers.
 
     A conditional expression in its place gives its function two more blocks of code, and the time
@@ -93,7 +93,7 @@ def trigamma(x: float) -> float:
     return total + (1.0 + series) / x + 0.5 * square
 
 
-FUNCTIONS = {f.__name__: f for f in (choose, digamma, log_one_minus_exp, scaled_erfc, trigamma)}
+FUNCTIONS = {f.__name__: f for f in (one_of_two, digamma, log_one_minus_exp, scaled_erfc, trigamma)}
 """What generated code may call, where Python's `math` has nothing.
 
 The special functions are stable over the whole range of double precision, and pass NaN on.

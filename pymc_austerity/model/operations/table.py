@@ -161,7 +161,7 @@ _CHOICES = {
     "Cast": Operation(bound=e.first),
     "Second": Operation("{1}", lambda do, y, a, b: [0.0, 1.0], e.second),
     "Switch": Operation(
-        "choose({0}, {1}, {2})",
+        "one_of_two({0}, {1}, {2})",
         lambda do, y, c, a, b: [0.0, do("Switch", c, 1.0, 0.0), do("Switch", c, 0.0, 1.0)],
         e.switch,
     ),

@@ -26,7 +26,7 @@ def covariate_of_groups(rng):
 def test_one_array_in_place_of_comparisons(covariate_of_groups):
     source = kernel_of(covariate_of_groups[2], 0).source
     assert source.count("\ntable_") == 2
-    assert source.count("choose(") < 5
+    assert source.count("one_of_two(") < 5
 
 
 @pytest.mark.parametrize("run", ["compiled", "python"])
