@@ -74,7 +74,7 @@ def built(formula, table, **settings):
 SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative", "categorical"}
 
 
-@pytest.mark.few("bernoulli", "negativebinomial")
+@pytest.mark.few("bernoulli")
 @pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
 @pytest.mark.parametrize(
     "family",
@@ -124,7 +124,7 @@ def test_fit_and_sample_give_the_same_draws(table):
     assert "p" not in fitted
 
 
-@pytest.mark.few("coin ~ x")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("formula", ["coin ~ x", "number ~ x + (x|g)"])
 def test_fit_goes_on_from_fit(formula, table, tmp_path):
     """From the intercept for centered predictors, and offsets of groups, which Bambi drops."""
@@ -144,6 +144,7 @@ def test_fit_goes_on_from_fit(formula, table, tmp_path):
     model.fit(step=AusterityMH(resume=fitted), **(settings | {"tune": 0}))
 
 
+@pytest.mark.exhaustive
 def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
     """Their intercept is another one, so log-likelihoods would be wrong without a word."""
     model = built("coin ~ x", table, family="bernoulli")

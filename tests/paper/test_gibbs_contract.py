@@ -60,6 +60,7 @@ def draws(idata, name="x"):
 # ------------------------------------------------------------------ the compiled sweep
 
 
+@pytest.mark.few("some")
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
@@ -334,6 +335,7 @@ def test_start_that_is_impossible():
     refused(DataError, "not finite at the starting point", model=model)
 
 
+@pytest.mark.exhaustive
 def test_variables_of_a_mixed_run_are_told_apart():
     model = pairs_grid()
     with model:

@@ -63,6 +63,7 @@ def test_support_is_known(model):
     assert not any(special.values())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:Scan return signature will change:DeprecationWarning")
 def test_slab_with_its_scale_integrated_out():
     """The prior of the how-to page, against quadrature over the scale.

@@ -44,6 +44,7 @@ def test_draws_where_it_is_told(name):
     assert plt.get_fignums() == [given.figure.number]
 
 
+@pytest.mark.few("plot_risk", "plot_data_usage", "plot_audit", "plot_t_statistic")
 @pytest.mark.parametrize("name", CALLS)
 def test_makes_one_figure_with_labels(name):
     for ax in np.ravel(CALLS[name]()):
@@ -53,6 +54,7 @@ def test_makes_one_figure_with_labels(name):
     assert len(plt.get_fignums()) == 1
 
 
+@pytest.mark.few("5.0-plot_risk", "5.0-plot_data_usage", "12.0-plot_t_statistic", "12.0-plot_audit")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("width", [5.0, 12.0])
 def test_legends_are_not_cut_off(name, width):

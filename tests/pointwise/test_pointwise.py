@@ -106,6 +106,7 @@ def test_log_likelihoods_are_those_of_pymc(model, run, expected):
     np.testing.assert_array_equal(found["person"], expected["person"])
 
 
+@pytest.mark.few("normal")
 @pytest.mark.parametrize("name", ["normal", "counts"])
 def test_parts_are_computed_by_themselves(model, run, expected, name):
     found = compute_log_likelihood(run, model=model, extend_inferencedata=False)[name]

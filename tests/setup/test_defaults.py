@@ -219,6 +219,10 @@ def many():
     return model
 
 
+@pytest.mark.few(
+    "switch_point-settings0-there are discrete variables",
+    "many-settings2-there are 301 dimensions, more than 300",
+)
 @pytest.mark.parametrize(
     ("build", "settings", "reason"),
     [
@@ -316,7 +320,7 @@ def test_the_mixture_takes_the_independence_sampler_where_it_can():
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
 
 
-@pytest.mark.few("proposal0")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
 def test_other_proposals_find_the_same_posterior(proposal):
     model, _, expected = logistic_run()

@@ -59,7 +59,7 @@ class TestPosterior:
         assert (idata.sample_stats["n_rows_used"] == 0).all()  # the expansion is exact
         assert idata.sample_stats.attrs["data"] == "y"
 
-    @pytest.mark.few("by time")
+    @pytest.mark.exhaustive
     def test_is_that_of_the_same_rows_in_memory(self, regression):
         data, model, _, step = regression
         whole = logistic(data, N_ROWS)
@@ -78,6 +78,7 @@ class TestPosterior:
 
 
 class TestPasses:
+    @pytest.mark.few("by time")
     def test_a_few_and_said(self, regression):
         data, model, _, _ = regression
         sources = {name: Recorded(array) for name, array in data.items()}
@@ -89,12 +90,14 @@ class TestPasses:
         for source in sources.values():
             assert n_passes * N_ROWS <= source.n_read < (n_passes + 1) * N_ROWS
 
+    @pytest.mark.few("by time")
     def test_chains_read_no_sources(self, regression):
         _, model, sources, step = regression
         before = sources["x"].n_read
         sample(step, model, draws=100, tune=100)
         assert sources["x"].n_read == before
 
+    @pytest.mark.exhaustive
     def test_the_same_on_any_number_of_threads(self, regression, monkeypatch):
         data, model, _, step = regression
         monkeypatch.setenv("OMP_NUM_THREADS", "3")
@@ -106,6 +109,7 @@ class TestPasses:
         one, two = (s.target.sampling.numbers.window(0, N_ROWS)[0] for s in (step, other))
         assert np.array_equal(one, two)
 
+    @pytest.mark.few("by time")
     def test_the_store_has_every_row_once_with_its_number(self, regression):
         data, _, _, step = regression
         (numbers,) = step.target.sampling.numbers.window(0, N_ROWS)
@@ -114,6 +118,7 @@ class TestPasses:
         x = next(array for array in stored if array.shape == data["x"].shape)
         np.testing.assert_array_equal(x, data["x"][numbers])
 
+    @pytest.mark.few("by time")
     def test_the_store_is_removed_with_the_step_method(self, regression, tmp_path, monkeypatch):
         data, model, _, _ = regression
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -125,6 +130,7 @@ class TestPasses:
 
 
 class TestRuns:
+    @pytest.mark.few("by time")
     def test_are_the_same_again_and_on_several_cores(self, regression):
         _, model, _, step = regression
         run = {"draws": 50, "tune": 50, "chains": 3}
@@ -133,6 +139,7 @@ class TestRuns:
         assert_same_draws(first, sample(step, model, cores=2, **run))
         assert_same_draws(first, sample(built(model, data=regression[0]), model, **run))
 
+    @pytest.mark.few("by time")
     def test_steps_travel_to_new_processes(self, regression):
         step = regression[-1]
         copy = pickle.loads(cloudpickle.dumps(step))
@@ -144,6 +151,7 @@ class TestRuns:
         for name, value in following[0].items():
             np.testing.assert_array_equal(following[1][name], value)
 
+    @pytest.mark.few("by time")
     def test_compiled_transitions_are_those_of_python(self, regression):
         _, model, _, step = regression
         run = {"draws": 2_000, "tune": 20, "chains": 1}
@@ -331,6 +339,7 @@ class TestGroups:
         with self.model(data, 50):
             assert isinstance(AusterityMH(data=data, test="exact"), GroupedMH)
 
+    @pytest.mark.exhaustive
     def test_runs_are_the_same_again_and_on_several_cores(self, data):
         model, run = self.model(data, 50), {"draws": 30, "tune": 30, "chains": 2}
         with model:

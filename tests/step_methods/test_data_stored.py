@@ -57,7 +57,7 @@ def run(request, place):
     return data, model, sources, built(model, data=sources, epsilon=0.05)
 
 
-@pytest.mark.few("in any order")
+@pytest.mark.exhaustive
 def test_posterior_is_that_of_the_same_rows_in_memory(run):
     data, model, _, step = run
     assert isinstance(step.target.sampling, StratifiedSampling)
@@ -75,6 +75,7 @@ def test_posterior_is_that_of_the_same_rows_in_memory(run):
         assert (abs(one.std(("chain", "draw")).values / expected - 1.0) < 0.15).all()
 
 
+@pytest.mark.few("by time")
 def test_the_store_has_every_row_once_in_random_order(run):
     data, _, _, step = run
     block = step.target.source.window(0, N_ROWS)
@@ -97,6 +98,7 @@ def test_passes_are_few_and_said(run):
     assert sources["y"].n_read == n_read
 
 
+@pytest.mark.exhaustive
 def test_runs_are_the_same_again_and_on_several_cores(run):
     data, model, _, step = run
     draws = {"draws": 50, "tune": 50, "chains": 2}
@@ -126,6 +128,7 @@ def test_without_room(place, monkeypatch):
 class TestSettings:
     """Of a model whose decisions would be exact."""
 
+    @pytest.mark.few("settings1-StratifiedSampling-80", "settings3-UniformSampling-500")
     @pytest.mark.parametrize(
         ("settings", "kind", "n_first"),
         [

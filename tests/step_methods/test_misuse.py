@@ -166,6 +166,7 @@ def test_a_row_that_is_not_a_number_under_a_condition_on_all_rows():
             AusterityMH()
 
 
+@pytest.mark.few("GroupedMH-40")
 @pytest.mark.parametrize(("kind", "groups"), [(AusterityMH, None), (GroupedMH, 40)])
 def test_a_chain_that_starts_where_the_density_is_zero(kind, groups):
     rng = np.random.default_rng(1)

@@ -203,6 +203,20 @@ def test_nor_does_one_of_models_written_otherwise(name, floatX):
     assert np.isfinite(bounds[0]).mean() > 0.9
 
 
+@pytest.mark.few(
+    "logistic-float64",
+    "logistic-float32",
+    "hurdle-float64",
+    "student_t-float64",
+    "poisson_exposure-float64",
+    "censored-float64",
+    "categorical_logits-float64",
+    "negative_binomial-float64",
+    "gamma-float64",
+    "survival_by_hand-float64",
+    "custom_log_density-float64",
+    "non_centered_two_levels-float64",
+)
 @pytest.mark.parametrize("floatX", ["float64", "float32"])
 @pytest.mark.parametrize("name", [marked(name) for name in CUT])
 def test_no_residual_exceeds_its_bound(name, floatX):

@@ -28,6 +28,15 @@ def shapes() -> list:
     ]
 
 
+@pytest.mark.few(
+    "logistic",
+    "slopes_by_group",
+    "student_t",
+    "censored",
+    "categorical_logits",
+    "zero_inflated",
+    "missing_covariates",
+)
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # Python's numbers warn where numba does not
 def test_kernel_gives_the_numbers_of_the_model(shape, rng):
