@@ -98,7 +98,7 @@ def test_every_family_has_control_variates(family, table):
         ("number ~ x + (x|g)", "gaussian", ["1|g_offset", "x|g_offset"]),
     ],
 )
-@pytest.mark.few("number ~ x + (x|g)-gaussian-factors1")
+@pytest.mark.few("coin ~ x + (1|g)-bernoulli-factors0")
 def test_effects_of_groups_are_found_as_they_are_written(formula, family, factors, table):
     """Non-centered: standard normal offsets, multiplied by a standard deviation."""
     model = built(formula, table, family=family)

@@ -283,7 +283,7 @@ def test_anchor_as_a_dictionary_of_constrained_values():
     assert "about the anchor given" in step.explain()
     default = built(model)
     assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
-    given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
+    given, found = (moments(sample(model, s, draws=1_000)) for s in (step, default))
     assert_agree(given, found)
 
 

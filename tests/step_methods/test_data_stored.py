@@ -49,7 +49,10 @@ def built(model, **settings):
         return AusterityMH(**settings)
 
 
-@pytest.fixture(scope="module", params=["in any order", "by time"])
+ORDERS = [pytest.param("in any order", marks=pytest.mark.exhaustive), "by time"]
+
+
+@pytest.fixture(scope="module", params=ORDERS)
 def run(request, place):
     data = rows_with_outliers(request.param)
     sources = {name: Recorded(array) for name, array in data.items()}
@@ -75,7 +78,6 @@ def test_posterior_is_that_of_the_same_rows_in_memory(run):
         assert (abs(one.std(("chain", "draw")).values / expected - 1.0) < 0.15).all()
 
 
-@pytest.mark.few("by time")
 def test_the_store_has_every_row_once_in_random_order(run):
     data, _, _, step = run
     block = step.target.source.window(0, N_ROWS)
