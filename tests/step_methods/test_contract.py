@@ -126,7 +126,6 @@ def test_variables_of_other_step_methods_reach_the_workers(context):
     assert_same_draws(sequential, parallel)
 
 
-@pytest.mark.exhaustive
 def test_one_step_method_for_each_variable_on_shared_rows():
     model = normal_regression()
     with model:
