@@ -74,7 +74,7 @@ def built(formula, table, **settings):
 SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative", "categorical"}
 
 
-@pytest.mark.few("bernoulli")
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
 @pytest.mark.parametrize(
     "family",

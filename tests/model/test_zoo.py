@@ -26,7 +26,6 @@ def precision(request):
 
 @pytest.mark.few(
     "float64-an_observed_scalar",
-    "float64-categorical_logits",
     "float64-censored",
     "float64-custom_log_density",
     "float64-einsum",
@@ -38,8 +37,6 @@ def precision(request):
     "float64-loop_without_memory",
     "float64-minibatch",
     "float64-missing_covariates",
-    "float64-multivariate_regression",
-    "float64-negative_binomial",
     "float64-poisson_exposure",
     "float64-random_effects_by_row",
     "float64-rows_on_the_second_axis",
@@ -47,7 +44,6 @@ def precision(request):
     "float64-student_t",
     "float64-switchpoint",
     "float64-two_likelihoods",
-    "float64-zero_inflated",
 )
 @pytest.mark.parametrize("shape", shapes("works", "local"))
 def test_is_cut_to_the_numbers_of_the_model(shape, precision, rng):

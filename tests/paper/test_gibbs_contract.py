@@ -131,6 +131,7 @@ def test_factors_are_read_once_and_from_anywhere(built):
 # ------------------------------------------------------------------ chains
 
 
+@pytest.mark.exhaustive
 def test_chains_are_dispersed_and_reproducible(field, built):
     first, again = (draws(sample(built, field)) for _ in range(2))
     np.testing.assert_array_equal(first, again)

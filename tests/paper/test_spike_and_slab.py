@@ -35,6 +35,7 @@ def model():
     return model
 
 
+@pytest.mark.exhaustive
 def test_coefficients_follow_their_indicators(model):
     prior = pm.sample_prior_predictive(500, model=model, random_seed=3).prior
     included = prior["gamma"].values == 1

@@ -124,7 +124,7 @@ def _hold(rows, ready, leave):
     leave.wait()
 
 
-@pytest.mark.few("False-fork", "True-forkserver")
+@pytest.mark.few("False-fork", "True-fork")
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")

@@ -234,6 +234,7 @@ def test_points_that_do_not_fit(point, error, words):
     refused(error, "initial_point", words, model=normal_regression(), initial_point=point)
 
 
+@pytest.mark.few("anchor0-shape (2,) for 'beta': give one of shape (3,)", "anchor1-finite")
 @pytest.mark.parametrize(
     ("anchor", "words"),
     [

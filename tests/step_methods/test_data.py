@@ -129,6 +129,7 @@ class TestPasses:
 
 
 class TestRuns:
+    @pytest.mark.exhaustive
     def test_are_the_same_again_and_on_several_cores(self, regression):
         _, model, _, step = regression
         run = {"draws": 50, "tune": 50, "chains": 3}

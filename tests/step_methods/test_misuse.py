@@ -78,6 +78,7 @@ def test_a_response_that_is_a_column(write):
         sample(AusterityMH(), model, draws=2)
 
 
+@pytest.mark.few("True")
 @pytest.mark.parametrize("in_a_list", [False, True])
 def test_a_variable_that_was_added(built, in_a_list):
     model = normal_mean()

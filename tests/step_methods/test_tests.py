@@ -62,7 +62,7 @@ def largest_difference(model):
     ],
     ids=lambda value: str(getattr(value, "__name__", value))[:24],
 )
-@pytest.mark.few("HoeffdingTest-{}", "BarkerTest(noise=1.0)-{}")
+@pytest.mark.few("BarkerTest(noise=1.0)-{}")
 def test_posterior_of_a_normal_mean(test, settings):
     model = normal_mean()
     if isinstance(test, type):

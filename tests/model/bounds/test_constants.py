@@ -212,10 +212,7 @@ def test_nor_does_one_of_models_written_otherwise(name, floatX):
     "censored-float64",
     "categorical_logits-float64",
     "negative_binomial-float64",
-    "gamma-float64",
-    "survival_by_hand-float64",
     "custom_log_density-float64",
-    "non_centered_two_levels-float64",
 )
 @pytest.mark.parametrize("floatX", ["float64", "float32"])
 @pytest.mark.parametrize("name", [marked(name) for name in CUT])
