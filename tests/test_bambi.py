@@ -71,18 +71,9 @@ def built(formula, table, **settings):
     return model
 
 
-SLOW_TO_COMPILE = {"t", "gamma", "beta", "cumulative", "categorical"}
-
-
 @pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
-@pytest.mark.parametrize(
-    "family",
-    [
-        pytest.param(name, marks=[pytest.mark.exhaustive] * (name in SLOW_TO_COMPILE))
-        for name in FAMILIES
-    ],
-)
+@pytest.mark.parametrize("family", FAMILIES)
 def test_every_family_has_control_variates(family, table):
     model = built(FAMILIES[family], table, family=family, link=LINKS.get(family))
     with model.backend.model:

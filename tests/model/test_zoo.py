@@ -18,7 +18,7 @@ def built(shape: Shape):
     return shape.build(N_ROWS)
 
 
-@pytest.fixture(params=["float64", pytest.param("float32", marks=pytest.mark.exhaustive)])
+@pytest.fixture(params=["float64", "float32"])
 def precision(request):
     with pytensor.config.change_flags(floatX=request.param):
         yield request.param

@@ -57,14 +57,7 @@ def test_runs_are_reproducible_and_chains_dispersed(case):
         assert all(each.all() for each in apart)
 
 
-QUICK = {"normal_regression-defaults", "groups-paper", "exact", "langevin", "gibbs-random"}
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.exhaustive]) for name in CASES],
-)
 @pytest.mark.few("groups-paper")
 def test_parallel_chains_are_the_sequential_ones(case):
     model, step = built(case)

@@ -21,17 +21,11 @@ from tests.zoo.all_shapes import SHAPES
 N_ROWS = 53
 
 
-SINGLE_PRECISION = {"logistic", "student_t", "slopes_by_group", "item_response", "hurdle"}
-"""Shapes that are tested in single precision as well; all of them are in the exhaustive tier."""
-
-
 def cases():
     for shape in SHAPES.values():
-        if shape.expect == "refused":
-            continue
-        yield pytest.param(shape, "float64", id=f"{shape.name}-float64")
-        marks = [] if shape.name in SINGLE_PRECISION else [pytest.mark.exhaustive]
-        yield pytest.param(shape, "float32", id=f"{shape.name}-float32", marks=marks)
+        if shape.expect != "refused":
+            for precision in ("float64", "float32"):
+                yield pytest.param(shape, precision, id=f"{shape.name}-{precision}")
 
 
 def structured(write, rng, **settings):
