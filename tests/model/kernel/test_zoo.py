@@ -14,7 +14,7 @@ LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not
 
 OFTEN = {
     "logistic", "slopes_by_group", "student_t", "censored", "categorical_logits", "zero_inflated",
-    "missing_covariates",
+    "missing_covariates", "hurdle",
 }  # fmt: skip
 """Shapes of the usual tier; the others are in the exhaustive one."""
 
