@@ -125,6 +125,7 @@ class TestDocumentation:
 class TestPages:
     PAGES = [p for p in sorted((ROOT / "docs").rglob("*.md")) if ">>> " in p.read_text()]
 
+    @pytest.mark.few("design_of_tests", "epsilon", "exact", "proposal", "read_a_run")
     @pytest.mark.choice
     @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
     def test_the_examples_of_the_site_give_what_they_show(self, page):

@@ -31,7 +31,7 @@ def built(name):
 
 
 @pytest.mark.parametrize("name", QUICK)
-@pytest.mark.few("random walk", "a user's function", "mixture, Poisson rows")
+@pytest.mark.few("random walk", "a user's function")
 def test_draws_of_the_posterior_stay_draws_of_it(name):
     kernel, target = built(name)
     rng = np.random.default_rng(1)
@@ -54,6 +54,7 @@ def test_ranks_of_the_start_are_uniform(name):
     assert passes(lambda n: rank_p_values(kernel, target, n, rng), 2_000)
 
 
+@pytest.mark.few("two_sample_p_values")
 @pytest.mark.parametrize("p_values", [rank_p_values, two_sample_p_values])
 def test_a_log_ratio_the_wrong_way_round_is_found(p_values):
     problem = rates()

@@ -108,6 +108,7 @@ class TestKernels:
         kernel = metropolis(lambda x: 0.2 + abs(x), correct=False)
         assert not passes(lambda n: p_values(kernel, NORMAL, n, rng), 1_600)
 
+    @pytest.mark.few("two_sample_p_values")
     @pytest.mark.parametrize("p_values", TESTS)
     def test_a_target_that_is_10_percent_too_wide_is_found(self, p_values, rng):
         def kernel(point, rng):

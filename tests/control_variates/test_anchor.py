@@ -69,6 +69,7 @@ def test_mode_and_curvature_of_regressions(family, n_rows, rng):
     assert curvatures < 12
 
 
+@pytest.mark.few("rare feature, no prior-1", "rare feature-2", "heavy tails-0")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["rare feature", "rare feature, no prior", "heavy tails"])
 def test_rows_that_a_sample_misses_cost_few_passes(kind, seed):

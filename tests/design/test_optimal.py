@@ -54,7 +54,7 @@ def naive_grid(trial, looks):
 
 @pytest.mark.parametrize("looks", LOOKS)
 @pytest.mark.parametrize("measure", ["acceptance", "decision"])
-@pytest.mark.few("acceptance-doubling_looks", "decision-doubling_looks")
+@pytest.mark.few("acceptance-doubling_looks")
 def test_average_design_keeps_its_promise_and_beats_a_naive_grid(trial, looks, measure):
     design = average_design(trial, 0.01, measure=measure, looks=looks)
     boundary = Boundary(design.epsilon, design.alpha)
@@ -74,6 +74,7 @@ def test_average_design_keeps_its_promise_and_beats_a_naive_grid(trial, looks, m
     assert design.expected_data_fraction < min(allowed)
 
 
+@pytest.mark.few("doubling_looks")
 @pytest.mark.parametrize("looks", LOOKS)
 def test_worst_case_design_keeps_its_promise_and_beats_a_naive_grid(trial, looks):
     design = worst_case_design(N_ROWS, 0.05, mu_std=trial.mu_std, looks=looks)
@@ -89,6 +90,7 @@ def test_worst_case_design_keeps_its_promise_and_beats_a_naive_grid(trial, looks
     assert design.expected_data_fraction < min(allowed)
 
 
+@pytest.mark.exhaustive
 def test_average_design_reads_less_than_worst_case_design(trial):
     average = average_design(trial, 0.02, looks=doubling_looks)
     worst = worst_case_design(N_ROWS, 0.02, mu_std=trial.mu_std, looks=doubling_looks)
@@ -96,6 +98,7 @@ def test_average_design_reads_less_than_worst_case_design(trial):
     assert average.worst_error > worst.worst_error
 
 
+@pytest.mark.exhaustive
 def test_shape_of_the_boundary_helps(trial):
     sizes = (200, 500, 1_000)
     pocock = average_design(trial, 0.01, alphas=(0.5,), batch_sizes=sizes)

@@ -69,6 +69,7 @@ def test_statistics_are_those_of_the_run(run):
     assert statistics["n_rows"].values.tolist() == [2_000]
 
 
+@pytest.mark.exhaustive
 def test_an_axis_of_step_methods(compound):
     statistics = statistics_of(compound)
     assert statistics["accepted"].shape == (2, 200, 2)

@@ -83,7 +83,7 @@ def when_chains_run(client, act):
 
 
 @pytest.mark.parametrize("case", [in_memory, in_files, beside_others, grouped])
-@pytest.mark.few("in_memory", "in_files")
+@pytest.mark.few("in_files")
 def test_draws_are_those_of_sampling_here(threads, elsewhere, case):
     model, step = elsewhere if case is in_files else built(case)
     settings = RUN | {"discard_tuned_samples": False}
@@ -117,6 +117,7 @@ def sizes(threads, monkeypatch):
     return found
 
 
+@pytest.mark.exhaustive
 def test_rows_in_memory_are_read_from_files(threads, sizes):
     y = np.random.default_rng(1).normal(1.0, 2.0, 1_000_000)
     with pm.Model() as model:

@@ -90,7 +90,7 @@ def everything_about(step):
 
 
 @pytest.mark.parametrize("settings", [{}, {"epsilon": 0.05}])
-@pytest.mark.few("settings0")
+@pytest.mark.exhaustive
 def test_set_up_finds_what_threads_find(threads, data, paths, settings, ran_on):
     with logistic(data):
         here = AusterityMH(data=paths, rng=1, **settings)
@@ -237,6 +237,7 @@ def test_the_worker_with_the_fewest_pieces_gets_the_next_task():
     assert passes._least_busy({}, handed) is None
 
 
+@pytest.mark.exhaustive
 def test_blocks_of_a_worker_that_is_killed_are_done_again(y):
     options = {"processes": True, "n_workers": 2, "threads_per_worker": 1}
 

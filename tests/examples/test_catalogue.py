@@ -65,6 +65,7 @@ def folder(tmp_path):
     return folder
 
 
+@pytest.mark.exhaustive
 def test_a_model_that_cannot_be_built(folder, tmp_path, capsys):
     main([str(folder), "broken", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out

@@ -39,7 +39,7 @@ def run(name: str, parameters: dict) -> dict:
 
 # Deprecations: ArviZ 0.23 uses what pandas and Matplotlib will remove.
 # The rest: runs as short as these are rightly warned of.
-@pytest.mark.few("tall_logistic_regression")
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pymc_austerity.AusterityWarning")
 @pytest.mark.filterwarnings("ignore:invalid value encountered in scalar divide:RuntimeWarning")

@@ -17,7 +17,7 @@ def test_couples_are_grouped_by_both_occupations():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("centered", [True, False])
-@pytest.mark.few("False")
+@pytest.mark.exhaustive
 def test_both_forms_of_the_model_are_moved_by_blocks(centered):
     with build_model(*load_marriages(), centered=centered):
         step = GroupedMH()

@@ -175,6 +175,7 @@ class TestReference:
         assert abs(found["sd"][0] / sd - 1.0) < 4 * found["sd_error"][0]
         assert found["mean_error"][0] < 0.01
 
+    @pytest.mark.exhaustive
     def test_heavy_tails_need_heavy_points(self):
         """Student's t: weights of normal points have no variance."""
         degrees = 7.0
@@ -312,6 +313,7 @@ class TestCells:
         assert run.sampling_seconds > 0 and run.compile_seconds > 0
         assert summary.moments(flat)["ess_min"] > 50
 
+    @pytest.mark.exhaustive
     def test_a_run_without_draws_is_a_timeout(self):
         with pytest.raises(TimeoutError, match="did not end its 1,000 tuning steps"):
             pymc_samplers.metropolis(problems.logistic(2_000, 3), 0.001)

@@ -72,7 +72,7 @@ def funnel(n):
     return PriorOnlyEntries(np.arange(n + 1), about, exact_part, gradient, np.arange(1, n + 1))
 
 
-@pytest.mark.few("7")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [7, 11])
 def test_a_funnel_is_straightened(n):
     points = walked(funnel(n), np.zeros(n + 2), 8_000, np.random.default_rng(2))

@@ -31,6 +31,7 @@ class Verified:
         )
 
 
+@pytest.mark.few("logistic", "slopes_by_group")
 @pytest.mark.parametrize("name", ["logistic", "slopes_by_group", "student_t"])
 def test_what_is_right_passes(name, rng):
     verified = Verified(name, rng)

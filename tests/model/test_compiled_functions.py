@@ -44,7 +44,7 @@ def log_density_of(model: pm.Model, variables: list):
 @pytest.mark.parametrize(
     "name", ["linear_with_data", "item_response", "switchpoint", "poisson_exposure", "labelled"]
 )
-@pytest.mark.few("linear_with_data", "item_response", "labelled")
+@pytest.mark.few("linear_with_data")
 def test_rows_and_exact_part_add_up_to_the_models_difference(name, rng):
     model = SHAPES[name].build(N_ROWS)
     split, values, row_differences, exact_difference = compiled(model)

@@ -122,6 +122,9 @@ MODELS = [
 
 
 class TestRecipes:
+    @pytest.mark.few(
+        "binomial", "two_observed", "groups", "standardized", "transformed", "centered_groups"
+    )
     @pytest.mark.parametrize("build", MODELS, ids=lambda build: build.__name__)
     def test_rows_that_differ_fit_in_the_place_of_an_example_whose_rows_do_not(self, build):
         check(split(build))

@@ -50,6 +50,16 @@ FAMILIES = {
 }  # fmt: skip
 
 
+@pytest.mark.few(
+    "normal-100.0",
+    "normal-10000.0",
+    "poisson-100.0",
+    "gamma-100.0",
+    "probit-100.0",
+    "softmax-100.0",
+    "binomial-100.0",
+    "poisson-10000.0",
+)
 @pytest.mark.parametrize("scale", [1e2, 1e4])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_what_is_written_for_rows_is_found_right(family, scale, rng):

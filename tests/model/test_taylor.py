@@ -84,6 +84,7 @@ def assert_close(actual, expected, tolerance=1e-6):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * scale)
 
 
+@pytest.mark.few("logistic", "slopes_by_group", "poisson_exposure", "two_likelihoods")
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_taylor_terms_of_every_shape(shape, rng):
@@ -106,6 +107,7 @@ def test_taylor_terms_of_every_shape(shape, rng):
     assert exact.hessian(anchor).shape == (anchor.size, anchor.size)
 
 
+@pytest.mark.few("logistic-False", "slopes_by_group-True")
 @pytest.mark.parametrize("at_once", [True, False])
 @pytest.mark.parametrize("name", ["logistic", "student_t", "slopes_by_group"])
 def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monkeypatch):
@@ -127,6 +129,7 @@ def test_the_hessian_is_the_same_in_one_call_or_in_many(name, at_once, rng, monk
     assert_close(exact.hessian(anchor), hessians(exact_density, anchor)[0])
 
 
+@pytest.mark.few("logistic")
 @pytest.mark.parametrize("name", ["logistic", "student_t"])
 def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
     compiled = Compiled(SHAPES[name].build(N_ROWS), rng)
@@ -145,6 +148,7 @@ def test_sums_over_all_rows_and_the_exact_part_are_the_log_density(name, rng):
     assert_close(both, hessians(whole, anchor)[0])
 
 
+@pytest.mark.few("2-logistic", "1-logistic")
 @pytest.mark.parametrize("name", ["logistic", "hurdle"])
 @pytest.mark.parametrize("order", [1, 2])
 def test_residuals_vanish_at_the_rate_that_theory_predicts(name, order, rng):
@@ -202,7 +206,7 @@ ETAS = np.array(
 )
 
 
-@pytest.mark.few("FAST_COMPILE-logit_p", "NUMBA-logit_p", "FAST_COMPILE-binomial")
+@pytest.mark.few("FAST_COMPILE-logit_p", "FAST_COMPILE-binomial")
 @pytest.mark.parametrize("form", ["logit_p", "sigmoid", "binomial"])
 @pytest.mark.parametrize("mode", ["FAST_COMPILE", "NUMBA"])
 def test_extreme_logits(form, mode, rng):

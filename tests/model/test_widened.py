@@ -62,6 +62,7 @@ def test_whole_numbers_that_overflow_in_pymc_are_an_error_with_a_remedy(prior):
         split_log_density(model_with(prior))
 
 
+@pytest.mark.few("uint8")
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "uint64"])
 def test_differences_of_unsigned_data(dtype, rng):
     before, after = (rng.integers(0, 9, size=30).astype(dtype) for _ in range(2))

@@ -38,7 +38,7 @@ TRUTH = probabilities(FIELD, "x") @ moments_of(CONFIGURATIONS)
     ("epsilon", "bias", "scan"),
     [(0.0, 0.0, "systematic"), (0.005, 0.01, "systematic"), (0.005, 0.01, "random")],
 )
-@pytest.mark.few("0.005-0.01-systematic", "0.005-0.01-random")
+@pytest.mark.few("0.005-0.01-systematic")
 def test_marginals_of_an_enumerated_field(epsilon, bias, scan):
     with FIELD as model:
         step = AusterityGibbs(

@@ -60,6 +60,7 @@ def draws(idata, name="x"):
 # ------------------------------------------------------------------ the compiled sweep
 
 
+@pytest.mark.few("some")
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
@@ -130,6 +131,7 @@ def test_factors_are_read_once_and_from_anywhere(built):
 # ------------------------------------------------------------------ chains
 
 
+@pytest.mark.exhaustive
 def test_chains_are_dispersed_and_reproducible(field, built):
     first, again = (draws(sample(built, field)) for _ in range(2))
     np.testing.assert_array_equal(first, again)
@@ -334,6 +336,7 @@ def test_start_that_is_impossible():
     refused(DataError, "not finite at the starting point", model=model)
 
 
+@pytest.mark.exhaustive
 def test_variables_of_a_mixed_run_are_told_apart():
     model = pairs_grid()
     with model:

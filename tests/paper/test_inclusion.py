@@ -44,6 +44,7 @@ def test_tiny_rates_keep_their_digits():
     assert found.max() == pytest.approx(0.0)
 
 
+@pytest.mark.few("n_active1")
 @pytest.mark.parametrize("n_active", [pm.Poisson.dist(1.5), pm.DiscreteUniform.dist(1, 3)])
 def test_draws_have_these_probabilities(n_active):
     size = 6_000
@@ -57,6 +58,7 @@ def test_draws_have_these_probabilities(n_active):
     assert stats.chisquare(counts[possible], expected[possible]).pvalue > 1e-4
 
 
+@pytest.mark.exhaustive
 def test_in_a_model_with_an_unknown_rate():
     with pm.Model() as model:
         rate = pm.Exponential("rate", 1.0)

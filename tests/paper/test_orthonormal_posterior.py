@@ -28,7 +28,7 @@ def sampled(model, draws, **settings):
 
 
 @pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.few("1")
+@pytest.mark.exhaustive
 def test_posterior_of_a_rotation_of_the_plane(p):
     """Mean matrix and share of the determinants, by quadrature over the angle."""
     model, log_likelihoods = rotated_rows(n_rows=40, p=p, noise=4.0)

@@ -52,6 +52,7 @@ def test_rounding_errors_are_corrected(rng):
     assert distances[2] < 1e-14
 
 
+@pytest.mark.exhaustive
 @pytest.mark.slow
 def test_many_steps_stay_on_the_manifold(rng):
     walk = StiefelProposal()
@@ -68,6 +69,7 @@ def test_points_keep_their_type(rng):
         assert new.dtype == dtype
 
 
+@pytest.mark.few("3-2")
 @pytest.mark.parametrize(("n", "p"), [(3, 3), (3, 2)])
 def test_symmetric_under_the_uniform_distribution(n, p, rng):
     """(W, W') has the law of (W', W): so the kernel is reversible, whatever the scale."""

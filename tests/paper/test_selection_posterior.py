@@ -71,6 +71,7 @@ def test_independent_inclusion_a_laplace_slab_and_other_unknowns(rng):
     assert_close(posterior["mean"].values, (of_mean + (within * m).sum()) / total)
 
 
+@pytest.mark.exhaustive
 def test_the_same_steps_whatever_the_order_of_the_variables():
     model, _, _ = regression(150)
     chains = [

@@ -30,6 +30,7 @@ def built(request):
         return model, AusterityMH(proposal=proposal, control_variates=None, batch_size=200)
 
 
+@pytest.mark.few("reversible-jump")
 def test_nothing_is_learnt_after_tuning(built):
     model, step = built
     step.set_rng(np.random.default_rng(8))
@@ -55,6 +56,7 @@ def test_statistics(built):
     assert 0 < stats["accepted"].values.mean() < 1
 
 
+@pytest.mark.few("stiefel")
 def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
     model, step = built
     log_density = model.compile_logp()
@@ -70,6 +72,7 @@ def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
         assert np.isfinite(log_density(point))
 
 
+@pytest.mark.exhaustive
 def test_beside_other_step_methods():
     model, walk_on_manifold = turned()
     with model:

@@ -35,6 +35,7 @@ def model():
     return model
 
 
+@pytest.mark.exhaustive
 def test_coefficients_follow_their_indicators(model):
     prior = pm.sample_prior_predictive(500, model=model, random_seed=3).prior
     included = prior["gamma"].values == 1
@@ -63,6 +64,7 @@ def test_support_is_known(model):
     assert {name for name, instead in special.items() if instead} == {"beta", "wide"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore:Scan return signature will change:DeprecationWarning")
 def test_slab_with_its_scale_integrated_out():
     """The prior of the how-to page, against quadrature over the scale.

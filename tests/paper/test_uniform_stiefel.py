@@ -60,6 +60,7 @@ def test_density_is_constant_on_the_manifold_and_zero_off_it(rng):
     assert np.isfinite(log_density_at(q.astype(np.float32), n=4, p=2))
 
 
+@pytest.mark.few("3-3", "5-2")
 @pytest.mark.parametrize(("n", "p"), [(2, 2), (3, 3), (5, 2), (3, 1)])
 def test_draws_are_uniform(n, p):
     """Moments of the Haar measure, and the law of an entry: its square is Beta."""

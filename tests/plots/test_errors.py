@@ -156,6 +156,7 @@ def test_says_why_nothing_was_audited(changed, reason):
             plot_audit(runs)
 
 
+@pytest.mark.exhaustive
 def test_compound_runs():
     ax = plot_audit(real(normal_regression, blocked=False, audit=1.0, draws=50), promised=1.0)
     labels = [label.get_text() for label in ax.get_yticklabels()]

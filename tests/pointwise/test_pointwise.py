@@ -37,21 +37,41 @@ RNG = np.random.default_rng(3)
 X, GROUP = RNG.normal(size=(N, 2)), RNG.integers(5, size=N)
 
 
+MORE_KINDS = ["bernoulli", "mixture", "zeros"]
+
+
+def unknowns():
+    """Of all kinds of rows: two predictors, and a spread."""
+    a, b = pm.Normal("a", shape=5), pm.Normal("b", shape=2)
+    return a[GROUP], X @ b, pm.HalfNormal("s")
+
+
+def model_of_persons():
+    return pm.Model(coords={"person": [f"p{k}" for k in range(N)]})
+
+
 @pytest.fixture(scope="module")
 def model():
-    with pm.Model(coords={"person": [f"p{k}" for k in range(N)]}) as model:
-        a, b, s = pm.Normal("a", shape=5), pm.Normal("b", shape=2), pm.HalfNormal("s")
-        eta = a[GROUP] + X @ b
+    with model_of_persons() as model:
+        first, second, s = unknowns()
+        eta, both = first + second, pm.math.stack([first, second], axis=1)
         pm.Normal("normal", eta, s, observed=RNG.normal(size=N), dims="person")
-        pm.Bernoulli("bernoulli", logit_p=eta, observed=RNG.integers(2, size=N))
-        both = pm.math.stack([a[GROUP], X @ b], axis=1)
         pm.MvNormal("pair", mu=both, cov=np.eye(2), observed=RNG.normal(size=(N, 2)))
         pm.Poisson("counts", pm.math.exp(both), observed=RNG.poisson(1.0, size=(N, 2)))
-        components = [pm.Normal.dist(a[GROUP], s), pm.Normal.dist(X @ b, 1.0)]
-        pm.Mixture("mixture", [0.3, 0.7], components, observed=RNG.normal(size=N))
-        pm.ZeroInflatedPoisson("zeros", 0.4, pm.math.exp(eta), observed=RNG.poisson(1.0, size=N))
         clipped = np.clip(RNG.normal(size=N), -1.0, 1.0)
         pm.Censored("censored", pm.Normal.dist(eta, s), -1.0, 1.0, observed=clipped)
+    return model
+
+
+@pytest.fixture(scope="module")
+def more_kinds():
+    with model_of_persons() as model:
+        first, second, s = unknowns()
+        eta = first + second
+        pm.Bernoulli("bernoulli", logit_p=eta, observed=RNG.integers(2, size=N))
+        components = [pm.Normal.dist(first, s), pm.Normal.dist(second, 1.0)]
+        pm.Mixture("mixture", [0.3, 0.7], components, observed=RNG.normal(size=N))
+        pm.ZeroInflatedPoisson("zeros", 0.4, pm.math.exp(eta), observed=RNG.poisson(1.0, size=N))
     return model
 
 
@@ -86,11 +106,14 @@ def run(model):
     return draws(model)
 
 
+def by_pymc(model, run):
+    with model:
+        return pm.compute_log_likelihood(run, extend_inferencedata=False, progressbar=False)
+
+
 @pytest.fixture(scope="module")
 def expected(model, run):
-    with model:
-        found = pm.compute_log_likelihood(run, extend_inferencedata=False, progressbar=False)
-    return found
+    return by_pymc(model, run)
 
 
 def names(model):
@@ -106,6 +129,17 @@ def test_log_likelihoods_are_those_of_pymc(model, run, expected):
     np.testing.assert_array_equal(found["person"], expected["person"])
 
 
+@pytest.mark.exhaustive
+def test_log_likelihoods_of_more_kinds_are_those_of_pymc(more_kinds):
+    run = draws(more_kinds)
+    found = compute_log_likelihood(run, model=more_kinds, extend_inferencedata=False)
+    expected = by_pymc(more_kinds, run)
+    assert list(found) == names(more_kinds) == MORE_KINDS
+    for name in MORE_KINDS:
+        np.testing.assert_allclose(found[name].values, expected[name].values, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.few("normal")
 @pytest.mark.parametrize("name", ["normal", "counts"])
 def test_parts_are_computed_by_themselves(model, run, expected, name):
     found = compute_log_likelihood(run, model=model, extend_inferencedata=False)[name]
@@ -162,7 +196,7 @@ def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch
     np.testing.assert_array_equal(found["person"], expected["person"])
     with pytest.raises(StorageError, match="exists already"):
         compute_log_likelihood(run, model=model, store=tmp_path / "run.zarr")
-    kwargs = {"model": model, "var_names": ["normal", "zeros"], "random_seed": 4}
+    kwargs = {"model": model, "var_names": ["normal", "counts"], "random_seed": 4}
     stored = sample_posterior_predictive(
         run, store=tmp_path / "new.zarr", extend_inferencedata=False, progressbar=False, **kwargs
     )
@@ -185,9 +219,10 @@ def test_the_run_gets_the_group(model):
 @pytest.mark.parametrize(
     "name", ["normal", "bernoulli", "pair", "counts", "mixture", "zeros", "censored"]
 )
-def test_replications_have_the_distribution_of_pymcs(model, run, name):
+def test_replications_have_the_distribution_of_pymcs(request, name):
     """Two rows at one draw, many times: a draw that is repeated as the posterior."""
-    once = group(run, "posterior").isel(chain=[1], draw=[2])
+    model = request.getfixturevalue("more_kinds" if name in MORE_KINDS else "model")
+    once = group(draws(model), "posterior").isel(chain=[1], draw=[2])
     many = wrapped(once.isel(draw=np.zeros(2_000, dtype=int)).assign_coords(draw=range(2_000)))
     rows = [4, 200]
     found = sample_posterior_predictive(

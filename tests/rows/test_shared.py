@@ -124,7 +124,7 @@ def _hold(rows, ready, leave):
     leave.wait()
 
 
-@pytest.mark.few("False-fork", "False-spawn", "True-forkserver")
+@pytest.mark.few("False-fork", "True-fork")
 @pytest.mark.parametrize("context", ["fork", "spawn", "forkserver"])
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -194,6 +194,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, tempor
     assert not folders(temporary_folder)
 
 
+@pytest.mark.exhaustive
 def test_what_an_orphan_holds_is_removed(arrays, order, temporary_folder):
     """Workers that were forked know nothing of the end of the process that forked them."""
     orphan = int(killed(temporary_folder, "fork"))

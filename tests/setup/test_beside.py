@@ -132,11 +132,13 @@ def test_one_variable_at_a_time(model, reference):
     assert_agree(moments(idata), reference)
 
 
+@pytest.mark.exhaustive
 def test_one_copy_of_the_rows_for_all(model):
     first, second, third = built(model, blocked=False).methods
     assert first.target.source is second.target.source is third.target.source
 
 
+@pytest.mark.exhaustive
 def test_beside_another_step_method(model, reference):
     with model:
         steps = [AusterityMH(vars=["a", "spread"]), pm.Slice([model["b"]])]
@@ -146,6 +148,7 @@ def test_beside_another_step_method(model, reference):
     assert_agree(moments(idata), reference)
 
 
+@pytest.mark.exhaustive
 def test_beside_a_discrete_variable(with_coin):
     idata = sampled(with_coin, draws=6_000)
     expected = sampled(with_coin, draws=8_000, epsilon=0.0)

@@ -219,6 +219,10 @@ def many():
     return model
 
 
+@pytest.mark.few(
+    "switch_point-settings0-there are discrete variables",
+    "many-settings2-there are 301 dimensions, more than 300",
+)
 @pytest.mark.parametrize(
     ("build", "settings", "reason"),
     [
@@ -272,12 +276,19 @@ def test_the_anchor_is_the_mode_and_close_to_the_posterior():
     np.testing.assert_allclose(np.sqrt(np.diag(covariance)), sd, rtol=0.1)
 
 
+ANCHOR = {"beta": [0.5, -0.3, 0.2], "sigma": 1.1}
+
+
 def test_anchor_as_a_dictionary_of_constrained_values():
-    model = normal_regression()
-    step = built(model, anchor={"beta": [0.5, -0.3, 0.2], "sigma": 1.1})
+    step = built(normal_regression(), anchor=ANCHOR)
     np.testing.assert_allclose(step.anchor.point, [0.5, -0.3, 0.2, np.log(1.1)])
     assert "about the anchor given" in step.explain()
-    default = built(model)
+
+
+@pytest.mark.exhaustive
+def test_draws_do_not_depend_on_the_anchor():
+    model = normal_regression()
+    step, default = built(model, anchor=ANCHOR), built(model)
     assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
     given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
     assert_agree(given, found)
@@ -316,7 +327,7 @@ def test_the_mixture_takes_the_independence_sampler_where_it_can():
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
 
 
-@pytest.mark.few("proposal0")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
 def test_other_proposals_find_the_same_posterior(proposal):
     model, _, expected = logistic_run()

@@ -26,6 +26,7 @@ def test_nothing_is_in_doubt_by_default(model):
     assert "other numbers" not in step_for(model).explain()
 
 
+@pytest.mark.exhaustive
 def test_a_loop_over_rows(model, monkeypatch):
     real = row_functions.differences_agree
 
@@ -46,6 +47,7 @@ def test_functions_of_predictors(model, monkeypatch):
     assert step.target.anchor is not None
 
 
+@pytest.mark.exhaustive
 def test_the_exact_part(model, monkeypatch):
     monkeypatch.setattr(exact_part, "exact_difference_agrees", lambda *_, **__: False)
     step = step_for(model)

@@ -42,7 +42,7 @@ def test_fewer_rows_than_a_first_look(model):
     assert step.target.sampling.expected_rows < 160
 
 
-@pytest.mark.few("settings0", "settings3")
+@pytest.mark.few("settings0")
 @pytest.mark.parametrize(
     "settings",
     [
@@ -58,6 +58,7 @@ def test_who_asks_for_a_sequential_test_gets_it(model, settings):
     assert "no decision can be wrong" not in step.summary
 
 
+@pytest.mark.few("settings2-and there is nothing to audit.")
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -80,6 +81,7 @@ def test_a_sequential_test_where_it_reads_fewer_rows():
     assert "No exact decisions because they are expected to read" in step.explain()
 
 
+@pytest.mark.exhaustive
 def test_exact_with_several_predictors():
     step = built(normal_regression(20_000))
     assert isinstance(step.target.sampling, PoissonSampling)

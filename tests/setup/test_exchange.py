@@ -33,7 +33,7 @@ def built(its):
         return GroupedMH()
 
 
-@pytest.mark.few("settings2-2", "settings0-0")
+@pytest.mark.few("settings2-2")
 @pytest.mark.parametrize(
     ("settings", "n_directions"),
     [
@@ -82,6 +82,7 @@ def test_priors_alone_decide():
     assert abs(theta - its.anchor - places[-1] * direction).max() < 1e-9
 
 
+@pytest.mark.exhaustive
 def test_an_intercept_beside_levels_mixes():
     its = model()
     idata = sample(built(its), its, draws=500, tune=300, chains=2)

@@ -136,6 +136,7 @@ class TestToWhichSetUp:
         os.utime(files["y"], ns=(status.st_atime_ns, status.st_mtime_ns + 1))
         assert not self.is_found(model, files, folder)
 
+    @pytest.mark.exhaustive
     def test_another_model(self, data, files, tmp_path):
         def with_offset(offset, scale):
             with pm.Model() as model:
@@ -151,6 +152,7 @@ class TestToWhichSetUp:
         assert not self.is_found(with_offset(0.1, 2.0), files, folder)
         assert self.is_found(with_offset(0.1, 1.0), files, folder)
 
+    @pytest.mark.exhaustive
     def test_another_start_or_seed(self, data, files, tmp_path):
         model, folder = logistic(data), tmp_path / "kept"
         self.is_found(model, files, folder)

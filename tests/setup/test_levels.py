@@ -110,6 +110,7 @@ def every_row(target):
     return np.arange(target.source.n_rows)
 
 
+@pytest.mark.few("logistic")
 def test_the_parts_add_up_to_the_log_density(case):
     problem, target = case
     its, model = target.sweep.posterior, problem.model
@@ -306,6 +307,7 @@ def test_joint_moves_are_made_as_often_as_gibbs_moves_would_stay(name):
     assert sweep.shares.joint == pytest.approx(max(rate, 0.1), rel=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_levels_are_taken_along_as_often_as_gibbs_moves_of_the_spread_would_stay():
     """Levels with the rows' precision 1 and a prior with the precision 1 / 4 or 4."""
     shares = []
@@ -431,6 +433,7 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_common_entries_move_about_the_mean_that_levels_leave_them():
     """Without what is beyond the expansion the mean is several standard deviations away."""
     with few_rows_each() as model:

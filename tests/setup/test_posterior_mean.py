@@ -45,6 +45,7 @@ def test_proposals_are_made_about_the_mean():
     assert mean - mode == pytest.approx(gap, rel=0.3)
 
 
+@pytest.mark.exhaustive
 def test_other_proposals_have_no_use_for_it():
     model, _ = rare_category(5_000)
     with model:

@@ -108,6 +108,11 @@ def test_progress_says_what_is_left(prepared, monkeypatch):
 
 
 class TestRefused:
+    @pytest.mark.few(
+        "x-1234-nan-in 1 row of the sources, because 'x' holds NaN .* row 1,234",
+        "level-3--4-the first in row 3 \\\\('level' is -4",
+        "y-7-0.5-'y' is 0.5 in row 7 of its source",
+    )
     @pytest.mark.parametrize(
         ("name", "row", "value", "words"),
         [

@@ -82,6 +82,7 @@ def test_residuals_and_expansion_add_up_to_the_difference(cubic):
     assert left + cubic.expansion(new, old) == pytest.approx(differences, rel=1e-9)
 
 
+@pytest.mark.few("logistic")
 def test_what_the_expansion_leaves_is_of_fourth_order(cubic):
     def size(h):
         left = differences_of_all(cubic.row_function, *pair(cubic, h), cubic.source)
@@ -120,6 +121,7 @@ def test_fewer_rows_for_the_same_posterior(rare, steps):
     np.testing.assert_allclose(sd, wanted, rtol=0.4)
 
 
+@pytest.mark.few("settings0")
 @pytest.mark.parametrize("settings", [{"epsilon": 0.05}, {"epsilon": 0.05, "control_variates": 1}])
 def test_other_models_keep_their_order(settings):
     step = built(normal_regression(20_000), **settings)

@@ -107,7 +107,7 @@ def test_the_parts_add_up_to_the_log_density(case, rng):
         assert total == pytest.approx(at(new) - at(old), rel=1e-7, abs=1e-7)
 
 
-@pytest.mark.few("not_centered")
+@pytest.mark.exhaustive
 def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
     _, _, target = case
     its = target.sweep.posterior
@@ -132,6 +132,7 @@ def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
         assert {mean.factor for mean in its.means} >= {k}
 
 
+@pytest.mark.few("slopes", "not_centered")
 def test_steps_by_address_are_those_of_python(case, rng):
     """Also where the exact part has terms that read all levels together."""
     _, _, target = case
@@ -194,6 +195,7 @@ def test_the_bound_of_a_level_does_not_depend_on_other_levels(case, rng):
         assert its.bounds(factor, back, there)[0] == pytest.approx(bounds[0], rel=1e-12)
 
 
+@pytest.mark.few("not_centered")
 def test_means_are_drawn_given_everything_else(case, rng):
     model, _, target = case
     its, at = target.sweep.posterior, log_density(model, target)

@@ -216,6 +216,7 @@ class TestAllRowsNUTS:
         q0 = step.step({"mu": np.array(2.0)})[0]
         assert abs(q0["mu"] - 2.0) < 1.0
 
+    @pytest.mark.few("bounds1-model.point_logps")
     @pytest.mark.parametrize(
         ("bounds", "words"),
         [((-100, 100), "write them with a decimal point"), ((2.0, 1.0), "model.point_logps")],

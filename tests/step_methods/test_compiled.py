@@ -108,7 +108,7 @@ def started(request):
 WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covariance="diagonal")], 0.5)
 
 
-@pytest.mark.few("logistic-settings0", "normal_regression-settings2")
+@pytest.mark.few("normal_regression-settings2", "logistic-settings4")
 @pytest.mark.parametrize(
     ("model", "settings"),
     [
@@ -123,13 +123,6 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (logistic, {"test": "exact"}),
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
     ],
-)
-@pytest.mark.few(
-    "logistic-settings0",
-    "normal_regression-settings2",
-    "logistic-settings4",
-    "logistic-settings7",
-    "heavy_tails-settings9",
 )
 def test_draws_are_those_of_python(model, settings):
     step, point = sampling(model(), settings)
@@ -287,11 +280,9 @@ def own_proposal(point, rng):
     ],
 )
 @pytest.mark.few(
-    "normal_regression-settings0-UserProposal has no compiled",
     "normal_mean-settings2-not sampled in strata",
     "normal_mean-settings3-the test has no compiled",
     "normal_mean-settings4-epsilon is a function",
-    "normal_regression-settings5-other step methods move other variables",
 )
 def test_python_is_used_where_it_has_to_be(model, settings, why):
     with model():

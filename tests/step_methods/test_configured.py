@@ -39,6 +39,7 @@ def test_one_goes_with_several_models():
         assert "austerity" in idata.sample_stats.attrs["sampler"].lower()
 
 
+@pytest.mark.exhaustive
 def test_beside_other_step_methods_and_by_name():
     with pm.Model() as model:
         a, _ = pm.Normal("a"), pm.Normal("b")

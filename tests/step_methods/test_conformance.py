@@ -44,7 +44,7 @@ def case(request):
     return request.param
 
 
-@pytest.mark.few("normal_regression-paper", "groups-defaults", "exact", "levels", "reversible-jump")
+@pytest.mark.few("normal_regression-paper")
 def test_runs_are_reproducible_and_chains_dispersed(case):
     model, step = built(case)
     first, again, other = (sample(step, model, random_seed=seed) for seed in (3, 3, 4))
@@ -57,15 +57,8 @@ def test_runs_are_reproducible_and_chains_dispersed(case):
         assert all(each.all() for each in apart)
 
 
-QUICK = {"normal_regression-defaults", "groups-paper", "exact", "langevin", "gibbs-random"}
-
-
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize(
-    "case",
-    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.exhaustive]) for name in CASES],
-)
-@pytest.mark.few("groups-paper", "exact")
+@pytest.mark.few("groups-paper")
 def test_parallel_chains_are_the_sequential_ones(case):
     model, step = built(case)
     sequential = sample(step, model)
@@ -90,18 +83,7 @@ def test_a_pickle_continues_where_the_original_was(case, module):
     np.testing.assert_array_equal(walk(step, point, 80), walk(copy, point, 80))
 
 
-@pytest.mark.few(
-    "normal_mean-paper",
-    "groups-paper",
-    "normal_regression-defaults",
-    "groups-defaults",
-    "exact",
-    "firefly",
-    "levels",
-    "max_error",
-    "stiefel",
-    "gibbs-random",
-)
+@pytest.mark.few("normal_regression-defaults", "groups-defaults", "firefly")
 def test_the_sampling_state_continues_where_it_was_taken(case):
     model, step = built(case)
     point = model.initial_point()
@@ -117,6 +99,21 @@ def test_the_sampling_state_continues_where_it_was_taken(case):
     np.testing.assert_array_equal(walk(step, point, 80), first)
 
 
+@pytest.mark.few(
+    "normal_mean-paper",
+    "normal_regression-paper",
+    "switch_point-paper",
+    "groups-paper",
+    "normal_regression-defaults",
+    "groups-defaults",
+    "exact",
+    "firefly",
+    "levels",
+    "max_error",
+    "stiefel",
+    "reversible-jump",
+    "gibbs-random",
+)
 def test_statistics(case):
     model, step = built(case)
     stats = sample(step, model)["sample_stats"]
@@ -143,7 +140,7 @@ def test_statistics(case):
     assert (n_wrong <= n_audited).all()
 
 
-@pytest.mark.few("normal_regression-paper", "groups-defaults", "exact", "levels", "firefly")
+@pytest.mark.few("normal_regression-paper")
 def test_runs_can_be_saved_and_loaded(case, tmp_path):
     model, step = built(case)
     idata = sample(step, model, draws=400, tune=200)  # long enough for all to have moved
@@ -158,6 +155,9 @@ def test_runs_can_be_saved_and_loaded(case, tmp_path):
     assert len(az.summary(loaded)) == sum(x[0, 0].size for x in draws_of(idata).values())
 
 
+@pytest.mark.few(
+    "normal_regression-defaults", "groups-defaults", "exact", "gibbs-random", "reversible-jump"
+)
 def test_never_chosen_without_being_asked_for(case):
     model, step = built(case)
     _, chosen = assign_step_methods(model)

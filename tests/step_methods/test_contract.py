@@ -40,6 +40,7 @@ def test_state_of_other_settings_is_refused():
         b.sampling_state = a.sampling_state
 
 
+@pytest.mark.few("normal_regression-defaults", "groups-defaults")
 def test_every_chain_tunes_anew(metropolis):
     model, step = metropolis
     for _ in range(2):
@@ -54,6 +55,7 @@ def test_every_chain_tunes_anew(metropolis):
             assert len(np.unique(after)) <= 4  # two components in each of two chains
 
 
+@pytest.mark.few("normal_regression-defaults", "groups-defaults")
 def test_no_tuning_if_none_is_asked_for(metropolis):
     model, step = metropolis
     idata = sample(step, model, tune=0, draws=40)
@@ -61,6 +63,7 @@ def test_no_tuning_if_none_is_asked_for(metropolis):
         assert np.ptp(idata["sample_stats"]["scaling"].values) == 0
 
 
+@pytest.mark.few("normal_regression-defaults", "groups-defaults")
 def test_what_the_statistics_of_a_run_count(metropolis):
     model, step = metropolis
     stats = sample(step, model)["sample_stats"]
@@ -86,6 +89,7 @@ def test_what_the_statistics_of_a_run_count(metropolis):
         assert (used[looks > 1] > first).all()
 
 
+@pytest.mark.exhaustive
 def test_beside_other_step_methods():
     model = groups()
     with model:
@@ -153,6 +157,7 @@ def test_chains_start_where_the_user_says():
     np.testing.assert_allclose(start.posterior["mu"].values[:, 0], [0.25, 0.75])
 
 
+@pytest.mark.few("2")
 @pytest.mark.parametrize("cores", [1, 2])
 def test_data_that_were_set_anew_are_noticed(cores):
     model = changing_data()

@@ -114,6 +114,7 @@ def test_mixture_without_an_approximation():
 # ------------------------------------------------------------------ the bound of the first look
 
 
+@pytest.mark.few("700")
 @pytest.mark.parametrize("batch_size", [40, 57, 123, 319, 321, 700])
 def test_batch_size_bounds_the_first_look_of_strata(batch_size):
     """With rows of high influence, which are read always where there is room for them."""
@@ -163,11 +164,7 @@ def raises(point, rng):
         (lambda point, rng: (point, np.inf), SettingError, "log-ratio of inf"),
     ],
 )
-@pytest.mark.few(
-    "<lambda>-SettingError-(point, rng)",
-    "<lambda>-SettingTypeError-not a pair0",
-    "<lambda>-SettingError-log-ratio of nan",
-)
+@pytest.mark.few("<lambda>-SettingTypeError-not a pair0")
 def test_functions_that_propose_nothing_of_use(proposal, error, words):
     refused(error, "the proposal", words, model=normal_regression(), proposal=proposal)
 
@@ -237,6 +234,7 @@ def test_points_that_do_not_fit(point, error, words):
     refused(error, "initial_point", words, model=normal_regression(), initial_point=point)
 
 
+@pytest.mark.few("anchor0-shape (2,) for 'beta': give one of shape (3,)", "anchor1-finite")
 @pytest.mark.parametrize(
     ("anchor", "words"),
     [

@@ -49,7 +49,10 @@ def built(model, **settings):
         return AusterityMH(**settings)
 
 
-@pytest.fixture(scope="module", params=["in any order", "by time"])
+ORDERS = [pytest.param("in any order", marks=pytest.mark.exhaustive), "by time"]
+
+
+@pytest.fixture(scope="module", params=ORDERS)
 def run(request, place):
     data = rows_with_outliers(request.param)
     sources = {name: Recorded(array) for name, array in data.items()}
@@ -57,7 +60,7 @@ def run(request, place):
     return data, model, sources, built(model, data=sources, epsilon=0.05)
 
 
-@pytest.mark.few("in any order")
+@pytest.mark.exhaustive
 def test_posterior_is_that_of_the_same_rows_in_memory(run):
     data, model, _, step = run
     assert isinstance(step.target.sampling, StratifiedSampling)
@@ -97,6 +100,7 @@ def test_passes_are_few_and_said(run):
     assert sources["y"].n_read == n_read
 
 
+@pytest.mark.exhaustive
 def test_runs_are_the_same_again_and_on_several_cores(run):
     data, model, _, step = run
     draws = {"draws": 50, "tune": 50, "chains": 2}
@@ -126,6 +130,7 @@ def test_without_room(place, monkeypatch):
 class TestSettings:
     """Of a model whose decisions would be exact."""
 
+    @pytest.mark.few("settings1-StratifiedSampling-80", "settings3-UniformSampling-500")
     @pytest.mark.parametrize(
         ("settings", "kind", "n_first"),
         [

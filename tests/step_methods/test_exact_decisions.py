@@ -57,6 +57,7 @@ def residuals_and_pairs(step, n):
 
 
 class TestRun:
+    @pytest.mark.exhaustive
     def test_statistics(self, run):
         values = run.sample_stats
         assert (values["n_looks"] == 1).all()
@@ -180,6 +181,7 @@ def categories(rng):
     )
 
 
+@pytest.mark.few("categories")
 @pytest.mark.parametrize("write", [zero_inflated_counts, categories])
 def test_sums_of_exponentials_are_bounded(write):
     with pm.Model():
@@ -217,6 +219,7 @@ def test_known_posterior_with_a_scale():
         assert abs(error) < 4.0 * np.std(ranks**moment) / np.sqrt(effective)
 
 
+@pytest.mark.exhaustive
 def test_langevin_proposals(model):
     with model:
         step = AusterityMH(test="exact", proposal=LangevinProposal(batch_size=100))

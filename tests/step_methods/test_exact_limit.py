@@ -24,6 +24,7 @@ def chain_of(step, start, n_steps):
     return np.array(points), statistics
 
 
+@pytest.mark.few("windows-settings1")
 @pytest.mark.parametrize(
     "settings", [{"epsilon": 0.0}, {"batch_size": N_ROWS}, {"batch_size": 10**9}]
 )
@@ -66,6 +67,7 @@ def test_the_chain_of_pymc_metropolis():
     assert len(np.unique(ours_chain)) > 50
 
 
+@pytest.mark.exhaustive
 def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
     model = normal_regression()
     walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
@@ -84,6 +86,7 @@ def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
         np.testing.assert_allclose([stats[name] for stats in of_triples], expected)
 
 
+@pytest.mark.exhaustive
 def test_the_order_in_which_variables_are_named_does_not_matter():
     model = normal_regression()
     walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)

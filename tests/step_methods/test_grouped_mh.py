@@ -57,12 +57,6 @@ def run(request):
 @pytest.mark.few("centered, 3 rows, 40 groups-mu", "centered, 3 rows, 40 groups-tau")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mu", "tau"])
-@pytest.mark.few(
-    "centered, 3 rows, 40 groups-mu",
-    "centered, 3 rows, 40 groups-tau",
-    "not centered, 100 rows, 40 groups-mu",
-    "not centered, 100 rows, 40 groups-tau",
-)
 def test_means_and_scales_are_those_of_quadrature(name, run):
     group, y, _, idata = run
     draws = idata.posterior[name]
@@ -90,7 +84,7 @@ def test_output_has_the_variables_of_the_user(run):
     np.testing.assert_allclose(posterior["a"].values, expected.transpose(*posterior["a"].dims))
 
 
-@pytest.mark.few("8")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n_groups", [8, N_GROUPS])
 def test_is_what_non_centered_groups_get(n_groups):
     group, y = data(3, n_groups)
@@ -106,6 +100,7 @@ def test_is_what_groups_of_one_row_get():
         assert isinstance(AusterityMH(), GroupedMH)
 
 
+@pytest.mark.few("12")
 @pytest.mark.parametrize("rows_per_group", [3, 12])
 def test_the_log_says_how_many_rows_a_sweep_reads(rows_per_group):
     group, effect = data(rows_per_group)

@@ -112,7 +112,7 @@ def test_rows_with_bounds_have_exact_decisions_whatever_epsilon():
 
 
 @pytest.mark.parametrize(("n_groups", "expected"), [(250, AusterityMH), (400, GroupedMH)])
-@pytest.mark.few("400-GroupedMH")
+@pytest.mark.exhaustive
 def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_groups, expected):
     rng = np.random.default_rng(6)
     group = np.repeat(np.arange(n_groups), 10)
@@ -123,6 +123,7 @@ def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_g
     assert type(step) is expected
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("settings", [{"audit": 0.1}, {"max_error": 0.01}])
 def test_who_asks_for_less_error_keeps_exact_decisions_of_levels(settings):
     rng = np.random.default_rng(6)

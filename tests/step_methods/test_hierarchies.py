@@ -41,6 +41,7 @@ def run(model):
         return step, pm.sample(step=step, **settings, **QUIET)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["mu", "tau"])
 def test_means_and_scales_are_those_of_quadrature(name, means, run):
     draws = run[1].posterior[name]

@@ -28,6 +28,7 @@ few = [("sequential", 5, "few"), ("fork", 5, "few"), ("sequential", 5, "all")]
 many = [("sequential", 100, "few"), ("fork", 100, "few"), ("spawn", 100, "few"), ("fork", 5, "all")]
 
 
+@pytest.mark.few("fork-5-few")
 @pytest.mark.parametrize(
     ("context", "n_trials", "rows"),
     few + [pytest.param(*one, marks=pytest.mark.exhaustive) for one in many],

@@ -44,6 +44,7 @@ def gradients_of(model, langevin=None, **settings):
 
 
 class TestGradients:
+    @pytest.mark.few("logistic")
     @pytest.mark.parametrize("build", [normal_regression, groups, logistic])
     def test_all_rows_give_that_of_the_model(self, build, rng):
         model = build()
@@ -60,6 +61,7 @@ class TestGradients:
             np.testing.assert_allclose(found, expected(values), rtol=1e-8, atol=1e-8)
         assert gradients.batch_size == step.n_rows == step.proposal.n_rows_read
 
+    @pytest.mark.few("2")
     @pytest.mark.parametrize("order", [None, 1, 2, 3])
     def test_mini_batches_give_what_the_formula_says(self, order, rng):
         """Brute force, for the rows of the mini-batch, read off the design matrix."""
@@ -88,6 +90,7 @@ class TestGradients:
                 expected += left @ (beta - star)
             np.testing.assert_allclose(batch(beta), expected, rtol=1e-7, atol=1e-7)
 
+    @pytest.mark.exhaustive
     def test_control_variates_can_be_left_out(self, rng):
         _, with_them = gradients_of(logistic(), batch_size=150, **SLOW)
         langevin = LangevinProposal(batch_size=50, control_variates=False)
@@ -96,6 +99,7 @@ class TestGradients:
         spread = [np.std([g.draw(rng)(at) for _ in range(50)]) for g in (with_them, without)]
         assert spread[0] < 0.1 * spread[1]
 
+    @pytest.mark.exhaustive
     def test_rows_are_read_as_the_decisions_read_them(self):
         kinds = {"Windows": PAPER, "FreshRows": PAPER | {"sampling": "fresh"}}
         for kind, settings in kinds.items():
@@ -159,9 +163,8 @@ VARIANTS = {
 }
 
 
-@pytest.mark.few("Barker", "control variates")
+@pytest.mark.few("control variates")
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.few("MALA", "small batches", "control variates", "Barker")
 def test_posterior_is_that_of_quadrature(variant):
     of_proposal, of_step = VARIANTS[variant]
     with logistic():
@@ -198,6 +201,7 @@ class TestContract:
         assert len(np.unique(tuned[0])) > 500 and np.ptp(kept.values, axis=1).max() == 0.0
         assert float(idata.sample_stats["accepted"].mean()) == pytest.approx(0.574, abs=0.08)
 
+    @pytest.mark.exhaustive
     def test_rows_of_the_gradient_are_told(self):
         from pymc_austerity.diagnostics import data_usage
 
@@ -211,6 +215,7 @@ class TestContract:
             walk = sample(AusterityMH(**PAPER), model)
         assert walk.sample_stats.attrs["proposal_rows"] == 0
 
+    @pytest.mark.exhaustive
     def test_beside_other_step_methods(self):
         """Gradients see what other step methods do to the other variables."""
         model = groups()
@@ -228,6 +233,7 @@ class TestContract:
         at_e = [spread.set_value(np.array(1.0)), gradient(at)][1]
         np.testing.assert_allclose(at_e - at_one, 2.0 * (1.0 - np.exp(-2.0)), rtol=1e-9)
 
+    @pytest.mark.exhaustive
     def test_one_step_method_for_each_variable(self):
         model = normal_regression()
         with model:
@@ -261,6 +267,7 @@ class TestUncorrected:
             scaling = sample(step, model, tune=10, draws=20)["sample_stats"]["scaling"].values
             np.testing.assert_allclose(scaling, [1e-3 / np.arange(11, 31)] * 2)
 
+    @pytest.mark.exhaustive
     def test_variance_of_a_normal_posterior_with_control_variates(self):
         """Rows' gradients are linear: control variates leave no error but the step's."""
         model = normal_mean()
@@ -279,6 +286,7 @@ class TestUncorrected:
         idata = sample(step, model, discard_tuned_samples=False)
         assert np.ptp(idata["warmup_sample_stats"]["scaling"].values) == 0.0
 
+    @pytest.mark.few("normal_mean-1.0")
     @pytest.mark.parametrize(
         ("build", "step_size"),
         [
@@ -298,6 +306,7 @@ class TestUncorrected:
         (message,) = [str(w.message) for w in caught if w.category is AusterityWarning]
         assert "test=None diverges" in message and "step_size smaller than" in message
 
+    @pytest.mark.few("normal_mean")
     @pytest.mark.parametrize("build", [normal_mean, logistic])
     def test_a_chain_that_follows_the_posterior_is_not_warned_of(self, build):
         model = build()

@@ -23,6 +23,7 @@ def built_and_sampled(**settings):
     return [weakref.ref(each) for each in (model, x, step, step.target, step.target.source)]
 
 
+@pytest.mark.few("settings1")
 @pytest.mark.parametrize("settings", [{}, {"control_variates": None}])
 def test_nothing_stays(settings):
     references = built_and_sampled(**settings)

@@ -78,6 +78,7 @@ def test_a_response_that_is_a_column(write):
         sample(AusterityMH(), model, draws=2)
 
 
+@pytest.mark.few("True")
 @pytest.mark.parametrize("in_a_list", [False, True])
 def test_a_variable_that_was_added(built, in_a_list):
     model = normal_mean()
@@ -166,6 +167,7 @@ def test_a_row_that_is_not_a_number_under_a_condition_on_all_rows():
             AusterityMH()
 
 
+@pytest.mark.few("GroupedMH-40")
 @pytest.mark.parametrize(("kind", "groups"), [(AusterityMH, None), (GroupedMH, 40)])
 def test_a_chain_that_starts_where_the_density_is_zero(kind, groups):
     rng = np.random.default_rng(1)

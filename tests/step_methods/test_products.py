@@ -82,6 +82,7 @@ def test_copies_sample_the_same(run):
     np.testing.assert_array_equal(*runs)
 
 
+@pytest.mark.exhaustive
 def test_model_and_products_are_verified_once(monkeypatch):
     """Although groups are looked for first, which also move products."""
     calls = []
@@ -128,6 +129,7 @@ def test_goes_on_with_an_earlier_run(run):
     assert np.abs(first[:, None] - last).min(axis=1).max() < 4.0 * sds[1:].sum()
 
 
+@pytest.mark.exhaustive
 def test_an_anchor_is_that_of_the_user():
     with build():
         anchor = {"tau": 0.5, "z": np.array([1.2, -0.6, 0.2])}

@@ -76,6 +76,7 @@ def groups():
     return model, sample(step, model, draws=200, tune=300)
 
 
+@pytest.mark.exhaustive
 def test_groups_go_on_too(groups):
     """From the last draws, in the coordinates of the sweep, with what 1,000 sweeps have learned."""
     model, earlier = groups
@@ -100,6 +101,7 @@ def test_groups_go_on_too(groups):
         assert abs(draws.mean() - old.mean()) < 0.5 * old.std()
 
 
+@pytest.mark.exhaustive
 def test_a_random_walk_knows_its_covariance(first):
     model, earlier = first
     with model:

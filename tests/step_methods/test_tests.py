@@ -62,12 +62,7 @@ def largest_difference(model):
     ],
     ids=lambda value: str(getattr(value, "__name__", value))[:24],
 )
-@pytest.mark.few(
-    "BarkerTest(noise=1.0)-{}",
-    "StudentTTest(epsilon=0.0-{'control_variates': Non",
-    "HoeffdingTest-{}",
-    "EmpiricalBernsteinTest-{}",
-)
+@pytest.mark.few("BarkerTest(noise=1.0)-{}")
 def test_posterior_of_a_normal_mean(test, settings):
     model = normal_mean()
     if isinstance(test, type):
@@ -97,6 +92,7 @@ def test_bounded_differences_need_uniform_samples_that_double():
     assert set(used) <= {100, 200, 400, 800, 1_600, 2_000}
 
 
+@pytest.mark.exhaustive
 def test_without_a_test_every_proposal_is_accepted():
     langevin = LangevinProposal(step_size=0.1)
     idata = sample(normal_mean(), draws=100, tune=0, test=None, proposal=langevin)
@@ -167,6 +163,7 @@ def test_the_test_is_designed_on_decisions_of_the_tuning_phase():
     assert "promised" in report(idata)
 
 
+@pytest.mark.exhaustive
 def test_without_tuning_the_worst_case_stays():
     model = normal_mean(n_rows=5_000)
     idata = sample(model, draws=50, tune=0, max_error=0.05, control_variates=None)
@@ -209,7 +206,7 @@ WITHOUT, STRATA = {"control_variates": None}, {"sampling": "strata"}
         pytest.param("student_t", WITHOUT, marks=pytest.mark.exhaustive),
     ],
 )
-@pytest.mark.few("poisson-settings1")
+@pytest.mark.exhaustive
 def test_the_audited_error_is_the_one_asked_for(kind, settings):
     idata = sample(
         regression(kind), max_error=0.01, audit=0.5, draws=1_000, tune=600, chains=1, **settings
@@ -300,6 +297,7 @@ def test_rows_that_rule_points_out_are_warned_of():
             )
 
 
+@pytest.mark.exhaustive
 def test_audits_do_not_touch_the_draws_of_fresh_rows():
     model = normal_mean()
     fresh = {"sampling": "fresh", "draws": 60, "tune": 30, "epsilon": 0.05, **PAPER}

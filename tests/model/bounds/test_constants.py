@@ -101,17 +101,7 @@ NO_BOUND = {
     "smooth_function": "10 predictors",
     "unknown_knots": "Blockwise",
 }
-OFTEN = (
-    "asymmetric_laplace", "beta_regression", "binomial_by_group_and_time", "categorical_logits",
-    "censored", "custom_log_density", "dirichlet", "gamma", "hurdle", "logistic",
-    "mixture_of_regressions", "negative_binomial", "non_centered_two_levels", "ordered_probit",
-    "poisson_exposure", "student_t", "survival_by_hand", "zero_inflated",
-)  # fmt: skip
 CUT = [name for name, shape in SHAPES.items() if shape.expect == "works"]
-
-
-def marked(name):
-    return name if name in OFTEN else pytest.param(name, marks=pytest.mark.exhaustive)
 
 
 def ordered(name, start):
@@ -191,9 +181,8 @@ MORE = {
 
 
 @pytest.mark.parametrize("floatX", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.exhaustive) for name in MORE]
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MORE)
 def test_nor_does_one_of_models_written_otherwise(name, floatX):
     with pytensor.config.change_flags(floatX=floatX):
         model = Shape(name, MORE[name]).build(60)
@@ -203,8 +192,19 @@ def test_nor_does_one_of_models_written_otherwise(name, floatX):
     assert np.isfinite(bounds[0]).mean() > 0.9
 
 
+@pytest.mark.few(
+    "logistic-float64",
+    "logistic-float32",
+    "hurdle-float64",
+    "student_t-float64",
+    "poisson_exposure-float64",
+    "censored-float64",
+    "categorical_logits-float64",
+    "negative_binomial-float64",
+    "custom_log_density-float64",
+)
 @pytest.mark.parametrize("floatX", ["float64", "float32"])
-@pytest.mark.parametrize("name", [marked(name) for name in CUT])
+@pytest.mark.parametrize("name", CUT)
 def test_no_residual_exceeds_its_bound(name, floatX):
     """Random pairs of points, near and far, for every row of every shape."""
     shape = SHAPES[name]

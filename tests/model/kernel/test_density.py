@@ -73,6 +73,7 @@ def kernel_for(model, split):
     return density_kernel_of(split.exact, model.value_vars, {}, model.initial_point())
 
 
+@pytest.mark.few("random_walk", "of_length_one")
 @pytest.mark.parametrize("write", [transformed, hierarchical, random_walk, of_length_one])
 def test_differences_are_those_of_the_graph(write, rng):
     model, split = built(write)
@@ -140,6 +141,7 @@ def split(function):
     return split_log_density(model), model.value_vars, {}, model.initial_point()
 
 
+@pytest.mark.few("errors", "choices", "powers", "sums and products")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_agrees_with_pytensor(name, rng):
     likelihood, *about = split(FUNCTIONS[name])

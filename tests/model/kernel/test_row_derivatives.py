@@ -47,7 +47,7 @@ def etas_near(model, split, structure, rng):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group", "censored")
+@pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group")
 def test_agree_with_pytensor(name, rng):
     model, split, structure = structure_of(name)
     written = row_derivatives_of(structure, range(len(structure.etas)))

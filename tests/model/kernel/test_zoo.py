@@ -13,9 +13,8 @@ LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not
 
 
 OFTEN = {
-    "logistic", "student_t", "slopes_by_group", "item_response", "categorical_logits", "hurdle",
-    "ordered_logistic", "mixture_of_regressions", "negative_binomial", "missing_covariates",
-    "zero_inflated", "censored", "multivariate_normal", "switchpoint",
+    "logistic", "slopes_by_group", "student_t", "censored", "categorical_logits", "zero_inflated",
+    "missing_covariates", "hurdle",
 }  # fmt: skip
 """Shapes of the usual tier; the others are in the exhaustive one."""
 

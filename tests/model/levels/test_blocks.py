@@ -33,6 +33,7 @@ def blocks_of(found):
     return find_blocks(found.structure, *where, lambda point: exact.gradient(point)[1])
 
 
+@pytest.mark.few("item_response", "slopes_by_group", "random_effects_by_row", "two_indices")
 @pytest.mark.parametrize("name", FACTORS)
 def test_entries_are_read_by_the_rows_of_their_block(name, rng):
     found = Structured(SHAPES[name].build(N_ROWS), rng, SHAPES[name].settings)
@@ -58,6 +59,7 @@ def test_entries_are_read_by_the_rows_of_their_block(name, rng):
         np.testing.assert_array_equal(np.sum(of_level, axis=1), factor.n_rows)
 
 
+@pytest.mark.few("6-4")
 @pytest.mark.parametrize(("i", "j"), [(0, 1), (2, 5), (6, 4), (3, 6)])
 def test_two_levels_that_a_prior_couples_are_found(i, j, rng):
     group = np.arange(N_ROWS) % N_GROUPS

@@ -55,6 +55,7 @@ def read_otherwise():
     observe(a[GROUP] - a[G - 1])
 
 
+@pytest.mark.few("first_of_all", "neighbors", "read_otherwise")
 @pytest.mark.parametrize(
     "write",
     [
@@ -76,6 +77,7 @@ def test_are_no_factor(write):
             level_terms(likelihood, variables, point, factor.entries, problem.start)
 
 
+@pytest.mark.few("1.0")
 @pytest.mark.parametrize("unit", [1.0, 1e5])
 def test_heavy_tails_are_not_quadratic_in_any_unit(unit):
     with pm.Model() as model:

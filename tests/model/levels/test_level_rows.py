@@ -88,13 +88,16 @@ def near(problem):
     return problem.start + 0.3 * RNG.normal(size=problem.start.size)
 
 
-@pytest.mark.few("normal", "regression_of_levels", "nested", "covariance", "named_dimensions")
+@pytest.mark.few("normal", "nested")
 def test_are_functions_of_a_few_predictors(case):
     _, _, terms = case
     assert isinstance(terms.as_rows, LevelsAsRows)
     assert not isinstance(terms.as_rows.kernel, str)
 
 
+@pytest.mark.few(
+    "normal", "regression_of_levels", "nested", "covariance", "positive", "named_dimensions"
+)
 def test_add_up_to_the_exact_part_but_for_the_rest(case):
     problem, factor, terms = case
     names = [v.name for v in problem.likelihood.value_vars]

@@ -115,6 +115,7 @@ def form(request):
     return model, split, found, 0.4 * RNG.normal(size=size)
 
 
+@pytest.mark.few("columns_of_data", "several_scales", "two_factors", "left_product")
 def test_products_and_factors_are_inverse(form):
     _, _, found, point = form
     there = found.products(point)
@@ -122,6 +123,7 @@ def test_products_and_factors_are_inverse(form):
     np.testing.assert_allclose(found.factors(there), point, rtol=1e-10)
 
 
+@pytest.mark.few("columns_of_data", "several_scales", "two_factors", "left_product")
 def test_log_density_changes_by_the_jacobian(form):
     model, split, found, point = form
     its, there = found.likelihood, found.products(point)
@@ -141,6 +143,7 @@ def test_log_density_changes_by_the_jacobian(form):
     assert float(by_terms) == pytest.approx(float(exact), abs=1e-9)
 
 
+@pytest.mark.few("columns_of_data", "several_scales", "two_factors", "left_product")
 def test_rows_are_the_same(form):
     model, split, found, point = form
     its = found.likelihood

@@ -82,6 +82,7 @@ def sigma_at(found, raveled):
     return SIGMA * float(np.exp(t[0])) if t else SIGMA
 
 
+@pytest.mark.few("intercept", "with_dims")
 def test_the_user_gets_effects_that_sum_to_zero(form):
     model, _, found, (point, _) = form
     user = found.effects(point)
@@ -97,6 +98,7 @@ def test_the_user_gets_effects_that_sum_to_zero(form):
     np.testing.assert_allclose(effects, levels - levels.mean(), atol=1e-12)
 
 
+@pytest.mark.few("intercept", "with_dims")
 def test_rows_are_the_same_and_functions_of_one_predictor(form):
     model, split, found, points = form
     its = found.likelihood
@@ -115,6 +117,7 @@ def test_rows_are_the_same_and_functions_of_one_predictor(form):
         assert len(find_predictors(its, *where).predictors) == 1
 
 
+@pytest.mark.few("intercept", "with_dims")
 def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
     model, split, found, points = form
     its = found.likelihood
@@ -176,6 +179,7 @@ def positive_beside_them():
     observe(pm.HalfNormal("mu") + pm.ZeroSumNormal("a", shape=G)[GROUP])
 
 
+@pytest.mark.few("two_axes", "positive_beside_them", "a_scale_for_each_level")
 @pytest.mark.parametrize(
     "write",
     [

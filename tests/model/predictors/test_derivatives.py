@@ -24,7 +24,7 @@ def shapes():
 
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
-@pytest.mark.few("slopes_by_group", "item_response", "logistic")
+@pytest.mark.few("logistic", "slopes_by_group")
 def test_sums_over_rows_are_those_of_the_whole_graph(shape, rng):
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
     arguments = (found.split, found.variables, {}, found.start)

@@ -21,17 +21,11 @@ from tests.zoo.all_shapes import SHAPES
 N_ROWS = 53
 
 
-SINGLE_PRECISION = {"logistic", "student_t", "slopes_by_group", "item_response", "hurdle"}
-"""Shapes that are tested in single precision as well; all of them are in the exhaustive tier."""
-
-
 def cases():
     for shape in SHAPES.values():
-        if shape.expect == "refused":
-            continue
-        yield pytest.param(shape, "float64", id=f"{shape.name}-float64")
-        marks = [] if shape.name in SINGLE_PRECISION else [pytest.mark.exhaustive]
-        yield pytest.param(shape, "float32", id=f"{shape.name}-float32", marks=marks)
+        if shape.expect != "refused":
+            for precision in ("float64", "float32"):
+                yield pytest.param(shape, precision, id=f"{shape.name}-{precision}")
 
 
 def structured(write, rng, **settings):
@@ -40,6 +34,32 @@ def structured(write, rng, **settings):
     return Structured(model, rng, settings)
 
 
+@pytest.mark.few(
+    "logistic-float64",
+    "linear_with_data-float64",
+    "linear_flattened-float64",
+    "student_t-float64",
+    "slopes_by_group-float64",
+    "hurdle-float64",
+    "item_response-float64",
+    "censored-float64",
+    "categorical_logits-float64",
+    "zero_inflated-float64",
+    "negative_binomial-float64",
+    "intercepts_and_slopes-float64",
+    "rows_on_the_second_axis-float64",
+    "two_likelihoods-float64",
+    "interpolation-float64",
+    "random_effects_by_row-float64",
+    "labelled-float64",
+    "lag_of_an_effect-float64",
+    "zero_sum_effects-float64",
+    "missing_observations-float64",
+    "einsum-float64",
+    "neural_network-float64",
+    "logistic-float32",
+    "slopes_by_group-float32",
+)
 @pytest.mark.parametrize(("shape", "precision"), list(cases()))
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
 def test_rows_are_the_function_of_the_predictors(shape, precision, rng):

@@ -22,7 +22,7 @@ def tensor(sums):
 
 
 @pytest.mark.parametrize("name", FEW)
-@pytest.mark.few("logistic", "slopes_by_group", "item_response")
+@pytest.mark.few("logistic", "slopes_by_group")
 def test_sums_are_the_slopes_of_hessians(name, rng):
     shape = SHAPES[name]
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
