@@ -221,7 +221,7 @@ def many():
 
 @pytest.mark.few(
     "switch_point-settings0-there are discrete variables",
-    "many-settings2-there are 301 dimensions, more than 300",
+    "many-settings2-there are 501 dimensions, more than 500",
 )
 @pytest.mark.parametrize(
     ("build", "settings", "reason"),
