@@ -128,8 +128,9 @@ def bounds_at(u: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from pymc_austerity.exact import group_rows
-    >>> _, groups = group_rows(np.array([[1.0], [2.0], [3.0]]), np.array([1.0, 2.0, 3.0]))
+    >>> from pymc_austerity.exact import Grid, group_rows
+    >>> constants = np.array([[1.0], [2.0], [3.0]])
+    >>> _, groups = group_rows(constants, Grid.of(constants, np.array([1.0, 2.0, 3.0])))
     >>> [round(6.0 * float(bounds_at(np.array([x]), groups)[0]) / x**3, 6) for x in (1.0, 1.5, 3.0)]
     [2.0, 2.5, 3.0]
     """

@@ -124,6 +124,7 @@ class Configured:
 
     def __repr__(self) -> str:
         usual = {p.name: p.default for p in inspect.signature(type(self)).parameters.values()}
+        usual |= {field.name: field.default for field in fields(Options)}
         words = [
             f"{name}={value!r}"
             for name, value in self._request.given.items()

@@ -13,6 +13,9 @@ from tests.running import QUIET, sample
 
 N_ROWS, N_RARE = 30_000, 6
 
+# The model's own log-density has its rows in it, which PyTensor 3 tells Numba not to cache.
+pytestmark = pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+
 
 def rare_levels():
     """Six binary columns that few rows have, always with the same response."""

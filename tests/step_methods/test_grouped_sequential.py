@@ -120,7 +120,7 @@ def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_g
         effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=n_groups)
         pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(group.size) < 0.4)
         step = AusterityMH(epsilon=0.05)
-    assert type(step) is expected
+    assert isinstance(step, expected)
 
 
 @pytest.mark.exhaustive
@@ -132,7 +132,7 @@ def test_who_asks_for_less_error_keeps_exact_decisions_of_levels(settings):
         effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=250)
         pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(group.size) < 0.4)
         step = AusterityMH(**settings)
-    assert type(step) is GroupedMH
+    assert isinstance(step, GroupedMH)
     assert "no decision can be wrong" in step.summary
 
 
