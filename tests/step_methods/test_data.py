@@ -10,6 +10,7 @@ import pytest
 
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, HoeffdingTest, LangevinProposal
 from pymc_austerity.errors import SettingError
+from pymc_austerity.rows import stored
 from tests.running import assert_same_draws, sample
 from tests.setup.sources import Recorded, logistic, rows_of_regression
 
@@ -185,7 +186,8 @@ class TestRuns:
             np.testing.assert_array_equal(one["slopes"], other["slopes"])
 
 
-def test_memory_does_not_grow_with_the_rows(normal_mean):
+def test_memory_does_not_grow_with_the_rows(normal_mean, monkeypatch):
+    monkeypatch.setattr(stored, "_BYTES_OF_BUCKET", 2**20)
     peaks = []
     for n_rows in (100_000, 250_000):
         rows = _Generated(n_rows)
@@ -216,18 +218,17 @@ class TestSettings:
             (AusterityMH, {"proposal": LangevinProposal(batch_size=500)}),
             (AusterityMH, {"blocked": False}),
             (FireflyMH, {}),
-            *(
-                pytest.param(*case, marks=pytest.mark.exhaustive)
-                for case in [
-                    (AusterityMH, {"epsilon": 0.0}),
-                    (AusterityMH, {"control_variates": None, "max_error": 0.02}),
-                    (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
-                    (FireflyMH, {"blocked": False}),
-                ]
-            ),
+            (AusterityMH, {"epsilon": 0.0}),
+            (AusterityMH, {"control_variates": None, "max_error": 0.02}),
+            (AusterityMH, {"test": HoeffdingTest(bound_of_regression, error_prob=0.05)}),
+            (FireflyMH, {"blocked": False}),
         ],
     )
-    @pytest.mark.few("by time-AusterityMH-settings0", "by time-FireflyMH-settings6")
+    @pytest.mark.few(
+        "by time-AusterityMH-settings0",
+        "by time-AusterityMH-settings1",
+        "by time-FireflyMH-settings2",
+    )
     def test_the_posterior_is_that_of_all_rows(self, regression, make, settings):
         data, model, _, step = regression
         with model:
@@ -255,7 +256,7 @@ class TestSettings:
         other = built(model, data=data, resume=idata)
         last = idata.posterior["slopes"].values[:, -1]
         other.set_rng(np.random.default_rng(1))
-        assert abs(other._start()[:2] - last).max() < 1e-12
+        assert abs(other._start()[:2] - last).max(axis=1).min() < 1e-12
 
     def test_rows_without_derivatives(self):
         with pm.Model() as model:
