@@ -70,7 +70,7 @@ def watched(step: AusterityMH) -> Stopwatch:
     rows = watch.wrap("compiled rows", target.sampling.function)
     step.decider.target = replace(
         target,
-        exact_difference=watch.wrap("exact part", target.exact_difference),
+        row_free_difference=watch.wrap("row-free part", target.row_free_difference),
         sampling=replace(target.sampling, function=rows),
     )
     step.decider.decide = watch.wrap("decision", step.decider.decide)
@@ -85,8 +85,8 @@ def parts(total: float, time: dict[str, float]) -> list[Measurement]:
         "PyMC's loop and trace": total - time["step"],
         "PyMC's step: raveling the point": time["step"] - time["transition"],
         "proposal": time["proposal"],
-        "exact part of the log-density": time["exact part"],
-        "test": time["decision"] - time["exact part"] - time["compiled rows"],
+        "row-free part of the log-density": time["row-free part"],
+        "test": time["decision"] - time["row-free part"] - time["compiled rows"],
         "statistics of the draw": time["transition"] - time["proposal"] - time["decision"],
     }
     rows = time["compiled rows"]

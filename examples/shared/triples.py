@@ -55,9 +55,9 @@ def posterior_points(
 def ask(sampler: AusterityMH, current: NDArray, rng: np.random.Generator) -> Question:
     """Draw a proposal and a uniform number at a point."""
     proposed, log_ratio, _ = sampler.proposal.propose(sampler.proposal_state, current, rng)
-    log_exact_ratio = float(sampler.target.exact_difference(proposed, current)) + log_ratio
+    log_row_free_ratio = float(sampler.target.row_free_difference(proposed, current)) + log_ratio
     log_u = np.log1p(-rng.random())
-    return Question(current, proposed, log_u - log_exact_ratio, log_u)
+    return Question(current, proposed, log_u - log_row_free_ratio, log_u)
 
 
 def differences(sampler: AusterityMH, question: Question) -> NDArray[np.float64]:

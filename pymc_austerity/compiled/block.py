@@ -29,7 +29,7 @@ class CompiledPosterior(NamedTuple):
     Attributes
     ----------
     exact : int
-        Address of the exact part; see `pymc_austerity.model.DensityKernel.address`.
+        Address of the row-free part; see `pymc_austerity.model.DensityKernel.address`.
     anchor, gradient : float array, shape (d,)
         Of the expansion.
     hessian : float array, shape (d, d)

@@ -14,12 +14,12 @@ __all__ = ["KnownByAddress", "center_and_scale", "walk"]
 
 
 class KnownByAddress(NamedTuple):
-    """The exact part, and m rows of k linear predictors, for compiled code.
+    """The row-free part, and m rows of k linear predictors, for compiled code.
 
     Attributes
     ----------
     exact : int
-        Address of the exact part; see `pymc_austerity.model.DensityGradient`.
+        Address of the row-free part; see `pymc_austerity.model.DensityGradient`.
     slopes : int
         Address of the rows as functions of their predictors; see `pymc_austerity.model.RowSlopes`.
     table : int array
@@ -38,7 +38,7 @@ class KnownByAddress(NamedTuple):
 
 @overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
 def _evaluate(exact: Any, point: Any) -> Any:
-    """The exact part is known by the address of a function of two addresses."""
+    """The row-free part is known by the address of a function of two addresses."""
 
     def by_address(exact: Any, point: Any) -> Any:
         gradient = np.empty(point.size)

@@ -184,7 +184,7 @@ def find_anchor(
             point = _mode(start, density, row_function, source, rng) if at is None else at
             point = density.as_evaluated(point)
             gradient, hessian = density.row_derivatives(point)
-            root = inverse_root(-(hessian + density.exact_hessian(point)))
+            root = inverse_root(-(hessian + density.row_free_hessian(point)))
     except NoModeError as error:
         raise NoAnchorError(str(error)) from error
     return Anchor(point, gradient, hessian, root, order)

@@ -77,7 +77,7 @@ class RowDensity:
 
     def hessian(self, point: NDArray) -> NDArray[np.float64]:
         """Hessian of the log-density, shape (d, d)."""
-        return self.row_hessian(point) + self.exact_hessian(point)
+        return self.row_hessian(point) + self.row_free_hessian(point)
 
     def row_gradient(self, point: NDArray) -> NDArray[np.float64]:
         """Gradient of the row part, shape (d,)."""
@@ -100,8 +100,8 @@ class RowDensity:
         sums, size = self._sum(block_sums, ("gradient and Hessian", at)), point.size
         return sums[:size], _symmetric(sums[size:].reshape(size, size))
 
-    def exact_hessian(self, point: NDArray) -> NDArray[np.float64]:
-        """Hessian of the exact part, shape (d, d)."""
+    def row_free_hessian(self, point: NDArray) -> NDArray[np.float64]:
+        """Hessian of the row-free part, shape (d, d)."""
         return _symmetric(self._exact.hessian(point.astype(self._dtype)))
 
     def _row_sums(self, at: NDArray) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from pymc_austerity.sequential import (
 __all__ = ["IMPOSSIBLE", "Decider", "DecisionState", "LogRatio", "test_of"]
 
 IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
-"""The exact part alone excludes the proposal."""
+"""The row-free part alone excludes the proposal."""
 
 
 class LogRatio(Protocol):
@@ -37,11 +37,11 @@ class LogRatio(Protocol):
 
     @property
     def n_kept(self) -> int:
-        """Rows that are known as they are: those of the exact part."""
+        """Rows that are known as they are: those of the row-free part."""
         ...
 
-    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
-        """Difference of the exact part, nats."""
+    def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the row-free part, nats."""
         ...
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
@@ -188,7 +188,7 @@ class Decider:
             Whether the chain is tuning; decisions of that phase may be used to design a test.
         """
         target, state, test = self.target, self.state, self.state.test
-        log_known = log_ratio + target.exact_part(proposed, current)
+        log_known = log_ratio + target.row_free_part(proposed, current)
         if not math.isfinite(log_known):
             return IMPOSSIBLE
         log_known += target.expansion(proposed, current)

@@ -25,8 +25,8 @@ class AnyLogRatio(Protocol):
         """Samples for a sequential test, or for exact decisions."""
         ...
 
-    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
-        """Difference of the exact part, nats."""
+    def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the row-free part, nats."""
         ...
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
@@ -124,7 +124,7 @@ class ExactDecider:
         tuning : bool
             Whether the chain is tuning; the inflation is chosen in this phase.
         """
-        log_known = log_ratio + self.target.exact_part(proposed, current)
+        log_known = log_ratio + self.target.row_free_part(proposed, current)
         if not math.isfinite(log_known):
             return IMPOSSIBLE
         log_known += self.target.expansion(proposed, current)

@@ -78,7 +78,7 @@ def decide(
     u, v : float array, shape (d,)
         Current and proposed point in whitened coordinates about the anchor.
     log_ratio : float
-        The log acceptance ratio without the residuals: exact part, sum of the expansion over all
+        The log acceptance ratio without the residuals: row-free part, sum of the expansion over all
         rows, proposal densities. Nats.
     groups : Groups
     rng : numpy.random.Generator

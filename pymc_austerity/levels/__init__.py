@@ -9,4 +9,4 @@ from pymc_austerity.levels.prior_only import PriorOnlyEntries
 from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
 from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState, rows_of_sweeps
-from pymc_austerity.levels.terms import ExactTerms, KeptAtAnchor, Products, SparseExpansion
+from pymc_austerity.levels.terms import KeptAtAnchor, Products, RowFreeTerms, SparseExpansion

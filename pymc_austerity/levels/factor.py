@@ -196,7 +196,7 @@ class PriorByAddress(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """The terms of the exact part of the log-density that depend on levels.
+    """The terms of the row-free part of the log-density that depend on levels.
 
     Attributes
     ----------
@@ -214,7 +214,7 @@ class Prior:
     by_address : PriorByAddress or None
         The derivatives in compiled code, if there is such a function.
     is_all : bool
-        Whether no other term of the exact part depends on the levels.
+        Whether no other term of the row-free part depends on the levels.
     """
 
     terms: Callable[[NDArray], NDArray[np.float64]]
@@ -246,7 +246,7 @@ class LevelsOfFactor:
     gradient : float array, shape (G, q)
         Gradient of the expansion.
     prior : Prior
-        Their terms of the exact part.
+        Their terms of the row-free part.
     rows : LevelRows
         Rows of each level.
     """
@@ -304,7 +304,7 @@ class LevelsOfFactor:
         new: NDArray[np.float64],
         old: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Difference of the exact part for each level, shape (G,), nats.
+        """Difference of the row-free part for each level, shape (G,), nats.
 
         Parameters
         ----------

@@ -35,7 +35,7 @@ class JointBlock:
     entries : int array, shape (s,)
         Common entries, if any, and levels of smaller factors than the first.
     precision : float array, shape (s, s)
-        Precision of the rows, and of the exact part for the common entries, at the anchor.
+        Precision of the rows, and of the row-free part for the common entries, at the anchor.
     between : float array, shape (G, q, s)
         Precision between the levels of the first factor and the entries.
     shift : float array, shape (s,)

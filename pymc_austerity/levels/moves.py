@@ -189,8 +189,8 @@ def move_levels(
 
     Notes
     -----
-    Terms of the exact part that depend on all levels together, such as the prior of an entry that
-    absorbs their mean, have one decision at the end: a surrogate transition (Liu 2001, section
+    Terms of the row-free part that depend on all levels together, such as the prior of an entry
+    that absorbs their mean, have one decision at the end: a surrogate transition (Liu 2001, section
     9.4.3).
     """
     levels = posterior.factors[factor]
@@ -209,7 +209,7 @@ def move_levels(
     moved = levels.entries[accept]
     following[moved] = proposed[moved]
     if not levels.prior.is_all:
-        together = float(posterior.exact_part(following, theta)) - float(prior[accept].sum())
+        together = float(posterior.row_free_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
             return Moved(theta, 0.0, n_rows, verdicts=verdicts)
     return Moved(following, float(accept.mean()), n_rows, verdicts=verdicts)
@@ -244,7 +244,7 @@ def move_common(
     new = mean + common.root @ there
     proposed = theta.copy()
     proposed[own] = anchor[own] + new
-    log_ratio = float(ratio) + float(posterior.exact_part(proposed, theta))
+    log_ratio = float(ratio) + float(posterior.row_free_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
     return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
 
@@ -282,7 +282,7 @@ class Exchange:
         for _ in range(_STEPS_OF_EXCHANGE):
             step = search.scale / math.sqrt(k) * rng.standard_normal(k)
             proposed = theta + step @ self.directions
-            accept = -rng.standard_exponential() < posterior.exact_part(proposed, theta)
+            accept = -rng.standard_exponential() < posterior.row_free_part(proposed, theta)
             theta = proposed if accept else theta
             n_accepted += accept
             search = search.step(accept, _SHARE_ACCEPTED) if tuning else search

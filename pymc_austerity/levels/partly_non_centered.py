@@ -11,7 +11,7 @@ from pymc_austerity.compiled import call_of_prior
 from pymc_austerity.levels.factor import fill_normals, fill_quadratic, fill_values
 from pymc_austerity.levels.moves import Moved, decided
 from pymc_austerity.levels.posterior import GroupedPosterior
-from pymc_austerity.levels.terms import ExactTerms, TermsByAddress, difference_of_terms
+from pymc_austerity.levels.terms import RowFreeTerms, TermsByAddress, difference_of_terms
 from pymc_austerity.proposals import RandomWalkState
 
 
@@ -289,10 +289,10 @@ class PartlyNonCentered:
             self._move(self.theta[self.entries] + moves[step], 0.0, thresholds[step])
 
     def _by_address(self) -> tuple[FollowingLevels, TermsByAddress] | None:
-        """Levels and exact part for compiled code, if available."""
-        levels, exact = self._posterior.factors[self._factor], self._posterior.exact_part
+        """Levels and row-free part for compiled code, if available."""
+        levels, exact = self._posterior.factors[self._factor], self._posterior.row_free_part
         prior = levels.prior.by_address
-        if self._slopes is None or prior is None or not isinstance(exact, ExactTerms):
+        if self._slopes is None or prior is None or not isinstance(exact, RowFreeTerms):
             return None
         if (address := prior.address) is None:
             return None
@@ -315,7 +315,7 @@ class PartlyNonCentered:
         proposed[levels.entries] = levels.anchor + new
         volume = normals.log_volume
         log_ratio += volume - self._volume
-        log_ratio += float(its.exact_part(proposed, self.theta))
+        log_ratio += float(its.row_free_part(proposed, self.theta))
         if self._slopes is None:
             log_ratio += its.expansion.difference(proposed, self.theta)
         else:  # only the levels change the expansion

@@ -219,7 +219,7 @@ class CommonNormal:
     shift : float array, shape (p,)
         Average change of the gradient of the rows due to the uncertainty of the levels.
     prior_gradient : callable
-        Of the exact part at a point, shape (p,).
+        Of the row-free part at a point, shape (p,).
     """
 
     entries: NDArray[np.int64]
@@ -237,8 +237,8 @@ class GroupedPosterior:
 
     Attributes
     ----------
-    exact_part : callable
-        ``f(proposed, current)``: difference of the exact part of the log-density, nats.
+    row_free_part : callable
+        ``f(proposed, current)``: difference of the row-free part of the log-density, nats.
     residuals : callable
         ``f(proposed, current, rows)``: residuals of rows, by their positions in storage, nats.
     compiled : callable or None
@@ -255,7 +255,7 @@ class GroupedPosterior:
         Settings of tests for large levels without bounds.
     """
 
-    exact_part: Callable[[NDArray, NDArray], float]
+    row_free_part: Callable[[NDArray, NDArray], float]
     residuals: Callable[[NDArray, NDArray, NDArray[np.int64]], NDArray[np.float64]]
     compiled: Callable[[NDArray, NDArray], ResidualsByAddress] | None
     expansion: SparseExpansion

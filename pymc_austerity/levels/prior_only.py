@@ -36,7 +36,7 @@ _HAMILTONIAN = SurrogateHamiltonianProposal(n_trajectories=_TRAJECTORIES)
 
 @dataclass(frozen=True, eq=False)
 class PriorOnlyEntries:
-    """Metropolis-Hastings on the exact part alone: it reads no rows, and decisions are exact.
+    """Metropolis-Hastings on the row-free part alone: it reads no rows, and decisions are exact.
 
     A few entries take a few steps of a random walk. More entries follow Hamiltonian trajectories,
     in coordinates in which entries that are normal given the others are standard normal.
@@ -47,18 +47,18 @@ class PriorOnlyEntries:
         Positions in the raveled vector.
     about : GaussianApproximation
         Of these entries given the others.
-    exact_part : callable
-        ``f(proposed, current)``: difference of the exact part, nats.
-    exact_gradient : callable
-        From a raveled point to the exact part, nats, and its gradient, shape (d,).
+    row_free_part : callable
+        ``f(proposed, current)``: difference of the row-free part, nats.
+    row_free_gradient : callable
+        From a raveled point to the row-free part, nats, and its gradient, shape (d,).
     scaled : int array
         Which of these entries are normal given the others.
     """
 
     entries: NDArray[np.int64]
     about: GaussianApproximation
-    exact_part: Callable[[NDArray, NDArray], float]
-    exact_gradient: Callable[[NDArray], Sequence[Any]]
+    row_free_part: Callable[[NDArray, NDArray], float]
+    row_free_gradient: Callable[[NDArray], Sequence[Any]]
     scaled: NDArray[np.intp]
 
     @property
@@ -111,7 +111,7 @@ class PriorOnlyEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        moves, n_accepted = PriorOnlyMoves(self.entries, self.exact_part), 0
+        moves, n_accepted = PriorOnlyMoves(self.entries, self.row_free_part), 0
         for _ in range(_STEPS):
             theta, accepted, state = moves.step(state, theta, rng, tuning=tuning)
             n_accepted += accepted
@@ -126,7 +126,7 @@ class PriorOnlyEntries:
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """The exact part as a function of the entries, for Hamiltonian moves."""
+    """The row-free part as a function of the entries, for Hamiltonian moves."""
 
     untouched: PriorOnlyEntries
     theta: NDArray[np.float64]
@@ -156,7 +156,7 @@ class _Given:
         return found
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
-        """Trajectories were accepted or rejected on the exact part: nothing is left to decide."""
+        """Trajectories are decided on the row-free part: nothing remains to decide."""
         return 0.0
 
     def walk(
@@ -182,5 +182,5 @@ class _Given:
     def _exact(self, values: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         there = self.theta.copy()
         there[self.untouched.entries] = values
-        value, gradient = self.untouched.exact_gradient(there)
+        value, gradient = self.untouched.row_free_gradient(there)
         return float(value), gradient[self.untouched.entries]

@@ -196,7 +196,7 @@ class _DensityByAddress(Protocol):
 
 
 class TermsByAddress(NamedTuple):
-    """The exact part for compiled code.
+    """The row-free part for compiled code.
 
     Attributes
     ----------
@@ -228,8 +228,8 @@ class TermsByAddress(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ExactTerms:
-    """Difference of the exact part of the log-density between two points.
+class RowFreeTerms:
+    """Difference of the row-free part of the log-density between two points.
 
     Attributes
     ----------

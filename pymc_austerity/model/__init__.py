@@ -1,16 +1,16 @@
-"""The log-density of a model as an exact part and a sum over rows, evaluated at any rows."""
+"""The log-density of a model as a row-free part and a sum over rows, evaluated at any rows."""
 
-from pymc_austerity.model.agree import differences_agree, exact_difference_agrees
+from pymc_austerity.model.agree import differences_agree, row_free_difference_agrees
 from pymc_austerity.model.compiled_functions import (
     Derivatives,
-    ExactGradient,
-    compile_exact_derivatives,
-    compile_exact_difference,
-    compile_exact_gradient,
+    RowFreeGradient,
     compile_gradient,
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
+    compile_row_free_derivatives,
+    compile_row_free_difference,
+    compile_row_free_gradient,
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples, RowLeaf
@@ -34,7 +34,7 @@ from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
     PartialDerivatives,
     level_terms,
-    partial_exact,
+    partial_row_free,
 )
 from pymc_austerity.model.levels.products import candidates_for_centering, centered
 from pymc_austerity.model.levels.zero_sum import free_levels

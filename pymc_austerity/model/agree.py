@@ -75,7 +75,7 @@ def differences_agree(
     return True
 
 
-def exact_difference_agrees(
+def row_free_difference_agrees(
     difference: Callable[..., float],
     split: RowLikelihood,
     verified: Verified,
@@ -85,7 +85,7 @@ def exact_difference_agrees(
     rng: np.random.Generator,
     n_points: int = 3,
 ) -> bool:
-    """Compare differences of the exact part between random points with those of its graph.
+    """Compare differences of the row-free part between random points with those of its graph.
 
     Parameters
     ----------

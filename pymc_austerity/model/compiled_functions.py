@@ -1,4 +1,4 @@
-"""Compiled differences, gradients and derivatives of the row part and of the exact part."""
+"""Compiled differences, gradients and derivatives of the row part and of the row-free part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def compile_row_differences(
     return compiled(row_likelihood.model, inputs, difference, compile_kwargs)
 
 
-def compile_exact_difference(
+def compile_row_free_difference(
     row_likelihood: RowLikelihood,
     vars: Sequence[Variable],
     shared: Mapping[Variable, Variable],
@@ -95,7 +95,7 @@ def compile_exact_difference(
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
-    """Compile the difference of the exact part between two points.
+    """Compile the difference of the row-free part between two points.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def compile_exact_difference(
     callable
         ``f(proposed, current)``: float64 array, 0-d, nats.
     """
-    points, difference = _difference(row_likelihood.exact, vars, shared, point)
+    points, difference = _difference(row_likelihood.row_free, vars, shared, point)
     return compiled(row_likelihood.model, points, difference, compile_kwargs)
 
 
@@ -133,7 +133,7 @@ def compile_gradient(
     order: int = 0,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
-    r"""Compile the gradient of the exact part and of some rows, minus its expansion on request.
+    r"""Compile the gradient of the row-free part and of some rows, minus its expansion on request.
 
     .. math::
         w_e \nabla \log \rho(\theta) + w_r \sum_{i \in \text{block}}
@@ -154,7 +154,7 @@ def compile_gradient(
     Returns
     -------
     callable
-        ``f(theta, anchor, row_weight, exact_weight, *block)``: float64 array, shape (d,), nats per
+        ``f(theta, anchor, row_weight, prior_weight, *block)``: float64 array, shape (d,), nats per
         unit of the unconstrained variables. Weights are 0-d arrays of the points' type.
 
     Raises
@@ -163,15 +163,15 @@ def compile_gradient(
         An operation of the model has no derivative.
     """
     (rows, exact), theta = join_nonshared_inputs(
-        dict(point), [likelihood.rows, likelihood.exact], list(variables), dict(shared)
+        dict(point), [likelihood.rows, likelihood.row_free], list(variables), dict(shared)
     )
     anchor = theta.type("anchor")
-    row_weight, exact_weight = theta.sum().type("row_weight"), theta.sum().type("exact_weight")
+    row_weight, prior_weight = theta.sum().type("row_weight"), theta.sum().type("prior_weight")
     of_rows = _residual(stabilized(rows.sum()), theta, anchor, order)
     of_exact = grad(stabilized(exact), theta, disconnected_inputs="ignore")
-    gradient = row_weight * of_rows + exact_weight * of_exact
+    gradient = row_weight * of_rows + prior_weight * of_exact
     placeholders = [leaf.placeholder for leaf in likelihood.leaves]
-    inputs = [theta, anchor, row_weight, exact_weight, *placeholders]
+    inputs = [theta, anchor, row_weight, prior_weight, *placeholders]
     return compiled(likelihood.model, inputs, gradient.astype("float64"), compile_kwargs)
 
 
@@ -192,13 +192,13 @@ def _residual(value: Any, theta: Any, anchor: Any, order: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class ExactGradient:
-    """The exact part and its gradient.
+class RowFreeGradient:
+    """The row-free part and its gradient.
 
     Attributes
     ----------
     function : callable
-        ``f(point)``, in double precision: the exact part, 0-d, nats, and its gradient, shape (d,).
+        ``f(point)``, in double precision: the part, 0-d, nats, and its gradient, shape (d,).
     size : int
         d.
     """
@@ -207,7 +207,7 @@ class ExactGradient:
     size: int
 
     def __call__(self, point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """The exact part, nats, and its gradient, at a point of shape (d,)."""
+        """The row-free part, nats, and its gradient, at a point of shape (d,)."""
         value, gradient = self.function(point)
         return float(value), gradient
 
@@ -215,7 +215,7 @@ class ExactGradient:
     def address(self) -> int | None:
         """Of a function from the addresses of a point and of a gradient, which it writes.
 
-        It returns the exact part. None where numba did not compile it.
+        It returns the row-free part. None where numba did not compile it.
         """
         return None if self._by_address is None else int(self._by_address.address)
 
@@ -237,15 +237,15 @@ class ExactGradient:
         return {"function": self.function, "size": self.size}
 
 
-def compile_exact_gradient(
+def compile_row_free_gradient(
     likelihood: RowLikelihood,
     variables: Sequence,
     shared: Mapping,
     point: Mapping[str, NDArray],
     *,
     compile_kwargs: dict[str, Any] | None = None,
-) -> ExactGradient:
-    """Compile the exact part and its gradient.
+) -> RowFreeGradient:
+    """Compile the row-free part and its gradient.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def compile_exact_gradient(
         An operation of the model has no derivative.
     """
     (exact,), theta = join_nonshared_inputs(
-        dict(point), [likelihood.exact], list(variables), dict(shared)
+        dict(point), [likelihood.row_free], list(variables), dict(shared)
     )
     value = stabilized(exact)
     gradient = grad(value, theta, disconnected_inputs="ignore")
@@ -266,7 +266,7 @@ def compile_exact_gradient(
     x = pt.tensor("x", dtype="float64", shape=(size,))
     outputs = clone_replace([value, gradient], {theta: x.astype(theta.dtype)}, rebuild_strict=False)
     outputs = [output.astype("float64") for output in outputs]
-    return ExactGradient(compiled(likelihood.model, [x], outputs, compile_kwargs), size)
+    return RowFreeGradient(compiled(likelihood.model, [x], outputs, compile_kwargs), size)
 
 
 class Derivatives(NamedTuple):
@@ -319,7 +319,7 @@ def compile_row_derivatives(
     return Derivatives(gradient, _by_piece(OneAtATime(hessian)))
 
 
-def compile_exact_derivatives(
+def compile_row_free_derivatives(
     likelihood: RowLikelihood,
     variables: Sequence,
     shared: Mapping,
@@ -327,14 +327,14 @@ def compile_exact_derivatives(
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Derivatives:
-    """Make gradient and Hessian of the exact part, by NumPy where it can do so fast.
+    """Make gradient and Hessian of the row-free part, by NumPy where it can do so fast.
 
     Parameters
     ----------
     likelihood, variables, shared, point, compile_kwargs
         As in `compile_row_derivatives`, and so is what is raised.
     """
-    (exact,), theta = join_nonshared_inputs(point, [likelihood.exact], variables, shared)
+    (exact,), theta = join_nonshared_inputs(point, [likelihood.row_free], variables, shared)
     model = likelihood.model
     first, second = _derivatives(exact, theta, _size(variables, point))
     return Derivatives(

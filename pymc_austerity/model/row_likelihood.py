@@ -1,4 +1,4 @@
-"""A log-density split into an exact part and rows, and what determines the support of the rows."""
+"""A log-density split into a row-free part and rows, and what determines the support of rows."""
 
 import hashlib
 from collections.abc import Iterable
@@ -103,7 +103,7 @@ class DataSource:
 
 @dataclass(frozen=True)
 class EvaluatedInFull:
-    """A term of the exact part.
+    """A term of the row-free part.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class EvaluatedInFull:
 
 @dataclass(frozen=True)
 class RowLikelihood:
-    r"""A log-density, split into an exact part and a sum over rows.
+    r"""A log-density, split into a row-free part and a sum over rows.
 
     .. math:: \log p(\theta, y) = \text{exact}(\theta) + \sum_{i=1}^{N} \log p(y_i | \theta)
 
@@ -135,9 +135,9 @@ class RowLikelihood:
         The model as the user gave it.
     value_vars : tuple of variables
         Its value variables.
-    exact : scalar variable
+    row_free : scalar variable
         Priors with Jacobians, potentials, and observed variables that are not subsampled.
-    exact_terms : tuple of variables
+    row_free_terms : tuple of variables
         What `exact` is the sum of, entry by entry.
     rows : variable, shape (m,)
         Log-likelihoods of the m rows whose data are given for the placeholders.
@@ -150,7 +150,7 @@ class RowLikelihood:
     subsampled : tuple of str
         Names of the observed variables and potentials that were cut to rows.
     evaluated_in_full : tuple of EvaluatedInFull
-        Terms of the exact part.
+        Terms of the row-free part.
     local_variables : frozenset of variables
         Value variables with one entry per row.
     data_sources : tuple of DataSource
@@ -161,15 +161,15 @@ class RowLikelihood:
     recipes : LeafRecipes or None
         Leaves of any rows of such data.
     joint_terms : tuple of (int, variable)
-        Positions in `exact_terms` of what reads the mean of all levels of `FreeLevels`, in a sum
+        Positions in `row_free_terms` of what reads the mean of all levels of `FreeLevels`, in a sum
         with their absorber; and these terms as functions of the sum alone, for which the value
         variable of the absorber stands.
     """
 
     model: pm.Model
     value_vars: tuple[Variable, ...]
-    exact: Variable
-    exact_terms: tuple[Variable, ...]
+    row_free: Variable
+    row_free_terms: tuple[Variable, ...]
     rows: Variable
     full: Variable
     leaves: tuple[RowLeaf, ...]
@@ -201,10 +201,11 @@ class RowLikelihood:
     def without_joint_terms(self) -> "RowLikelihood":
         """The same without the terms that read all levels together."""
         joint = dict(self.joint_terms)
-        kept = tuple(term for k, term in enumerate(self.exact_terms) if k not in joint)
-        if len(kept) == len(self.exact_terms):
+        kept = tuple(term for k, term in enumerate(self.row_free_terms) if k not in joint)
+        if len(kept) == len(self.row_free_terms):
             return self
-        return replace(self, exact=sum(t.sum() for t in kept), exact_terms=kept, joint_terms=())
+        row_free = sum(t.sum() for t in kept)
+        return replace(self, row_free=row_free, row_free_terms=kept, joint_terms=())
 
     def stale(self) -> list[str]:
         """Names of the data that were changed since the leaves were read.

@@ -1,4 +1,4 @@
-"""A model's log-density, split into an exact part and a sum over rows."""
+"""A model's log-density, split into a row-free part and a sum over rows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -51,7 +51,7 @@ def split_log_density(
     point: Mapping[str, NDArray] | None = None,
     examples: Sequence[str] = (),
 ) -> RowLikelihood:
-    """Split the log-density of a model into an exact part and a sum over rows.
+    """Split the log-density of a model into a row-free part and a sum over rows.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def split_log_density(
     Returns
     -------
     RowLikelihood
-        Exact part, row part, and the data that the row part reads.
+        Row-free part, row part, and the data that the row part reads.
 
     Raises
     ------
@@ -139,8 +139,8 @@ def split_log_density(
     return RowLikelihood(
         model=model,
         value_vars=tuple(model.value_vars),
-        exact=exact,
-        exact_terms=tuple(parts),
+        row_free=exact,
+        row_free_terms=tuple(parts),
         rows=rows,
         full=full,
         leaves=leaves,

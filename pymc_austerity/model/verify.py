@@ -33,7 +33,7 @@ class Verified(NamedTuple):
     rows : callable
         ``f(values, rows)``: log-likelihoods of some rows by the cut graph, nats.
     exact : callable
-        ``f(*values)``: the exact part, nats.
+        ``f(*values)``: the row-free part, nats.
     on_block : callable
         ``f(values, block)``: log-likelihoods of rows given by their leaves, nats.
     rounding : callable
@@ -67,7 +67,7 @@ def verify(
     """Compare the cut graph with the model's own log-density at several points.
 
     Shuffled, repeated and uneven sets of rows must have the log-likelihoods that the untouched
-    graph gives them; up to 100,000 rows, the exact part and all rows must add up to the model's
+    graph gives them; up to 100,000 rows, the row-free part and all rows must add up to the model's
     log-density.
 
     Parameters
@@ -87,7 +87,7 @@ def verify(
     Returns
     -------
     Verified
-        The cut graph and the exact part, operation by operation in NumPy.
+        The cut graph and the row-free part, operation by operation in NumPy.
 
     Raises
     ------
@@ -162,7 +162,7 @@ class _Functions:
         self._window = _compiled(split, [first, last], split.full[first:last], WITHOUT_CHECKS)
         self._by_numpy = _compiled(split, placeholders, split.rows, NUMPY_MODE)
         self._rows = AnyThread(self._by_numpy)
-        self.exact = _compiled(split, [], split.exact, NUMPY_MODE)
+        self.exact = _compiled(split, [], split.row_free, NUMPY_MODE)
 
     def window(self, point: list[NDArray], first: int, last: int) -> NDArray:
         """Log-likelihoods of consecutive rows by the untouched graph."""
@@ -308,7 +308,7 @@ def refuse_infinite_start(
         raise DataError(_about_rows(split, bad, len(looked_at)))
     if not np.isfinite(exact(*start)):
         point = dict(zip((v.name for v in split.value_vars), start, strict=True))
-        raise DataError(_about_exact_part(split, point))
+        raise DataError(_about_row_free_part(split, point))
 
 
 def _chunks(array: NDArray) -> list[tuple[int, NDArray]]:
@@ -367,7 +367,7 @@ def _about_rows(split: RowLikelihood, bad: NDArray[np.int64], n_looked_at: int) 
     )
 
 
-def _about_exact_part(split: RowLikelihood, point: dict[str, NDArray]) -> str:
+def _about_row_free_part(split: RowLikelihood, point: dict[str, NDArray]) -> str:
     names = {term.name for term in split.evaluated_in_full}
     log_densities = split.model.point_logps(point)
     bad = [name for name, value in log_densities.items() if name in names and ~np.isfinite(value)]

@@ -37,14 +37,14 @@ class GatheredDifferences:
         ``rows(proposed, current, positions, *leaves, *tables, *shared)``: differences of the
         log-likelihoods of the rows at some positions, float64 array, shape (m,), nats.
     exact : callable
-        ``exact(proposed, current, *shared)``: difference of the exact part, float64, 0-d, nats.
+        ``exact(proposed, current, *shared)``: difference of the row-free part, float64, 0-d, nats.
     leaves : list of arrays, each of shape (n_rows, ...)
         Data of the rows, in the user's order; integers use as few bytes as possible.
     tables : list of arrays
         Large constants of the row part other than data of the rows.
     shared : list of shared variables
         Other inputs of the functions: values of variables of other step methods, and data of the
-        exact part. `values` reads them.
+        row-free part. `values` reads them.
     """
 
     rows: Callable[..., NDArray[np.float64]]
@@ -112,7 +112,7 @@ def compile_gathered_differences(
     }
     (rows,) = clone_replace([row_likelihood.rows], picked, rebuild_strict=False)
     graphs, current = join_nonshared_inputs(
-        dict(point), [rows, row_likelihood.exact], list(vars), dict(shared)
+        dict(point), [rows, row_likelihood.row_free], list(vars), dict(shared)
     )
     proposed = current.type("proposed")
     moved = clone_replace(graphs, {current: proposed}, rebuild_strict=False)
@@ -125,9 +125,9 @@ def compile_gathered_differences(
     model = row_likelihood.model
     inputs = [proposed, current, positions, *wholes, *tables, *values]
     rows_function = compiled(model, inputs, rows, compile_kwargs)
-    exact_function = compiled(model, [proposed, current, *values], exact, compile_kwargs)
+    row_free_function = compiled(model, [proposed, current, *values], exact, compile_kwargs)
     arrays = [np.array(constant.data, order="C") for constant in constants]
-    return GatheredDifferences(rows_function, exact_function, leaves, arrays, others)
+    return GatheredDifferences(rows_function, row_free_function, leaves, arrays, others)
 
 
 def _narrow(array: NDArray) -> NDArray:
@@ -158,7 +158,7 @@ class Factors:
     Attributes
     ----------
     functions : GatheredDifferences
-        Differences of the factors, selected by position, and of the exact part.
+        Differences of the factors, selected by position, and of the row-free part.
     rows, tables : SharedRows, list of SharedRows
         Data of all factors; large constants.
     orders : SharedRows

@@ -124,7 +124,7 @@ class ReferenceSweep:
     becomes one iff
 
     .. math:: \frac1M \sum_n \log \frac{f_n(X_i = 1, x_{-i})}{f_n(X_i = 0, x_{-i})}
-        > \frac1M \left[\log \frac{u}{1 - u} - \text{exact part}\right]
+        > \frac1M \left[\log \frac{u}{1 - u} - \text{row-free part}\right]
 
     The decision is whether to flip the entry, so differences are taken from a state that is
     possible, and infinite differences need no special treatment: the chain never moves to a state
@@ -168,7 +168,7 @@ class ReferenceSweep:
 
     @property
     def _functions(self) -> tuple[Any, Any]:
-        """Functions of rows and of the exact part, which return tuples."""
+        """Functions of rows and of the row-free part, which return tuples."""
         functions = self.factors.functions
         return (
             lambda *given: (functions.rows(*given),),
@@ -250,15 +250,15 @@ def sweep(rows, exact, state, plan, lists, test, given, outcomes):  # type: igno
         entry = plan.entries[k]
         old = state[entry]
         flipped[entry] = 1 - old
-        log_exact_ratio = exact(flipped, state, *values)[0][()]
-        if math.isfinite(log_exact_ratio):
+        log_row_free_ratio = exact(flipped, state, *values)[0][()]
+        if math.isfinite(log_row_free_ratio):
             log_odds = plan.log_odds[k] if old == 0 else -plan.log_odds[k]
             own = order[starts[entry] : starts[entry] + sizes[entry]]
             survey = FactorSurvey(
                 rows, flipped, state, own, arguments, plan.windows[k], batch_size, own.size,
                 np.zeros(1, dtype=np.int64), np.zeros(2), math.inf,
             )  # fmt: skip
-            log_threshold = log_odds - log_exact_ratio
+            log_threshold = log_odds - log_row_free_ratio
             decision = read_until_clear(survey, log_threshold, rule)
             outcomes.flipped[k] = decision.accept
             outcomes.n_rows_used[k] = decision.n_rows_used

@@ -11,13 +11,13 @@ conditional standard deviations:
     P_i = \max(-H_{ii}, 0) + c_i, \quad
     m_i = \theta_i^* + s_i / P_i
 
-with the slope :math:`s_i` and the curvature :math:`c_i` (with a minus sign) of the exact part at
+with the slope :math:`s_i` and the curvature :math:`c_i` (with a minus sign) of the row-free part at
 :math:`(\psi, \theta^*)`. This is centered where the rows say much about an entry, and non-centered
 where the prior does, after Papaspiliopoulos, Roberts and Skold (2003), Non-centered
 parameterisations for hierarchical models. The density of the coordinates has the factor
 :math:`\prod_i P_i^{-1/2}`.
 
-The exact part is quadratic in these entries, and its cross derivatives between them vanish. Its
+The row-free part is quadratic in these entries, and its cross derivatives between them vanish. Its
 gradient at a few points therefore gives all second and third derivatives that are needed, without
 error: differences of a quadratic function are exact. These are plain functions, which numba can
 compile.
@@ -39,7 +39,7 @@ from pymc_austerity.proposals.adaptation import DualAveraging, Path, covariance_
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome, root_of
 
 Exact = Callable[[NDArray], Sequence[Any]]
-"""Maps a point to the exact part there, nats, and its gradient, shape (d,)."""
+"""Maps a point to the row-free part there, nats, and its gradient, shape (d,)."""
 
 _MOST_STEPS = 500
 """Maximum number of leapfrog steps in a trajectory."""
@@ -53,7 +53,7 @@ may start far away."""
 
 
 def evaluate(exact: Exact, point: NDArray) -> tuple[float, NDArray]:
-    """The exact part and its gradient; in compiled code, of a function that has an address."""
+    """The row-free part and its gradient; in compiled code, of a function that has an address."""
     value, gradient = exact(point)
     return float(value), gradient
 
@@ -67,7 +67,7 @@ def center_and_scale(
     Parameters
     ----------
     exact : callable
-        The exact part.
+        The row-free part.
     x : float array, shape (d,)
         A point, or coordinates; the values of scaled entries do not matter.
     anchor, hessian : float arrays, shapes (d,) and (d, d)
@@ -113,7 +113,7 @@ def _derivatives(
 def _of_surrogate(
     exact: Exact, point: NDArray, anchor: NDArray, gradient: NDArray, hessian: NDArray
 ) -> tuple[float, NDArray]:
-    """Exact part and expansion of the rows."""
+    """Row-free part and expansion of the rows."""
     value, slope = evaluate(exact, point)
     away = point - anchor
     curved = np.dot(hessian, away)
@@ -134,7 +134,7 @@ def log_density(
     Parameters
     ----------
     exact : callable
-        The exact part.
+        The row-free part.
     x : float array, shape (d,)
         Coordinates.
     anchor, gradient, hessian : float arrays, shapes (d,), (d,) and (d, d)
@@ -362,13 +362,13 @@ class SurrogateHamiltonianProposal:
         S(\theta) = \log \rho(\theta) + G \cdot (\theta - \theta^*)
         + \tfrac12 (\theta - \theta^*)' H (\theta - \theta^*)
 
-    is evaluated without reading rows: :math:`\log \rho` is the exact part, with the priors, and
+    is evaluated without reading rows: :math:`\log \rho` is the row-free part, with the priors, and
     :math:`G` and :math:`H` are the sums over all rows that control variates provide. A proposal is
     a few trajectories on this surrogate, each accepted or rejected by its change of energy; its
-    log-ratio is :math:`S(\theta) - S(\theta')`. The decision adds the exact part and the expansion,
-    which cancel the log-ratio: only the residuals remain for the rows to decide. The acceptance is
-    that of an independence sampler whose only errors are the residuals, whatever the priors look
-    like: funnels, horseshoes and heavy tails, which no normal approximation fits.
+    log-ratio is :math:`S(\theta) - S(\theta')`. The decision adds the row-free part and the
+    expansion, which cancel the log-ratio: only the residuals remain for the rows to decide. The
+    acceptance is that of an independence sampler whose only errors are the residuals, whatever the
+    priors look like: funnels, horseshoes and heavy tails, which no normal approximation fits.
 
     Parameters
     ----------

@@ -326,20 +326,20 @@ class RealOrDiscreteProposal:
 
 @dataclass(frozen=True, eq=False)
 class PriorOnlyMoves:
-    """Metropolis-Hastings given the other entries, on the exact part alone, without reading rows.
+    """Metropolis-Hastings given the other entries, on the row-free part alone: no row is read.
 
     Parameters
     ----------
     entries : int array, shape (u,)
         Positions in the raveled vector of the variables.
-    exact_part : callable
-        ``f(proposed, current)``: difference of the exact part of the log-density, nats.
+    row_free_part : callable
+        ``f(proposed, current)``: difference of the row-free part of the log-density, nats.
     proposal : RandomWalkProposal
         Proposal for the entries.
     """
 
     entries: NDArray[np.int64]
-    exact_part: Callable[[NDArray, NDArray], float]
+    row_free_part: Callable[[NDArray, NDArray], float]
     proposal: RandomWalkProposal = field(default_factory=RandomWalkProposal)
 
     def init(self, approximation: GaussianApproximation) -> RandomWalkState:
@@ -365,7 +365,7 @@ class PriorOnlyMoves:
         there, _, state = self.proposal.propose(state, before, rng)
         proposed = point.copy()
         proposed[self.entries] = there
-        accepted = bool(-rng.standard_exponential() < self.exact_part(proposed, point))
+        accepted = bool(-rng.standard_exponential() < self.row_free_part(proposed, point))
         if accepted:
             point = proposed
         if tuning:

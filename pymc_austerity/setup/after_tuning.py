@@ -170,7 +170,7 @@ def _known(
     """Differences for the proposals, and whether single rows exclude one that the others permit."""
     known, single_rows_decide = [], False
     for new, old, log_ratio in questions:
-        log_known = log_ratio + target.exact_part(new, old) + target.expansion(new, old)
+        log_known = log_ratio + target.row_free_part(new, old) + target.expansion(new, old)
         if not math.isfinite(log_known):
             continue
         values = rows.differences(target.row_function, new, old)

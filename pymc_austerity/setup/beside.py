@@ -19,9 +19,9 @@ from pymc_austerity.proposals import (
 )
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
-from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.problem import Problem, pose
+from pymc_austerity.setup.row_free_part import row_free_difference
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
 from pymc_austerity.setup.surroundings import Alone, Beside, Surroundings
@@ -107,7 +107,7 @@ def build_among_others(
         elif real is None:
             proposal = RandomWalkProposal()
     try_proposal(proposal, problem.layout, surroundings.approximation, problem.start)
-    decided = replace(target, exact_difference=_no_difference)
+    decided = replace(target, row_free_difference=_no_difference)
     return Built(decided, proposal, surroundings, whole, usual, run)
 
 
@@ -141,7 +141,7 @@ def _beside(
     return Beside(
         target=target,
         names=[variable.name for variable in whole.variables],
-        exact_difference=exact_difference(problem),
+        row_free_difference=row_free_difference(problem),
         layout=problem.layout,
         start=problem.start,
         entries=entries,
@@ -151,7 +151,7 @@ def _beside(
 
 
 def _no_difference(proposed: NDArray, current: NDArray) -> float:
-    """Zero: the exact part is evaluated for the step method's own variables."""
+    """Zero: the row-free part is evaluated for the step method's own variables."""
     return 0.0
 
 

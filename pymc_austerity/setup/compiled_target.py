@@ -45,7 +45,7 @@ def why_python(target: Target, proposal: Proposal[Any]) -> str:
         return "there is no compiled loop over rows"
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return _why_no_trajectories(target, proposal.surrogate)
-    if not isinstance(target.exact_difference, DensityKernel):
+    if not isinstance(target.row_free_difference, DensityKernel):
         return _BY_PYTENSOR
     return ""
 
@@ -144,7 +144,7 @@ def exact_target(target: Target, inflation: float) -> CompiledTarget:
 
 
 def _posterior(target: Target) -> CompiledPosterior | None:
-    exact, anchor = target.exact_difference, target.anchor
+    exact, anchor = target.row_free_difference, target.anchor
     if not isinstance(exact, DensityKernel):
         return None  # there are trajectories
     assert anchor is not None
@@ -181,7 +181,7 @@ def _arrays(target: Target) -> tuple[NDArray, ...]:
 
 
 def _alive(target: Target) -> tuple[object, ...]:
-    return target.row_function, target.exact_difference, target.source, target.surrogate
+    return target.row_function, target.row_free_difference, target.source, target.surrogate
 
 
 def table_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:

@@ -37,7 +37,7 @@ _OF_SUPPORT = "write the bound as a prior or a transform"
 def control_variate_plan(
     problem: Problem,
     settings: Settings,
-    exact_difference: Callable[..., Any],
+    row_free_difference: Callable[..., Any],
     *,
     by_default: bool,
     anchor: NDArray | None,
@@ -50,8 +50,8 @@ def control_variate_plan(
     ----------
     problem, settings, anchor, say
         As in `pymc_austerity.setup.target.build`.
-    exact_difference : callable
-        Difference of the exact part, nats.
+    row_free_difference : callable
+        Difference of the row-free part, nats.
     by_default : bool
         Whether the package chooses the proposal.
     may_keep_rows : bool
@@ -68,7 +68,7 @@ def control_variate_plan(
     try:
         expanded = expanded_rows(problem, _order_of_search(settings))
         modes, surrogate = _found(
-            expanded, problem, settings, exact_difference, by_default, anchor, say
+            expanded, problem, settings, row_free_difference, by_default, anchor, say
         )
         warn_of_modes(modes, problem)
         if modes.others:
@@ -86,7 +86,7 @@ def control_variate_plan(
     about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
     if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
-        about = about._replace(exact_difference=exact_difference)
+        about = about._replace(row_free_difference=row_free_difference)
     try:
         return choose(about)
     except NotThirdOrderError as error:
@@ -97,7 +97,7 @@ def _found(
     expanded: ExpandedRows,
     problem: Problem,
     settings: Settings,
-    exact_difference: Callable[..., Any],
+    row_free_difference: Callable[..., Any],
     by_default: bool,
     at: NDArray | None,
     say: Say,
@@ -106,7 +106,7 @@ def _found(
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, exact_difference, order=_order_of_search(settings), at=at
+            problem, expanded, row_free_difference, order=_order_of_search(settings), at=at
         )
         return Modes(anchor), surrogate
 
@@ -117,7 +117,7 @@ def _found(
             return by_surrogate()
         except (NoAnchorError, *underivable):
             raise error from None
-    is_usual = modes.others or is_nearly_normal(exact_difference, modes.anchor)
+    is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
     if is_usual or not by_default:
         return modes, None
     try:
@@ -129,7 +129,7 @@ def _found(
 def _modes(
     expanded: ExpandedRows, problem: Problem, settings: Settings, at: NDArray | None, say: Say
 ) -> Modes:
-    exact = problem.exact_derivatives
+    exact = problem.row_free_derivatives
     say("finding the posterior mode")
     rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)

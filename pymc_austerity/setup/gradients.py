@@ -88,11 +88,11 @@ class BatchGradient:
         its = self.gradients
         about = point if its.anchor is None else its.anchor.point.astype(its.dtype, copy=False)
         row_weight = np.asarray(its.n_rows / its.batch_size, its.dtype)
-        exact_weight = np.asarray(1.0 / len(self.blocks), its.dtype)
+        prior_weight = np.asarray(1.0 / len(self.blocks), its.dtype)
         first, *more = self.blocks
-        gradient = its.function(point, about, row_weight, exact_weight, *first)
+        gradient = its.function(point, about, row_weight, prior_weight, *first)
         for block in more:
-            gradient = gradient + its.function(point, about, row_weight, exact_weight, *block)
+            gradient = gradient + its.function(point, about, row_weight, prior_weight, *block)
         return gradient if its.anchor is None else gradient + _expansion(its.anchor, point)
 
 

@@ -107,7 +107,7 @@ def about_set_up(sources: Mapping[str, Source], split: RowLikelihood, *other: An
         (name, s.n_rows, str(s.dtype), getattr(s, "identity", None)) for name, s in sources.items()
     ]
     recipes = [leaf.recipe for leaf in split.leaves if leaf.recipe is not None]
-    graphs = [split.rows, split.full, split.exact, *recipes]
+    graphs = [split.rows, split.full, split.row_free, *recipes]
     known = [v for v in ancestors(graphs) if not isinstance(v.type, RandomGeneratorType)]
     constants = [v.data for v in known if isinstance(v, Constant)]
     shared = [v.get_value(borrow=True) for v in known if isinstance(v, SharedVariable)]

@@ -12,10 +12,10 @@ from pymc_austerity import compiled
 from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_scores
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
 from pymc_austerity.rows import ArrayRows, Block
-from pymc_austerity.setup.exact_gradient import AnyGradient, exact_gradient
 from pymc_austerity.setup.explored import explored
 from pymc_austerity.setup.plans import About, Kept
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_free_gradient import AnyGradient, row_free_gradient
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
 
@@ -90,11 +90,11 @@ class KeptRows:
 
 @dataclass(frozen=True, eq=False)
 class KnownPart:
-    """The exact part, and rows that are kept as they are, with the gradient.
+    """The row-free part, and rows that are kept as they are, with the gradient.
 
     Attributes
     ----------
-    exact : DensityGradient or ExactGradient
+    exact : DensityGradient or RowFreeGradient
     rows : KeptRows
     """
 
@@ -108,7 +108,7 @@ class KnownPart:
 
     @property
     def address(self) -> "compiled.KnownByAddress | None":
-        """What compiled code needs; None where the exact part needs Python."""
+        """What compiled code needs; None where the row-free part needs Python."""
         if self.exact.address is None:
             return None
         rows = self.rows
@@ -144,12 +144,12 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
 
 @dataclass(frozen=True, eq=False)
 class KnownDifference:
-    """Difference of the exact part and of the rows that are kept, between two points.
+    """Difference of the row-free part and of the rows that are kept, between two points.
 
     Attributes
     ----------
     exact : callable
-        ``f(proposed, current)``: difference of the exact part, nats.
+        ``f(proposed, current)``: difference of the row-free part, nats.
     rows : KeptRows
     """
 
@@ -187,7 +187,7 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
         where rows cannot be kept, or a normal approximation does as well.
     """
-    if about.exact_difference is None:
+    if about.row_free_difference is None:
         return None
     kept = _kept(about, _most_influential(scores), only_if_better=True)
     if kept is None:
@@ -201,17 +201,17 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
 def _kept(about: About, which: NDArray[np.intp], *, only_if_better: bool) -> About | None:
     """Keep some rows, if that is possible; at request, only if a normal approximation is worse."""
     *data, constants = about.residuals.arrays
-    problem, exact_difference = about.problem, about.exact_difference
+    problem, row_free_difference = about.problem, about.row_free_difference
     rows = kept_rows(problem, tuple(array[which] for array in data))
-    if isinstance(rows, str) or exact_difference is None:
+    if isinstance(rows, str) or row_free_difference is None:
         return None
     k = len(rows.offsets) // which.size
     anchor = _of_others(about.anchor, rows, constants[which, 2 * k :])
-    known = KnownDifference(exact_difference, rows)
+    known = KnownDifference(row_free_difference, rows)
     if only_if_better and is_nearly_normal(known, anchor, _ENOUGH):
         return None
     expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-    exact = KnownPart(exact_gradient(problem), rows)
+    exact = KnownPart(row_free_gradient(problem), rows)
     unscaled = np.empty(0, dtype=np.intp)
     surrogate = SurrogatePosterior(exact, known, expansion, unscaled, anchor.point, anchor.root)
     rng = problem.prepared.rng

@@ -34,7 +34,7 @@ _PILOT_PAIRS = 8
 
 
 class Plan(NamedTuple):
-    """How decisions get their rows: a `PosteriorRatio` without the exact part."""
+    """How decisions get their rows: a `PosteriorRatio` without the row-free part."""
 
     row_function: RowFunction
     source: RowSource
@@ -65,7 +65,7 @@ class Kept(NamedTuple):
 class About(NamedTuple):
     """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
 
-    The difference of the exact part is there where rows may be kept as they are.
+    The difference of the row-free part is there where rows may be kept as they are.
     """
 
     residuals: Residuals
@@ -75,7 +75,7 @@ class About(NamedTuple):
     problem: Problem
     settings: Settings
     say: Say
-    exact_difference: Callable[..., Any] | None = None
+    row_free_difference: Callable[..., Any] | None = None
     kept: Kept | None = None
 
     def plan(

@@ -1,4 +1,4 @@
-"""A model that was split into an exact part and rows, and verified."""
+"""A model that was split into a row-free part and rows, and verified."""
 
 import logging
 import time
@@ -46,7 +46,7 @@ class PreparedModel:
     Attributes
     ----------
     likelihood : RowLikelihood
-        Exact part and row part of the log-density.
+        Row-free part and row part of the log-density.
     point : dict
         Point at which it was verified.
     verified : Verified

@@ -23,7 +23,7 @@ from pymc_austerity.model import (
     Derivatives,
     RowLikelihood,
     RowStructure,
-    compile_exact_derivatives,
+    compile_row_free_derivatives,
     find_blocks,
     find_predictors,
     random_variable_of,
@@ -72,7 +72,7 @@ class Problem:
 
     @property
     def likelihood(self) -> RowLikelihood:
-        """Exact part and row part of the log-density."""
+        """Row-free part and row part of the log-density."""
         return self.prepared.likelihood
 
     @property
@@ -116,15 +116,15 @@ class Problem:
         return scalar_function(structure.function, structure.etas, placeholders)
 
     @cached_property
-    def exact_derivatives(self) -> Derivatives:
-        """Gradient and Hessian of the exact part.
+    def row_free_derivatives(self) -> Derivatives:
+        """Gradient and Hessian of the row-free part.
 
         Raises
         ------
         NotImplementedError, NullTypeGradError
             An operation of the model has no derivative.
         """
-        return compile_exact_derivatives(*self.parts, compile_kwargs=self.compile_kwargs)
+        return compile_row_free_derivatives(*self.parts, compile_kwargs=self.compile_kwargs)
 
     @cached_property
     def blocks(self) -> Blocks | None:
@@ -135,25 +135,25 @@ class Problem:
             return None
         where = (self.variables, self.prepared.point, self.model)
         try:
-            return find_blocks(self.structure, *where, self._exact_gradient)
+            return find_blocks(self.structure, *where, self._row_free_gradient)
         except underivable:
             return None
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
             _log.exception("Parameters are moved together: the search for groups ended in an error")
             return None
 
-    def _exact_gradient(self, point: NDArray) -> NDArray[np.float64]:
+    def _row_free_gradient(self, point: NDArray) -> NDArray[np.float64]:
         return self._derivatives_by_level.gradient(point)[1]
 
     @cached_property
     def _derivatives_by_level(self) -> Derivatives:
-        """Derivatives of the exact part without terms that read all levels of a factor together."""
+        """Derivatives of the row-free part without terms that read all levels together."""
         likelihood, variables, given, point = self.parts
         own = likelihood.without_joint_terms
         if own is likelihood:
-            return self.exact_derivatives
+            return self.row_free_derivatives
         where = (own, variables, given, point)
-        return compile_exact_derivatives(*where, compile_kwargs=self.compile_kwargs)
+        return compile_row_free_derivatives(*where, compile_kwargs=self.compile_kwargs)
 
 
 @collection_paused()

@@ -19,12 +19,12 @@ __all__ = ["PosteriorRatio"]
 
 @dataclass(frozen=True, eq=False)
 class PosteriorRatio:
-    """Log-ratio of the posterior at two points: an exact part, an expansion, and rows to sample.
+    """Log-ratio of the posterior at two points: a row-free part, an expansion, and rows to sample.
 
     Attributes
     ----------
-    exact_difference : callable
-        ``f(proposed, current)``: difference of the exact part, nats.
+    row_free_difference : callable
+        ``f(proposed, current)``: difference of the row-free part, nats.
     row_function : callable
         Differences of rows, or their residuals about the expansion.
     source : RowSource
@@ -40,7 +40,7 @@ class PosteriorRatio:
     modes : tuple of GaussianApproximation
         The posterior about each of its modes, the best first; empty where none is known.
     surrogate : SurrogatePosterior or None
-        The exact part and the expansion, tuned for moves, where the posterior is not normal.
+        The row-free part and the expansion, tuned for moves, where the posterior is not normal.
     n_kept : int
         Rows that are part of what is known, and not of the source.
     without : str
@@ -50,7 +50,7 @@ class PosteriorRatio:
         The reason alone, as a clause.
     """
 
-    exact_difference: Callable[..., Any]
+    row_free_difference: Callable[..., Any]
     row_function: RowFunction
     source: RowSource
     sampling: Sampling | PoissonSampling
@@ -68,9 +68,9 @@ class PosteriorRatio:
         """Number of all rows."""
         return self.source.n_rows + self.n_kept
 
-    def exact_part(self, proposed: NDArray, current: NDArray) -> float:
-        """Difference of the exact part, nats."""
-        return float(self.exact_difference(proposed, current))
+    def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the row-free part, nats."""
+        return float(self.row_free_difference(proposed, current))
 
     def expansion(self, proposed: NDArray, current: NDArray) -> float:
         """Sum of the control variates of all rows, nats; 0 without any."""
@@ -78,7 +78,7 @@ class PosteriorRatio:
 
     def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
         """Whether the log-density at a point is finite, as at the start; may read all rows."""
-        if not np.isfinite(self.exact_difference(candidate, start)):
+        if not np.isfinite(self.row_free_difference(candidate, start)):
             return False
         if isinstance(self.sampling, PoissonSampling) and self.sampling.is_bounded_at(candidate):
             return True

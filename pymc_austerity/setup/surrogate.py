@@ -64,9 +64,9 @@ class SurrogatePosterior:
     Attributes
     ----------
     exact : callable
-        The exact part with its gradient, and rows that are kept as they are, if any.
-    exact_difference : callable
-        ``f(proposed, current)``: difference of the exact part, nats.
+        The row-free part with its gradient, and rows that are kept as they are, if any.
+    row_free_difference : callable
+        ``f(proposed, current)``: difference of the row-free part, nats.
     expansion : Expansion
         Of the rows.
     scaled : int array
@@ -78,7 +78,7 @@ class SurrogatePosterior:
     """
 
     exact: KnownGradient
-    exact_difference: Callable[..., Any]
+    row_free_difference: Callable[..., Any]
     expansion: Expansion
     scaled: NDArray[np.intp]
     mean: NDArray[np.float64]
@@ -111,7 +111,7 @@ class SurrogatePosterior:
 
     def difference(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the log-density between two points, nats."""
-        exact = float(self.exact_difference(proposed, current))
+        exact = float(self.row_free_difference(proposed, current))
         return exact + self.expansion.difference(proposed, current)
 
     def walk(

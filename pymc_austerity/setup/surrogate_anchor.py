@@ -11,10 +11,10 @@ from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, f
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.exact_gradient import exact_gradient
 from pymc_austerity.setup.explored import explored
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
+from pymc_austerity.setup.row_free_gradient import row_free_gradient
 from pymc_austerity.setup.row_functions import ExpandedRows
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 
@@ -51,7 +51,7 @@ class _WidePrior(NamedTuple):
 def anchor_by_surrogate(
     problem: Problem,
     expanded: ExpandedRows,
-    exact_difference: Callable[..., Any],
+    row_free_difference: Callable[..., Any],
     *,
     order: int,
     at: NDArray | None,
@@ -67,8 +67,8 @@ def anchor_by_surrogate(
         What to sample.
     expanded : ExpandedRows
         Derivatives of the rows.
-    exact_difference : callable
-        Difference of the exact part, nats.
+    row_free_difference : callable
+        Difference of the row-free part, nats.
     order : {1, 2}
         Of the expansion for decisions.
     at : float array, shape (d,), optional
@@ -90,9 +90,10 @@ def anchor_by_surrogate(
         raise NoAnchorError("the rows are not concave at the anchor")
     touched = _touched(problem)
     start[touched] = point[touched]
-    if _is_flat(hessian + problem.exact_derivatives.hessian(start.astype(problem.start.dtype))):
+    if _is_flat(hessian + problem.row_free_derivatives.hessian(start.astype(problem.start.dtype))):
         raise NoAnchorError("the posterior is flat in some direction")
-    surrogate = _surrogate(problem, exact_difference, Expansion.concave(point, gradient, hessian))
+    expansion = Expansion.concave(point, gradient, hessian)
+    surrogate = _surrogate(problem, row_free_difference, expansion)
     for number in range(_ROUNDS):
         if number:
             gradient, hessian = density.row_derivatives(point)
@@ -130,18 +131,18 @@ def _touched(problem: Problem) -> NDArray[np.intp]:
 
 
 def _surrogate(
-    problem: Problem, exact_difference: Callable[..., Any], expansion: Expansion
+    problem: Problem, row_free_difference: Callable[..., Any], expansion: Expansion
 ) -> SurrogatePosterior:
     """A surrogate that is not tuned yet."""
-    exact, rng = exact_gradient(problem), problem.prepared.rng
+    exact, rng = row_free_gradient(problem), problem.prepared.rng
     start = problem.start.astype(np.float64)
     scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
     root = np.eye(start.size)
-    return SurrogatePosterior(exact, exact_difference, expansion, scaled, start, root)
+    return SurrogatePosterior(exact, row_free_difference, expansion, scaled, start, root)
 
 
 def is_nearly_normal(
-    exact_difference: Callable[..., Any], anchor: Anchor, share: float = _FEWEST
+    row_free_difference: Callable[..., Any], anchor: Anchor, share: float = _FEWEST
 ) -> bool:
     """Whether the normal approximation is close to the surrogate; reads no rows to sample.
 
@@ -152,7 +153,7 @@ def is_nearly_normal(
     noise = np.random.default_rng(0).standard_normal((_DRAWS, center.size))
     log_weights = np.array(
         [
-            float(exact_difference(point, center))
+            float(row_free_difference(point, center))
             + anchor.expansion(point, center)
             + 0.5 * float(z.dot(z))
             for z, point in zip(noise, center + noise @ anchor.root.T, strict=True)
@@ -185,7 +186,7 @@ def with_surrogate(
         )
     if surrogate is None:
         expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-        surrogate = _surrogate(problem, ratio.exact_difference, expansion)
+        surrogate = _surrogate(problem, ratio.row_free_difference, expansion)
         try:
             surrogate = explored(surrogate, anchor.point, problem.prepared.rng).surrogate
         except NoAnchorError as error:

@@ -145,8 +145,8 @@ class Beside:
 
     Rows are expanded in all real variables that they depend on. Those that other step methods move
     keep their values during a step; own variables that no row depends on, such as discrete ones,
-    enter the exact part only. Proposals are made for points minus their mean given the others, in
-    the normal approximation.
+    enter the row-free part only. Proposals are made for points minus their mean given the others,
+    in the normal approximation.
 
     Parameters
     ----------
@@ -154,8 +154,8 @@ class Beside:
         The posterior of all variables that rows depend on.
     names : sequence of str
         These variables, in the order of their entries.
-    exact_difference : callable
-        ``f(proposed, current)`` for points of the step method: the exact part, nats.
+    row_free_difference : callable
+        ``f(proposed, current)`` for points of the step method: the row-free part, nats.
     layout : Layout
         Kinds of its entries.
     start : array, shape (d,)
@@ -168,7 +168,7 @@ class Beside:
 
     target: Target
     names: Sequence[str]
-    exact_difference: Any
+    row_free_difference: Any
     layout: Layout
     start: NDArray
     entries: NDArray[np.intp]
@@ -247,8 +247,8 @@ class Beside:
         return decider.decide(new, old, log_known, rng, tuning=tuning)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
-        """The proposal among all variables that rows depend on, with the exact part included."""
-        log_known = log_ratio + float(self.exact_difference(proposed, current))
+        """The proposal among all variables that rows depend on, with the row-free part included."""
+        log_known = log_ratio + float(self.row_free_difference(proposed, current))
         return Question(self.among_all(proposed), self.among_all(current), log_known)
 
     def among_all(self, own: NDArray) -> NDArray:

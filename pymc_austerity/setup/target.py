@@ -20,12 +20,12 @@ from pymc_austerity.proposals import (
 )
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
-from pymc_austerity.setup.exact_part import exact_difference
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
 from pymc_austerity.setup.posterior_mean import about_mean
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
+from pymc_austerity.setup.row_free_part import row_free_difference
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
@@ -137,7 +137,7 @@ def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> PriorOnlyMoves 
     entries = problem.blocks.untouched
     if not 0 < entries.size < problem.start.size:
         return None
-    return PriorOnlyMoves(entries, ratio.exact_part)
+    return PriorOnlyMoves(entries, ratio.row_free_part)
 
 
 def _default_proposal(
@@ -162,7 +162,7 @@ def _posterior_ratio(
     may_keep_rows: bool,
 ) -> PosteriorRatio:
     say("compiling")
-    exact, without = exact_difference(problem), NoPlan("")
+    exact, without = row_free_difference(problem), NoPlan("")
     if settings.order and not settings.is_exact:
         plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
         if is_unconstrained(problem.variables, problem.model, proposal):
@@ -176,7 +176,7 @@ def _posterior_ratio(
                 may_keep_rows=may_keep_rows,
             )
         if isinstance(plan, Plan):
-            known = exact if plan.surrogate is None else plan.surrogate.exact_difference
+            known = exact if plan.surrogate is None else plan.surrogate.row_free_difference
             return PosteriorRatio(known, *plan)
         without = plan
         _refuse_without_control_variates(settings, without.reason)

@@ -132,7 +132,7 @@ class AusterityStep:
         Parameters
         ----------
         log_density : float
-            Log-density of the exact part, or its difference from the initial point, nats.
+            Log-density of the row-free part, or its difference from the initial point, nats.
 
         Raises
         ------

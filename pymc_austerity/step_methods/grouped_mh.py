@@ -267,8 +267,8 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
             if np.array_equal(apoint.data, to.start):
                 current = self._start()
             else:  # the user chose it
-                exact_part = self.target.sweep.posterior.exact_part
-                self._refuse_impossible_start(exact_part(current, to.inner(to.start)))
+                row_free_part = self.target.sweep.posterior.row_free_part
+                self._refuse_impossible_start(row_free_part(current, to.inner(to.start)))
         sweeps = []
         for _ in range(self.steps_per_draw):
             current, statistics = self._sweep(current)

@@ -139,7 +139,7 @@ class MetropolisStep(SubsamplingStep):
             else:  # the user chose it
                 around = self.surroundings
                 start, own, _ = around.question(current, around.start, 0.0)
-                self._refuse_impossible_start(self.target.exact_part(start, own))
+                self._refuse_impossible_start(self.target.row_free_part(start, own))
         if self.is_to_look_again:
             self._look_again(current)
         self.decider.begin_draw(tuning=self.tune)

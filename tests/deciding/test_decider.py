@@ -35,7 +35,7 @@ class MadeUp:
         source = Windows(ArrayRows([rows]))
         self.sampling = UniformSampling(differences, source, N_ROWS, batch_size=200)
 
-    def exact_part(self, proposed, current):
+    def row_free_part(self, proposed, current):
         return self.exact
 
     def expansion(self, proposed, current):

@@ -17,13 +17,13 @@ def normal(n_entries):
         slope[:n_entries] = -z / sds
         return np.asarray(-0.5 * z @ z), slope
 
-    def exact_part(proposed, current):
+    def row_free_part(proposed, current):
         return float(gradient(proposed)[0] - gradient(current)[0])
 
     about = GaussianApproximation(np.zeros(n_entries), np.eye(n_entries))
     entries = np.arange(n_entries)
     none = np.empty(0, dtype=np.intp)
-    return PriorOnlyEntries(entries, about, exact_part, gradient, none), sds
+    return PriorOnlyEntries(entries, about, row_free_part, gradient, none), sds
 
 
 def walked(untouched, theta, n_steps, rng):
@@ -65,11 +65,11 @@ def funnel(n):
         slope[1 : n + 1] = -x * np.exp(-2.0 * log_scale)
         return np.asarray(value), slope
 
-    def exact_part(proposed, current):
+    def row_free_part(proposed, current):
         return float(gradient(proposed)[0] - gradient(current)[0])
 
     about = GaussianApproximation(np.zeros(n + 1), np.eye(n + 1))
-    return PriorOnlyEntries(np.arange(n + 1), about, exact_part, gradient, np.arange(1, n + 1))
+    return PriorOnlyEntries(np.arange(n + 1), about, row_free_part, gradient, np.arange(1, n + 1))
 
 
 @pytest.mark.exhaustive

@@ -6,8 +6,8 @@ import pytest
 
 from pymc_austerity._pymc import make_shared_replacements
 from pymc_austerity.model import (
-    compile_exact_difference,
     compile_row_differences,
+    compile_row_free_difference,
     split_log_density,
 )
 from tests.zoo.all_shapes import SHAPES
@@ -22,7 +22,7 @@ def compiled(model: pm.Model, names: list[str] | None = None, **settings):
     shared = make_shared_replacements(point, values, model)
     arguments = split, values, shared, point
     rows = compile_row_differences(*arguments, **settings)
-    return split, values, rows, compile_exact_difference(*arguments, **settings)
+    return split, values, rows, compile_row_free_difference(*arguments, **settings)
 
 
 def log_density_of(model: pm.Model, variables: list):
@@ -47,7 +47,7 @@ def log_density_of(model: pm.Model, variables: list):
 @pytest.mark.few("linear_with_data")
 def test_rows_and_exact_part_add_up_to_the_models_difference(name, rng):
     model = SHAPES[name].build(N_ROWS)
-    split, values, row_differences, exact_difference = compiled(model)
+    split, values, row_differences, row_free_difference = compiled(model)
     parts = [np.ravel(model.initial_point()[v.name]) for v in values]
     start = np.concatenate(parts)
     moves = np.concatenate(
@@ -58,7 +58,7 @@ def test_rows_and_exact_part_add_up_to_the_models_difference(name, rng):
     )
     current, proposed = start.astype(float), (start + moves).astype(float)
     rows = row_differences(proposed, current, *[leaf.array for leaf in split.leaves])
-    exact = exact_difference(proposed, current)
+    exact = row_free_difference(proposed, current)
     assert rows.dtype == exact.dtype == np.float64
     assert rows.shape == (split.n_rows,) and exact.shape == ()
     log_density = log_density_of(model, values)

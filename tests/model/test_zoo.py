@@ -52,7 +52,7 @@ def test_is_cut_to_the_numbers_of_the_model(shape, precision, rng):
     split = split_log_density(model, point=point, **shape.settings)
     verify(split, point, rng=rng)
     assert bool(split.local_variables) == (shape.expect == "local")
-    assert split.exact.type.ndim == 0
+    assert split.row_free.type.ndim == 0
     assert split.rows.type.ndim == split.full.type.ndim == 1
     assert {len(leaf.array) for leaf in split.leaves} == {split.n_rows}
 

@@ -29,7 +29,7 @@ def skewed(d=2):
     hessian[1, 1] = -2.0
     return SurrogatePosterior(
         exact=LogGamma(),
-        exact_difference=LogGamma().difference,
+        row_free_difference=LogGamma().difference,
         expansion=Expansion(np.zeros(d), np.zeros(d), hessian),
         scaled=np.array([], dtype=np.int64),
         mean=np.zeros(d),

@@ -10,12 +10,12 @@ PRECISION = np.array([[2.0, 0.5, 0.8], [0.5, 1.0, 0.0], [0.8, 0.0, 1.5]])
 JOINT = GaussianApproximation(np.zeros(3), np.linalg.cholesky(np.linalg.inv(PRECISION)))
 
 
-def exact_part(proposed, current):
+def row_free_part(proposed, current):
     return 0.5 * (current @ PRECISION @ current - proposed @ PRECISION @ proposed)
 
 
 def run(n, rng, tune=1_000):
-    moves = PriorOnlyMoves(ENTRIES, exact_part)
+    moves = PriorOnlyMoves(ENTRIES, row_free_part)
     state, point, points = moves.init(JOINT), np.array([0.0, 1.0, 0.0]), []
     for step in range(tune + n):
         if step == tune:
@@ -41,14 +41,14 @@ def test_nothing_is_learnt_after_tuning(rng):
     _, state = run(1, rng)
     _, later = run(200, rng)
     assert state.search.scale > 0.0
-    moves = PriorOnlyMoves(ENTRIES, exact_part)
+    moves = PriorOnlyMoves(ENTRIES, row_free_part)
     _, after = moves.move(later, np.zeros(3), rng, tuning=False)
     assert after is later
 
 
 def test_impossible_points_are_never_visited(rng):
     def half(proposed, current):
-        return -np.inf if proposed[0] < 0.0 else exact_part(proposed, current)
+        return -np.inf if proposed[0] < 0.0 else row_free_part(proposed, current)
 
     moves = PriorOnlyMoves(ENTRIES, half)
     state, point, lowest = moves.init(JOINT), np.array([0.5, 1.0, 0.0]), np.inf

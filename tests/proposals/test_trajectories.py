@@ -26,7 +26,7 @@ def funnel(x):
 
 
 def surrogate(point):
-    """Exact part and expansion, from their definitions."""
+    """Row-free part and expansion, from their definitions."""
     anchor, gradient, hessian = EXPANSION
     away = point - anchor
     return funnel(point)[0] + gradient @ away + 0.5 * away @ hessian @ away

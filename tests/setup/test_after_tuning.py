@@ -35,7 +35,7 @@ class MadeUp:
     def source(self):
         return ArrayRows([self.rows])
 
-    def exact_part(self, proposed, current):
+    def row_free_part(self, proposed, current):
         return 0.0
 
     def expansion(self, proposed, current):

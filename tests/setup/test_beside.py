@@ -96,7 +96,7 @@ def test_the_parts_add_up_to_the_log_density(with_coin, names, rng):
         new, old = around.among_all(proposed), around.among_all(current)
         assert not any(np.array_equal(new, other) for other in (old, step.target.start))
         total = around.question(proposed, current, 0.0).log_ratio
-        total += step.target.exact_part(new, old) + step.target.expansion(new, old)
+        total += step.target.row_free_part(new, old) + step.target.expansion(new, old)
         source = step.target.source
         total += differences_of_all(step.target.row_function, new, old, source).sum()
         moved = point | dict(zip(values, proposed, strict=True))

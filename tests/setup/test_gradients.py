@@ -11,7 +11,7 @@ N_ROWS = 20_000
 CENTERS = np.random.default_rng(1).normal(1.0, 2.0, size=N_ROWS)
 
 
-def gradient(point, about, row_weight, exact_weight, centers):
+def gradient(point, about, row_weight, row_free_weight, centers):
     """Of a normal log-density with a cubic term, less its value at the anchor; no prior."""
 
     def at(x):

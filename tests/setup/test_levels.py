@@ -129,7 +129,7 @@ def test_the_parts_add_up_to_the_log_density(case):
 
     for _ in range(3):
         new, old = near(target), near(target)
-        total = float(its.exact_part(new, old)) + its.expansion.difference(new, old)
+        total = float(its.row_free_part(new, old)) + its.expansion.difference(new, old)
         total += its.residuals(new, old, every_row(target)).sum()
         assert total == pytest.approx(at(new) - at(old), rel=1e-7, abs=1e-7)
 
@@ -137,7 +137,7 @@ def test_the_parts_add_up_to_the_log_density(case):
 def test_the_anchor_is_a_mode_of_what_rows_read(case):
     problem, target = case
     its = target.sweep.posterior
-    slope = its.expansion.gradient + problem.exact_derivatives.gradient(its.anchor)[1]
+    slope = its.expansion.gradient + problem.row_free_derivatives.gradient(its.anchor)[1]
     touched = touched_by_rows(its)
     sds = 1.0 / np.sqrt(-its.expansion.hessian.diagonal()[touched] + 1e-9)
     assert (abs(slope[touched]) * np.minimum(sds, 1.0)).max() < 0.1
@@ -191,7 +191,7 @@ def touched_by_rows(its):
 
 def precision_and_slope(problem, its, point):
     """Of the normal approximation: rows are expanded at the anchor, the prior at a point."""
-    step, slope = 1e-4, problem.exact_derivatives.gradient
+    step, slope = 1e-4, problem.row_free_derivatives.gradient
     prior = np.stack(
         [
             (slope(point + step * e)[1] - slope(point - step * e)[1]) / (2 * step)
@@ -212,7 +212,7 @@ def test_levels_have_terms_and_derivatives_of_their_own(case):
         there[levels.entries[chosen]] += RNG.normal(size=levels.entries[chosen].shape)
         new, old = (p[levels.entries] - levels.anchor for p in (there, here))
         changes = levels.prior_difference(there, here, new, old)
-        assert changes.sum() == pytest.approx(float(its.exact_part(there, here)))
+        assert changes.sum() == pytest.approx(float(its.row_free_part(there, here)))
         np.testing.assert_allclose(changes[~chosen], 0.0, atol=1e-12)
         gradients, hessians = levels.prior.derivatives(here)
         step = np.zeros_like(here)
@@ -386,7 +386,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
         precision, slope = precision[np.ix_(own, own)], slope[own]
         log_det = np.linalg.slogdet(precision)[1]
         at_mode = 0.5 * slope @ np.linalg.solve(precision, slope) - 0.5 * log_det
-        return at_mode + float(its.exact_part(point, its.anchor))
+        return at_mode + float(its.row_free_part(point, its.anchor))
 
     expected = log_marginal(there) - log_marginal(here[entries])
     for log_ratio, accepts in ((1e-3 - expected, True), (-1e-3 - expected, False)):

@@ -99,7 +99,7 @@ class TestSurrogate:
     def test_difference_is_what_decisions_add(self, of_funnel, rng):
         target, surrogate = of_funnel.target, of_funnel.target.surrogate
         new, old = (surrogate.dispersed(1.0, rng) for _ in range(2))
-        known = target.exact_part(new, old) + target.expansion(new, old)
+        known = target.row_free_part(new, old) + target.expansion(new, old)
         assert surrogate.difference(new, old) == pytest.approx(known, abs=1e-9)
 
     def test_coordinates_lead_back(self, of_funnel, rng):

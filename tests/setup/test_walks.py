@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pymc_austerity.levels import ExactTerms, PartlyNonCentered
+from pymc_austerity.levels import PartlyNonCentered, RowFreeTerms
 from pymc_austerity.proposals import Layout, RandomWalkProposal
 from tests.setup.test_levels import MODELS, built, near
 
@@ -78,8 +78,8 @@ def test_go_on_where_a_precision_is_not_positive_definite():
 
 def test_the_exact_part_is_pickled_without_addresses():
     _, target = built("crossed")
-    exact = target.sweep.posterior.exact_part
-    assert isinstance(exact, ExactTerms)
+    exact = target.sweep.posterior.row_free_part
+    assert isinstance(exact, RowFreeTerms)
     new, old = near(target), near(target)
     expected = exact(new, old)
     assert pickle.loads(pickle.dumps(exact))(new, old) == expected

@@ -102,7 +102,7 @@ def test_the_parts_add_up_to_the_log_density(case, rng):
     its, at = target.sweep.posterior, log_density(model, target)
     for _ in range(3):
         new, old = near(target, rng), near(target, rng)
-        total = float(its.exact_part(new, old)) + its.expansion.difference(new, old)
+        total = float(its.row_free_part(new, old)) + its.expansion.difference(new, old)
         total += its.residuals(new, old, every_row(target)).sum()
         assert total == pytest.approx(at(new) - at(old), rel=1e-7, abs=1e-7)
 
@@ -117,7 +117,7 @@ def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
         def rest(there, here, levels=levels):
             new, old = (p[levels.entries] - levels.anchor for p in (there, here))
             return (
-                float(its.exact_part(there, here))
+                float(its.row_free_part(there, here))
                 - levels.prior_difference(there, here, new, old).sum()
             )
 
@@ -134,7 +134,7 @@ def test_terms_of_levels_leave_a_function_of_their_mean(case, rng):
 
 @pytest.mark.few("slopes", "not_centered")
 def test_steps_by_address_are_those_of_python(case, rng):
-    """Also where the exact part has terms that read all levels together."""
+    """Also where the row-free part has terms that read all levels together."""
     _, _, target = case
     its = target.sweep.posterior
     state = target.sweep.freeze(target.sweep.init())

@@ -1,4 +1,4 @@
-"""The exact part of a log-density, and its gradient, as compiled functions of a point."""
+"""The row-free part of a log-density, and its gradient, as compiled functions of a point."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -109,7 +109,7 @@ def density_kernel_of(
     graph : scalar variable
         The log-density.
     variables, shared, point
-        As in `pymc_austerity.model.compile_exact_difference`.
+        As in `pymc_austerity.model.compile_row_free_difference`.
     check_bounds : bool
         As in `kernel_of`.
 
@@ -172,7 +172,7 @@ def _source_of(module: str, formula: Scalar, slopes: list[Scalar], size: int, mo
     body = statements([formula, *slopes], names)
     body += [f"gradient[{k}] = {names.of(slope)}" for k, slope in enumerate(slopes)]
     body.append(f"return {names.of(formula)}")
-    title = "Exact part of a log-density" + (" and its gradient" if module is _GRADIENT else "")
+    title = "Row-free part of a log-density" + (" and its gradient" if module is _GRADIENT else "")
     return (_HEAD + module).format(
         title=title, imports=imports(scalars), body=indent("\n".join(body), " " * 4), size=size
     )

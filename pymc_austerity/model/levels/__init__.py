@@ -1,1 +1,1 @@
-"""Models with groups: which rows read which levels, and the exact part level by level."""
+"""Models with groups: which rows read which levels, and the row-free part level by level."""

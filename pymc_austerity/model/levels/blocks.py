@@ -95,8 +95,8 @@ def find_blocks(
     model : pymc.Model
         The model, for compilation.
     gradient : callable
-        Of the exact part of the log-density: from a raveled point to an array, shape (d,). Levels
-        that it couples do not form a factor.
+        Of the row-free part of the log-density: from a raveled point to an array, shape (d,).
+        Levels that it couples do not form a factor.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def _by_level(
 def _are_coupled(
     entries: NDArray[np.int64], gradient: Callable[[NDArray], NDArray], start: NDArray
 ) -> bool:
-    """Whether the exact part depends on two levels together."""
+    """Whether the row-free part depends on two levels together."""
     levels, rng = np.arange(len(entries)), np.random.default_rng(0)
     tolerance = np.sqrt(np.finfo(start.dtype).eps)
     jitter = rng.uniform(-_JITTER, _JITTER, size=(_POINTS, start.size)).astype(start.dtype)

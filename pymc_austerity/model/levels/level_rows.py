@@ -1,4 +1,4 @@
-"""Terms of the exact part for each level of a factor, as functions of a few linear predictors."""
+"""Terms of the row-free part for each level of a factor, as functions of few linear predictors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ _OF_ANOTHER = "the prior of a level reads another level"
 
 
 class NotByLevelError(ValueError):
-    """A term of the exact part is not a sum over levels; the message names the variables."""
+    """A term of the row-free part is not a sum over levels; the message names the variables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,14 +165,14 @@ def levels_as_rows(
     point: Mapping[str, NDArray],
     entries: NDArray[np.int64],
 ) -> LevelsAsRows | None:
-    """Cut terms of the exact part to levels, as the likelihood is cut to rows.
+    """Cut terms of the row-free part to levels, as the likelihood is cut to rows.
 
     Parameters
     ----------
     likelihood : RowLikelihood
         The split log-density.
     terms : sequence of variables
-        Terms of the exact part.
+        Terms of the row-free part.
     axes : sequence of int
         The axis of the levels in each.
     variables : sequence of variables

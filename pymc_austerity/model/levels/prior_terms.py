@@ -1,4 +1,4 @@
-"""Terms of the exact part by the levels of a factor, and its derivatives for some entries."""
+"""Terms of the row-free part by the levels of a factor, and its derivatives for some entries."""
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _POINTS, _JITTER, _RETRIES = 2, 0.5, 6
 
 
 class LevelTerms(NamedTuple):
-    """Terms of the exact part that depend on each level of a factor.
+    """Terms of the row-free part that depend on each level of a factor.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class LevelTerms(NamedTuple):
         Whether they are quadratic functions of the entries of a level, as those of normal
         distributions are.
     sources : tuple of variables
-        The terms of the exact part that these are.
+        The terms of the row-free part that these are.
     as_rows : LevelsAsRows or None
         The same as functions of a few linear predictors, where that is possible.
     """
@@ -51,7 +51,7 @@ class LevelTerms(NamedTuple):
 
 
 class PartialDerivatives(NamedTuple):
-    """Derivatives of the exact part with respect to some entries.
+    """Derivatives of the row-free part with respect to some entries.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def level_terms(
     entries: NDArray[np.int64],
     start: NDArray,
 ) -> LevelTerms:
-    """Write the exact part as a sum over the levels of a factor and a rest without them.
+    """Write the row-free part as a sum over the levels of a factor and a rest without them.
 
     Parameters
     ----------
@@ -174,14 +174,14 @@ def _verify(
             raise NotByLevelError("a prior gives other numbers for a level by itself")
 
 
-def partial_exact(
+def partial_row_free(
     likelihood: RowLikelihood,
     variables: Sequence[Variable],
     point: Mapping[str, NDArray],
     entries: NDArray[np.int64],
     start: NDArray,
 ) -> PartialDerivatives:
-    """Derivatives of the exact part with respect to some entries, from the terms that have them.
+    """Derivatives of the row-free part with respect to some entries, from the terms that have them.
 
     Parameters are those of `level_terms`, with entries of shape (n,).
     """
@@ -214,7 +214,7 @@ def _sources(
 ) -> tuple[Variable, ...]:
     """Terms that depend on variables with some of the entries."""
     own = _variables_with(variables, point, entries)
-    return tuple(term for term in likelihood.exact_terms if own & set(ancestors([term])))
+    return tuple(term for term in likelihood.row_free_terms if own & set(ancestors([term])))
 
 
 def _variables_with(

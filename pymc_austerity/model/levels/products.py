@@ -353,8 +353,8 @@ def centered(
     jacobians = [p.log_jacobian() for p in products]
     likelihood = replace(
         split,
-        exact=pt.add(clone_replace(split.exact, undone), *(term.sum() for term in jacobians)),
-        exact_terms=(*clone_replace(list(split.exact_terms), undone), *jacobians),
+        row_free=pt.add(clone_replace(split.row_free, undone), *(term.sum() for term in jacobians)),
+        row_free_terms=(*clone_replace(list(split.row_free_terms), undone), *jacobians),
         rows=clone_replace(rows, {k: v for p in products for k, v in p.uses.items()}),
         full=clone_replace(split.full, undone),
         joint_terms=tuple((k, clone_replace(term, undone)) for k, term in split.joint_terms),

@@ -82,8 +82,8 @@ def free_levels(
 
     .. math:: b_g = a_g + m, \qquad \alpha' = \alpha - m, \qquad m \sim N(0, \sigma^2 / G) .
 
-    The levels :math:`b_g` are independent, :math:`N(0, \sigma^2)`, and of the exact part only what
-    reads :math:`\alpha` depends on them together (parameter expansion).
+    The levels :math:`b_g` are independent, :math:`N(0, \sigma^2)`, and of the row-free part only
+    what reads :math:`\alpha` depends on them together (parameter expansion).
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ class _Effects:
                 if (term.name, term.kind) == (self.rv.name, "prior")
             ),
         )
-        own, others = self.split.exact_terms[position], list(self.split.exact_terms)
+        own, others = self.split.row_free_terms[position], list(self.split.row_free_terms)
         del others[position]
         if position in dict(self.split.joint_terms) or self.value in ancestors(others):
             return None
@@ -251,7 +251,7 @@ class _Effects:
         if variable.dtype in discrete_types or _is_zero_sum(model, variable):
             return False
         free = {v for v in self.split.value_vars if v not in model.values_to_rvs}
-        terms = [term for k, term in enumerate(self.split.exact_terms) if k not in joint]
+        terms = [term for k, term in enumerate(self.split.row_free_terms) if k not in joint]
         return variable in model.values_to_rvs and not any(
             variable in inside and free & inside for inside in (set(ancestors([t])) for t in terms)
         )
@@ -286,7 +286,7 @@ class _Effects:
         effects = like(self.transform.forward(self.levels - mean, *rv.owner.inputs), self.value)
         (sigma,) = split.model.replace_rvs_by_values([rv.owner.inputs[-2]])
         terms, joint = [], dict(split.joint_terms)
-        for number, term in enumerate(split.exact_terms):
+        for number, term in enumerate(split.row_free_terms):
             if number == position:
                 term = pm.logp(pm.Normal.dist(0.0, sigma), self.levels)
             elif absorber in ancestors([term]):
@@ -296,8 +296,8 @@ class _Effects:
         likelihood = replace(
             split,
             value_vars=tuple(self.levels if v is self.value else v for v in split.value_vars),
-            exact=sum(term.sum() for term in terms),
-            exact_terms=tuple(terms),
+            row_free=sum(term.sum() for term in terms),
+            row_free_terms=tuple(terms),
             rows=rows,
             full=clone_replace(split.full, {self.value: effects, absorber: shifted}),
             joint_terms=tuple(joint.items()),

@@ -39,21 +39,21 @@ class LevelAnchor:
     point : float array, shape (d,)
     gradient : float array, shape (d,)
         Of the rows.
-    hessian, exact_hessian : scipy.sparse.csr_array, shape (d, d)
-        Of the rows, and of the exact part for the entries that rows read.
+    hessian, row_free_hessian : scipy.sparse.csr_array, shape (d, d)
+        Of the rows, and of the row-free part for the entries that rows read.
     """
 
     point: NDArray[np.float64]
     gradient: NDArray[np.float64]
     hessian: sparse.csr_array
-    exact_hessian: sparse.csr_array
+    row_free_hessian: sparse.csr_array
 
 
 def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelAnchor:
     r"""Mode of levels and common entries, with priors fitted to the levels and their uncertainty.
 
     The joint mode of a hierarchy may not exist: with a scale of 0 the density of levels that are
-    all equal is infinite. Therefore, the entries that no row reads maximize the exact part at
+    all equal is infinite. Therefore, the entries that no row reads maximize the row-free part at
     *draws* of the levels about their modes, which are as spread out as in the posterior (Monte
     Carlo EM with a normal approximation), in turn with Newton steps for the other entries. The
     first draws are made when the other entries are near their mode given the starting values: far
@@ -89,7 +89,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
             rounds -= 1
             point = _with_untouched(parts, point, hessian, noise, z)
             value, gradient, rows = _at(parts, point, rows)  # rows do not read these entries
-        exact = parts.exact_hessian(point)
+        exact = parts.row_free_hessian(point)
         precision = sparse.csr_array(-(hessian + exact)[touched][:, touched])
         step = solved(precision, gradient[touched], first)
         distance = _length(step, gradient[touched])
@@ -113,7 +113,7 @@ def _at(
     parts: GroupedModel, point: NDArray[np.float64], rows: RowSums
 ) -> tuple[float, NDArray[np.float64], RowSums]:
     """Log-density, its gradient, and the sums over the rows."""
-    exact, slope = parts.problem.exact_derivatives.gradient(point)
+    exact, slope = parts.problem.row_free_derivatives.gradient(point)
     return rows.value + float(exact), rows.gradient + slope, rows
 
 
@@ -203,7 +203,7 @@ def _with_untouched(
     def exact(values: NDArray) -> tuple[float, NDArray[np.float64]]:
         there = drawn.copy()
         there[own] = values
-        value, gradient = parts.problem.exact_derivatives.gradient(there)
+        value, gradient = parts.problem.row_free_derivatives.gradient(there)
         return float(value), gradient[own]
 
     def coordinates(values: NDArray) -> NDArray[np.float64]:

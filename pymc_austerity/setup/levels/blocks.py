@@ -23,7 +23,6 @@ from pymc_austerity.levels import (
 from pymc_austerity.model import Design, PartialDerivatives, design_function
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import blocks_of
-from pymc_austerity.setup.exact_gradient import exact_gradient
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
     NoLevelAnchorError,
@@ -32,6 +31,7 @@ from pymc_austerity.setup.levels.anchor import (
     level_normals,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
+from pymc_austerity.setup.row_free_gradient import row_free_gradient
 
 _MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
 """Most entries that are moved together, and most numbers that are stored for them and levels."""
@@ -62,13 +62,13 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     own = parts.blocks.common
     if not own.size:
         return None
-    precision = sparse.csr_array(-(anchor.hessian + anchor.exact_hessian))
+    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
     given = precision[own][:, own].toarray()
     try:
         root, inverse_root = _roots(given)
     except LinAlgError:
         raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
-    exact = parts.common_exact
+    exact = parts.common_row_free
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
     of_rows = sparse.csr_array(anchor.hessian[own])
     within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
@@ -91,7 +91,7 @@ def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
     places[entries] = np.arange(entries.size)
     precision = -anchor.hessian[entries][:, entries].toarray()
     own = places[common]
-    exact = anchor.exact_hessian
+    exact = anchor.row_free_hessian
     precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
     between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
     factors = [(k, places[parts.factors[k].entries]) for k in chosen]
@@ -107,7 +107,7 @@ def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray
 
 
 def prior_only_entries(
-    parts: GroupedModel, anchor: LevelAnchor, exact_part: Callable[[NDArray, NDArray], float]
+    parts: GroupedModel, anchor: LevelAnchor, row_free_part: Callable[[NDArray, NDArray], float]
 ) -> PriorOnlyEntries | None:
     """The moves of entries that no row reads, set up at a draw of the levels; None without any."""
     own, rng = parts.blocks.untouched, np.random.default_rng(2)
@@ -115,13 +115,13 @@ def prior_only_entries(
         return None
     normals = level_normals(parts, anchor.point, anchor.hessian)
     point = drawn_levels(parts, anchor.point, normals, level_noise(parts, rng))
-    about = GaussianApproximation(point[own], _root_near(parts.untouched_exact, point, own))
+    about = GaussianApproximation(point[own], _root_near(parts.untouched_row_free, point, own))
     untouched = PriorOnlyEntries(
-        own, about, exact_part, parts.problem.exact_derivatives.gradient, parts.scaled
+        own, about, row_free_part, parts.problem.row_free_derivatives.gradient, parts.scaled
     )
     if untouched.are_few:
         return untouched
-    return replace(untouched, exact_gradient=exact_gradient(parts.problem))
+    return replace(untouched, row_free_gradient=row_free_gradient(parts.problem))
 
 
 def _root_near(
@@ -161,7 +161,7 @@ def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
         on_rows = designs(block)
         if any(abs(_change(on_rows, v)).max() > _NOTHING for v in directions):
             return None
-    precision = -(directions @ (anchor.exact_hessian @ directions.T))
+    precision = -(directions @ (anchor.row_free_hessian @ directions.T))
     try:
         root = cholesky(precision, lower=True)
     except LinAlgError:

@@ -24,12 +24,11 @@ from pymc_austerity.model import (
     NotByLevelError,
     PredictorDerivatives,
     level_terms,
-    partial_exact,
+    partial_row_free,
 )
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
-from pymc_austerity.setup.exact_part import exact_difference_by_levels
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.levels.anchor import (
     NoLevelAnchorError,
@@ -52,6 +51,7 @@ from pymc_austerity.setup.levels.factors import (
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, stored_by_level
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import Problem, pose
+from pymc_austerity.setup.row_free_part import row_free_difference_by_levels
 from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
@@ -163,13 +163,13 @@ def build_grouped(
     if (at_anchor := residuals.at_anchor) is not None:
         source.extend(lambda block: at_anchor(*block))
     sums = [(mean.entries, mean.absorber) for mean in means]
-    exact_part = exact_difference_by_levels(problem, parts.terms, sums)
+    row_free_part = row_free_difference_by_levels(problem, parts.terms, sums)
     of_rows = StoredResiduals(residuals.function, source)
     kernel = residuals.function
     compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
     rounding = rounding_of(of_rows, anchor, source.n_rows)
     posterior = GroupedPosterior(
-        exact_part,
+        row_free_part,
         of_rows,
         compiled,
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
@@ -178,7 +178,7 @@ def build_grouped(
         common,
         means,
     )
-    untouched, joint = prior_only_entries(parts, anchor, exact_part), joint_block(parts, anchor)
+    untouched, joint = prior_only_entries(parts, anchor, row_free_part), joint_block(parts, anchor)
     beyond = remainder_of_expansion(parts, posterior, joint)
     if common is not None:
         posterior = replace(posterior, common=replace(common, shift=beyond.common))
@@ -240,7 +240,7 @@ def _parts(
             for factor in blocks.factors
         )
         common, untouched = (
-            partial_exact(likelihood, variables, point, entries, problem.start)
+            partial_row_free(likelihood, variables, point, entries, problem.start)
             for entries in (blocks.common, blocks.untouched)
         )
     except NotByLevelError as error:
@@ -256,7 +256,7 @@ def _normal_given_others(problem: Problem, blocks: Blocks) -> NDArray[np.intp]:
     own, every = blocks.untouched, np.arange(problem.start.size)
     arrays = [every[block.entries] for block in problem.layout.blocks]
     several = np.concatenate([every[:0], *(array for array in arrays if array.size > 1)])
-    gradient = problem.exact_derivatives.gradient
+    gradient = problem.row_free_derivatives.gradient
 
     def slope(values: NDArray[np.float64]) -> NDArray[np.float64]:
         there = problem.start.copy()

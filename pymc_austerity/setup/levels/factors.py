@@ -350,7 +350,7 @@ def rounding_of(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) ->
     rows = np.arange(n_rows)
     if n_rows > _MOST_ROUNDED:
         rows = np.sort(rng.choice(n_rows, _MOST_ROUNDED, replace=False))
-    precision = -(anchor.hessian.diagonal() + anchor.exact_hessian.diagonal())
+    precision = -(anchor.hessian.diagonal() + anchor.row_free_hessian.diagonal())
     scales = np.zeros(precision.size)
     np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
     start, direction = scales * rng.standard_normal((2, scales.size))

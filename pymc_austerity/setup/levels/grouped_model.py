@@ -54,9 +54,9 @@ class GroupedModel:
     rows : SharedRows
         Sorted by the levels of the first factor.
     terms : tuple of LevelTerms
-        Terms of the exact part that depend on the levels of each factor.
-    common_exact, untouched_exact : PartialDerivatives
-        Of the exact part, with respect to the common entries and to those that no row reads.
+        Terms of the row-free part that depend on the levels of each factor.
+    common_row_free, untouched_row_free : PartialDerivatives
+        Of the row-free part, with respect to the common entries and to those that no row reads.
     scaled : int array
         Which of the latter are normal given the others, counted among themselves.
     """
@@ -66,8 +66,8 @@ class GroupedModel:
     derivatives: PredictorDerivatives
     rows: SharedRows
     terms: tuple[LevelTerms, ...]
-    common_exact: PartialDerivatives
-    untouched_exact: PartialDerivatives
+    common_row_free: PartialDerivatives
+    untouched_row_free: PartialDerivatives
     scaled: NDArray[np.intp]
 
     @property
@@ -106,8 +106,8 @@ class GroupedModel:
             sums.append(total)
         return sum(reversed(sums))
 
-    def exact_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
-        """Hessian of the exact part for entries that rows read, without pairs of two factors."""
+    def row_free_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
+        """Hessian of the row-free part for entries that rows read, without pairs of two factors."""
         rows, columns, values = [], [], []
         for factor, terms in zip(self.factors, self.terms, strict=True):
             _, hessians = terms.derivatives(point)
@@ -117,7 +117,7 @@ class GroupedModel:
             values.append(hessians.ravel())
         common = self.blocks.common
         if common.size:
-            dense = sparse.coo_array(self.common_exact.hessian(point))
+            dense = sparse.coo_array(self.common_row_free.hessian(point))
             one, two = common[dense.row], dense.col.astype(np.int64)
             is_level = ~np.isin(two, common)
             rows += [one, two[is_level]]

@@ -1,4 +1,4 @@
-"""The exact part as a compiled function: numbers, by address, and why there may be none."""
+"""The row-free part as a compiled function: numbers, by address, and why there may be none."""
 
 import ctypes
 import pickle
@@ -10,11 +10,11 @@ import pytest
 
 from pymc_austerity.model import (
     DensityKernel,
-    compile_exact_difference,
-    compile_exact_gradient,
+    compile_row_free_difference,
+    compile_row_free_gradient,
     density_gradient_of,
     density_kernel_of,
-    exact_difference_agrees,
+    row_free_difference_agrees,
     split_log_density,
     verify,
 )
@@ -70,7 +70,7 @@ def built(write):
 
 
 def kernel_for(model, split):
-    return density_kernel_of(split.exact, model.value_vars, {}, model.initial_point())
+    return density_kernel_of(split.row_free, model.value_vars, {}, model.initial_point())
 
 
 @pytest.mark.few("random_walk", "of_length_one")
@@ -79,7 +79,7 @@ def test_differences_are_those_of_the_graph(write, rng):
     model, split = built(write)
     kernel = kernel_for(model, split)
     assert isinstance(kernel, DensityKernel), kernel
-    expected = compile_exact_difference(
+    expected = compile_row_free_difference(
         split, model.value_vars, {}, model.initial_point(), compile_kwargs=NUMPY
     )
     points = points_near(model, rng, 4)
@@ -121,8 +121,8 @@ def test_wrong_numbers_are_noticed(rng):
     point = model.initial_point()
     arguments = (split, verify(split, point, rng=rng), model.value_vars, point)
     kernel = kernel_for(model, split)
-    assert exact_difference_agrees(kernel, *arguments, rng=rng)
-    assert not exact_difference_agrees(lambda a, b: kernel(a, b) + 1e-3, *arguments, rng=rng)
+    assert row_free_difference_agrees(kernel, *arguments, rng=rng)
+    assert not row_free_difference_agrees(lambda a, b: kernel(a, b) + 1e-3, *arguments, rng=rng)
 
 
 def test_rewriting_what_has_an_unknown_length_ends():
@@ -145,8 +145,8 @@ def split(function):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_agrees_with_pytensor(name, rng):
     likelihood, *about = split(FUNCTIONS[name])
-    written = density_gradient_of(likelihood.exact, *about)
-    by_pytensor = compile_exact_gradient(
+    written = density_gradient_of(likelihood.row_free, *about)
+    by_pytensor = compile_row_free_gradient(
         likelihood, *about, compile_kwargs={"mode": "FAST_COMPILE"}
     )
     assert by_pytensor.address is None  # only numba makes one
@@ -160,18 +160,18 @@ def test_agrees_with_pytensor(name, rng):
 
 def test_is_pickled(rng):
     likelihood, *about = split(FUNCTIONS["angles"])
-    written, point = density_gradient_of(likelihood.exact, *about), rng.normal(size=3)
+    written, point = density_gradient_of(likelihood.row_free, *about), rng.normal(size=3)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(written))(point)[1], written(point)[1])
 
 
 def test_an_operation_without_a_rule_is_named():
     likelihood, *about = split(lambda x: pt.tan(pt.exp(x[0])))
-    reason = density_gradient_of(likelihood.exact, *about)
+    reason = density_gradient_of(likelihood.row_free, *about)
     assert reason == "the derivative of Tan has no rule"
 
 
 def test_numba_knows_what_it_compiled_by_an_address(rng):
     likelihood, *about = split(lambda x: pt.gammaln(pt.exp(x[0])))
-    compiled = compile_exact_gradient(likelihood, *about)
+    compiled = compile_row_free_gradient(likelihood, *about)
     assert compiled.address
     assert pickle.loads(pickle.dumps(compiled)).size == 3

@@ -122,10 +122,11 @@ def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
     model, split, found, points = form
     its = found.likelihood
     joint = dict(its.joint_terms)
-    by_level = [term for k, term in enumerate(its.exact_terms) if k not in joint]
-    inside = function(list(found.variables), [its.exact, sum(t.sum() for t in its.exact_terms)])
+    by_level = [term for k, term in enumerate(its.row_free_terms) if k not in joint]
+    total = sum(t.sum() for t in its.row_free_terms)
+    inside = function(list(found.variables), [its.row_free, total])
     rest = function(list(found.variables), sum(t.sum() for t in by_level))
-    outside = function(model.value_vars, split.exact)
+    outside = function(model.value_vars, split.row_free)
     differences = []
     for point in points:
         there = by_variable(point, found.variables, found.point)
@@ -231,5 +232,5 @@ def test_effects_of_two_factors_are_freed_one_after_the_other():
     ((_, of_sum),) = second.likelihood.joint_terms
     prior = function(model.value_vars, of_sum)(*here)
     ((number, _),) = second.likelihood.joint_terms
-    inside = function(list(second.variables), second.likelihood.exact_terms[number])(*values)
+    inside = function(list(second.variables), second.likelihood.row_free_terms[number])(*values)
     assert float(inside) == pytest.approx(float(prior))

@@ -1,25 +1,25 @@
-"""The exact part and its gradient for many calls: by code written for the model, or by PyTensor."""
+"""The row-free part and its gradient for many calls: by written code, or by PyTensor."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.model import (
     DensityGradient,
-    ExactGradient,
-    compile_exact_gradient,
+    RowFreeGradient,
+    compile_row_free_gradient,
     density_gradient_of,
 )
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["AnyGradient", "exact_gradient"]
+__all__ = ["AnyGradient", "row_free_gradient"]
 
-AnyGradient = DensityGradient | ExactGradient
+AnyGradient = DensityGradient | RowFreeGradient
 
 _POINTS, _TOLERANCE = 3, 1e-8
 
 
-def exact_gradient(problem: Problem) -> AnyGradient:
-    """Compile the exact part with its gradient.
+def row_free_gradient(problem: Problem) -> AnyGradient:
+    """Compile the row-free part with its gradient.
 
     Raises
     ------
@@ -28,11 +28,11 @@ def exact_gradient(problem: Problem) -> AnyGradient:
     """
     likelihood, variables, shared, point = problem.parts
     written = density_gradient_of(
-        likelihood.exact, variables, shared, point, check_bounds=problem.model.check_bounds
+        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
     )
     if isinstance(written, DensityGradient) and _agrees(written, problem):
         return written
-    return compile_exact_gradient(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    return compile_row_free_gradient(*problem.parts, compile_kwargs=problem.compile_kwargs)
 
 
 def _agrees(written: DensityGradient, problem: Problem) -> bool:
@@ -41,7 +41,7 @@ def _agrees(written: DensityGradient, problem: Problem) -> bool:
     points = [start, *(start + rng.normal(size=(_POINTS - 1, start.size)))]
     own = _values_and_slopes([written(point) for point in points])
     expected = _values_and_slopes(
-        [problem.exact_derivatives.gradient(_like(point, problem)) for point in points]
+        [problem.row_free_derivatives.gradient(_like(point, problem)) for point in points]
     )
     return np.allclose(own, expected, _TOLERANCE, _TOLERANCE, equal_nan=True)
 

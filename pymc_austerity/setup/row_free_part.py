@@ -1,4 +1,4 @@
-"""The difference of the exact part: by code written for the model, or by PyTensor."""
+"""The difference of the row-free part: by code written for the model, or by PyTensor."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,39 +6,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.levels import ExactTerms
+from pymc_austerity.levels import RowFreeTerms
 from pymc_austerity.model import (
     DensityKernel,
     Kernel,
     LevelTerms,
-    compile_exact_difference,
+    compile_row_free_difference,
     density_kernel_of,
-    exact_difference_agrees,
+    row_free_difference_agrees,
 )
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["exact_difference", "exact_difference_by_levels"]
+__all__ = ["row_free_difference", "row_free_difference_by_levels"]
 
 
-def exact_difference(problem: Problem) -> Callable[..., Any]:
+def row_free_difference(problem: Problem) -> Callable[..., Any]:
     """Compile the difference, and call it once so that it is ready when the chains start."""
     likelihood, variables, shared, point = problem.parts
     function: Callable[..., Any] | str = density_kernel_of(
-        likelihood.exact, variables, shared, point, check_bounds=problem.model.check_bounds
+        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
     )
     if isinstance(function, DensityKernel) and _agrees(function, problem):
         return function
-    function = compile_exact_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    function = compile_row_free_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
     function(problem.start, problem.start)
     return function
 
 
-def exact_difference_by_levels(
+def row_free_difference_by_levels(
     problem: Problem,
     terms: Sequence[LevelTerms],
     means: Sequence[tuple[NDArray[np.int64], int]] = (),
 ) -> Callable[..., Any]:
-    """Like `exact_difference`, with little to compile where many of its terms are sums over levels.
+    """Like `row_free_difference`, with little to compile where many terms are sums over levels.
 
     Parameters
     ----------
@@ -53,9 +53,9 @@ def exact_difference_by_levels(
     loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
     sources = [source for t in terms for source in t.sources]
     if len(loops) < len(terms) or len(set(sources)) < len(sources):
-        return exact_difference(problem)
+        return row_free_difference(problem)
     of_sums, own = dict(likelihood.joint_terms), set(sources)
-    every = enumerate(likelihood.exact_terms)
+    every = enumerate(likelihood.row_free_terms)
     others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
     rest = None
     if others:
@@ -63,17 +63,17 @@ def exact_difference_by_levels(
             sum(others), variables, shared, point, check_bounds=problem.model.check_bounds
         )
         if isinstance(found, str):
-            return exact_difference(problem)
+            return row_free_difference(problem)
         rest = found
-    function = ExactTerms(loops, rest, tuple(means))
-    return function if _agrees(function, problem) else exact_difference(problem)
+    function = RowFreeTerms(loops, rest, tuple(means))
+    return function if _agrees(function, problem) else row_free_difference(problem)
 
 
 def _agrees(function: Callable[..., float], problem: Problem) -> bool:
-    """Whether code that was written for the exact part gives the numbers of the model."""
+    """Whether code that was written for the row-free part gives the numbers of the model."""
     likelihood, variables, _, point = problem.parts
     verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    agrees = exact_difference_agrees(function, likelihood, verified, variables, point, rng=rng)
+    agrees = row_free_difference_agrees(function, likelihood, verified, variables, point, rng=rng)
     if not agrees:
         problem.doubts.append("the function written for the terms that are evaluated in full")
     return agrees
