@@ -46,7 +46,8 @@ def report(
 
     See Also
     --------
-    data_usage, decision_errors, audit : the numbers of the report.
+    pymc_austerity.diagnostics.data_usage, pymc_austerity.diagnostics.decision_errors
+    pymc_austerity.diagnostics.audit : Whether audited decisions agree with `epsilon`.
 
     Examples
     --------
