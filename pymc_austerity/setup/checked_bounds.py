@@ -9,11 +9,14 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
+from pymc_austerity.rows import SharedRows
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["NotExactError", "checked"]
 
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
+_RUN = 500
+"""Rows of a store that are checked together: single ones would bring all of it into memory."""
 _GROSS = 1e-6
 """Excess over a bound, nats, that is too large to be rounding of rows of ordinary size."""
 
@@ -39,10 +42,13 @@ def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> Pois
         A row changes by more than its bound.
     """
     groups, rng = sampling.groups, np.random.default_rng(5)
-    if groups.n_rows > _MOST_TO_CHECK:
-        rows = np.sort(rng.choice(groups.n_rows, _MOST_TO_CHECK, replace=False))
-    else:
+    if groups.n_rows <= _MOST_TO_CHECK:
         rows = np.arange(groups.n_rows)
+    elif isinstance(sampling.source, SharedRows):  # in random order within each group
+        starts = np.linspace(0, groups.n_rows - _RUN, _MOST_TO_CHECK // _RUN).astype(np.int64)
+        rows = (starts[:, None] + np.arange(_RUN)).ravel()
+    else:
+        rows = np.sort(rng.choice(groups.n_rows, _MOST_TO_CHECK, replace=False))
     owners = np.searchsorted(groups.starts, rows, side="right") - 1
     residuals = StoredResiduals(sampling.function, sampling.source)
     rounding, worst = groups.rounding, -np.inf
