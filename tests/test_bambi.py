@@ -135,7 +135,6 @@ def test_fit_goes_on_from_fit(formula, table, tmp_path):
     model.fit(step=AusterityMH(resume=fitted), **(settings | {"tune": 0}))
 
 
-@pytest.mark.exhaustive
 def test_draws_of_fit_are_not_taken_for_those_of_the_pymc_model(table):
     """Their intercept is another one, so log-likelihoods would be wrong without a word."""
     model = built("coin ~ x", table, family="bernoulli")
