@@ -22,6 +22,12 @@ __all__ = ["SharedRows", "in_words", "write_header"]
 
 _ROWS_PER_WRITE = 65_536
 
+_BYTES_OF_PAGES = 2**26
+"""Pages of a store that are mapped before they are dropped, in bytes."""
+
+_BYTES_AROUND = 2**16
+"""What the system maps around a row that is read, in bytes."""
+
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Named since Python 3.13; the number is that of Linux on most processors, and ignored on others.
 """
@@ -60,6 +66,8 @@ class SharedRows:
     >>> rows.close()
     """
 
+    _drops_pages = False
+
     def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
         self._n_rows = int(order.size)
         self._arrays: list[NDArray] = []
@@ -78,9 +86,12 @@ class SharedRows:
 
     @classmethod
     def in_folder(cls, tenancy: Tenancy, n_rows: int, n_arrays: int) -> "SharedRows":
-        """Rows that were written before, as ``0.npy``, ``1.npy``, ... in the tenancy's folder."""
+        """Rows that were written before, as ``0.npy``, ``1.npy``, ... in the tenancy's folder.
+
+        They may be larger than the memory: pages are dropped again after a while.
+        """
         rows = cls.__new__(cls)
-        rows._n_rows = n_rows
+        rows._n_rows, rows._drops_pages, rows._n_mapped = n_rows, True, 0
         rows._attach(tenancy)
         rows._arrays = _open(tenancy.folder, n_arrays)
         return rows
@@ -133,12 +144,29 @@ class SharedRows:
 
     def window(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` in storage order, as views."""
+        if self._drops_pages:
+            self._count((stop - start) * self.n_bytes // max(self._n_rows, 1))
         return tuple([array[start:stop] for array in self._arrays])
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Copies of the rows at the given positions in storage order."""
+        if self._drops_pages:
+            self._count(indices.size * _BYTES_AROUND * len(self._arrays))
         # any mode but the default reads straight into the result, twice as fast
         return tuple([array.take(indices, 0, mode="clip") for array in self._arrays])
+
+    def release(self) -> None:
+        """Drop the pages of a store that may be larger than the memory; the file keeps them."""
+        if self._drops_pages and hasattr(mmap, "MADV_DONTNEED"):
+            self._n_mapped = 0
+            for array in self._arrays:
+                if isinstance(array.base, mmap.mmap):
+                    array.base.madvise(mmap.MADV_DONTNEED)
+
+    def _count(self, n_bytes: int) -> None:
+        self._n_mapped += n_bytes + _BYTES_AROUND * len(self._arrays)
+        if self._n_mapped > _BYTES_OF_PAGES:
+            self.release()
 
     def close(self) -> None:
         """Leave the files; the last one to leave removes them. The rows can't be read after."""
@@ -148,10 +176,12 @@ class SharedRows:
     def __getstate__(self) -> dict[str, Any]:
         if not self._folder.exists():
             raise StorageError(_gone(self._folder))
-        return {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
+        known = {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
+        return known | {"drops_pages": self._drops_pages}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._n_rows = state["n_rows"]
+        self._n_rows, self._drops_pages = state["n_rows"], state["drops_pages"]
+        self._n_mapped = 0
         try:
             self._attach(Tenancy(state["folder"]))
             self._arrays = _open(state["folder"], state["n_arrays"])

@@ -18,7 +18,7 @@ from pymc_austerity.rows.tenancy import Tenancy
 
 __all__ = ["store_by_label"]
 
-_BYTES_OF_BUCKET = 2**26
+_BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""
 
 _ROWS_AT_ONCE = 65_536

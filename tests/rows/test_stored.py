@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import store_by_label, stored
+from pymc_austerity.rows import shared, store_by_label, stored
 
 
 @pytest.fixture(autouse=True)
@@ -167,3 +167,17 @@ class TestRefused:
         with pytest.raises(error, match=r"^while reading$"):
             store_by_label(blocks(), n_rows=10, shares=np.ones(1), rng=rng)
         assert not list(temporary_folder.iterdir())
+
+
+def test_pages_that_are_dropped_are_read_again(rng, monkeypatch):
+    monkeypatch.setattr(shared, "_BYTES_OF_PAGES", 0)
+    values = rng.normal(size=(5_000, 3))
+    labels = rng.integers(0, 4, size=5_000)
+    rows, _ = store_by_label([(labels, (values,))], n_rows=5_000, shares=np.full(4, 0.25), rng=rng)
+    first = rows.window(0, 5_000)[0]
+    before = first.copy()
+    for _ in range(3):
+        rows.take(np.arange(10))
+        rows.release()
+    np.testing.assert_array_equal(first, before)
+    np.testing.assert_array_equal(np.sort(first, axis=0), np.sort(values, axis=0))
