@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -18,6 +19,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a 
 def rng() -> np.random.Generator:
     """The same random numbers for every test and every run."""
     return np.random.default_rng(20140621)
+
+
+@pytest.fixture(autouse=True)
+def level_of_the_log() -> None:
+    """What PyMC sets when it is imported; programs in examples set another one."""
+    logging.getLogger("pymc").setLevel(logging.INFO)
 
 
 @pytest.fixture(scope="session", autouse=True)
