@@ -6,7 +6,14 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 """
 
 from pymc_austerity.compiled.block import CompiledPosterior
-from pymc_austerity.compiled.calls import call_of_one, call_of_prior, call_on_rows, integers, reals
+from pymc_austerity.compiled.calls import (
+    call_of_one,
+    call_of_prior,
+    call_on_rows,
+    integers,
+    reals,
+    table_of,
+)
 from pymc_austerity.compiled.chain import (
     CompiledChain,
     CompiledTarget,
@@ -49,5 +56,6 @@ __all__ = [
     "new_survey",
     "reals",
     "refusal_of",
+    "table_of",
     "walk",
 ]

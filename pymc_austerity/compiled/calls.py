@@ -4,13 +4,14 @@ An address is an argument like any other, so that what calls a function is compi
 models; and what is compiled is a fraction of what numba makes of arrays with their shapes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 __all__ = [
     "addressed",
@@ -22,6 +23,7 @@ __all__ = [
     "integers",
     "prefetch",
     "reals",
+    "table_of",
 ]
 
 
@@ -39,6 +41,12 @@ def addressed(known: Any) -> Any:
         assert known.flags.c_contiguous and known.dtype.itemsize == 8
         return known.ctypes.data
     return known
+
+
+def table_of(arrays: Sequence[NDArray]) -> NDArray[np.int64]:
+    """Address and shape of each array."""
+    numbers = [number for array in arrays for number in (array.ctypes.data, *array.shape)]
+    return np.array(numbers, dtype=np.int64)
 
 
 def _pointer(number: Any) -> Callable[..., Any]:

@@ -71,6 +71,9 @@ class CompiledChain:
         self._target = target
         self.proposals = proposals
         self._decisions = addressed(target.decisions)
+        self._known: tuple[Any, ...] = ()
+        if not isinstance(proposals, CompiledTrajectories):
+            self._known = addressed(proposals), addressed(target.posterior), self._decisions
         self._work = np.zeros((3, proposals.size))
 
     def make(
@@ -102,9 +105,8 @@ class CompiledChain:
             where = self._work[0], rng, audits
             n_made = transitions_by_trajectories(self.proposals, self._decisions, *where, *made)
         else:
-            known = addressed(self.proposals), addressed(self._target.posterior), self._decisions
             points, statistics = (array.ctypes.data for array in made)
             n_made = transitions(
-                *known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
+                *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
             )
         return Transitions(made.points[:n_made], made.statistics[:n_made])

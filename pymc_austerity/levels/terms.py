@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.compiled import call_of_one, call_on_rows
+from pymc_austerity.compiled import call_of_one, call_on_rows, table_of
 
 _DENSE = 0.5
 """Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a
@@ -275,10 +275,7 @@ class RowFreeTerms:
     @cached_property
     def _tables(self) -> list[NDArray[np.int64]]:
         """Addresses and shapes of the arrays of each loop."""
-        return [
-            np.array([n for array in arrays for n in (array.ctypes.data, *array.shape)])
-            for _, arrays in self.loops
-        ]
+        return [table_of(arrays) for _, arrays in self.loops]
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""

@@ -85,7 +85,13 @@ class ScaleSearch(NamedTuple):
         return self._replace(log_scale=self.mean_log_scale)
 
 
-def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[np.float64] | None:
+def covariance_estimate(
+    points: NDArray[np.float64],
+    *,
+    full: bool,
+    known: NDArray[np.float64] | None = None,
+    per_entry: float = 5.0,
+) -> NDArray[np.float64] | None:
     """Covariance of a stretch of a chain, shrunk towards its diagonal if the stretch is short.
 
     A random walk in d dimensions needs about d steps for an independent point, so n points tell as
@@ -98,6 +104,10 @@ def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[n
         Successive points of the chain.
     full : bool
         Whether to estimate correlations.
+    known : float array, shape (d, d), optional
+        Covariance towards which to shrink, variances and all, instead of the diagonal.
+    per_entry : float
+        What stands for 5 in the weight.
 
     Returns
     -------
@@ -113,8 +123,10 @@ def covariance_estimate(points: NDArray[np.float64], *, full: bool) -> NDArray[n
     if not full:
         return variances
     n_points, n_entries = points.shape
-    weight = n_points / (n_points + 5.0 * n_entries)
+    weight = n_points / (n_points + per_entry * n_entries)
     covariance = weight * np.atleast_2d(np.cov(points, rowvar=False))
+    if known is not None:
+        return covariance + (1.0 - weight) * known
     covariance[np.diag_indices(n_entries)] = variances
     return covariance
 

@@ -484,20 +484,11 @@ class SurrogateHamiltonianProposal:
         return state if averaging.n_steps < state.window else self._next_window(state)
 
     def _next_window(self, state: HamiltonianState) -> HamiltonianState:
-        root = self._root_of(state.path.to_array(), state.root)
+        known = self.surrogate.root @ self.surrogate.root.T
+        covariance = covariance_estimate(state.path.to_array(), full=True, known=known)
+        root = state.root if covariance is None else root_of(covariance)
         size = max(state.averaging.end().size, _LEAST_SHARE * self.surrogate.step_size)
         return HamiltonianState(root, DualAveraging.begin(size), state.acceptance, 2 * state.window)
-
-    def _root_of(
-        self, points: NDArray[np.float64], before: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Root of the covariance of a path, shrunk towards that of the surrogate if it is short."""
-        if covariance_estimate(points, full=True) is None:
-            return before
-        n_points, n_entries = points.shape
-        weight, known = n_points / (n_points + 5.0 * n_entries), self.surrogate.root
-        own = np.atleast_2d(np.cov(points, rowvar=False))
-        return root_of(weight * own + (1.0 - weight) * known @ known.T)
 
     def freeze(self, state: HamiltonianState) -> HamiltonianState:
         """The average step size of the last window, and no more learning."""

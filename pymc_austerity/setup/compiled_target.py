@@ -14,6 +14,7 @@ from pymc_austerity.compiled import (
     ExactDecisions,
     SequentialDecisions,
     new_survey,
+    table_of,
 )
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
@@ -28,7 +29,6 @@ __all__ = [
     "exact_target",
     "places_of",
     "sequential_target",
-    "table_of",
     "trajectories",
     "why_python",
 ]
@@ -182,12 +182,6 @@ def _arrays(target: Target) -> tuple[NDArray, ...]:
 
 def _alive(target: Target) -> tuple[object, ...]:
     return target.row_function, target.row_free_difference, target.source, target.surrogate
-
-
-def table_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
-    """Address and shape of each array."""
-    numbers = [number for array in arrays for number in (array.ctypes.data, *array.shape)]
-    return np.array(numbers, dtype=np.int64)
 
 
 def places_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """A short chain on the surrogate, which runs before the chains and reads no rows."""
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,8 @@ def explored(
         width in some direction.
     """
     x, root = surrogate.coordinates(start), surrogate.root
-    before, informed = root, root @ root.T if is_informed else None
+    before = root
+    shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:
         places, n_accepted = np.empty((length, x.size)), 0
@@ -76,10 +77,7 @@ def explored(
             x, acceptance, n = surrogate.walk(x, root, averaging.size, _TIME, _TRAJECTORIES, rng)
             averaging = averaging.after(acceptance, _TARGET)
             places[i], n_accepted = x, n_accepted + n
-        covariance = covariance_estimate(places, full=True)
-        if covariance is not None and informed is not None:
-            weight = length / (length + 2.0 * x.size)
-            covariance = weight * np.atleast_2d(np.cov(places.T)) + (1.0 - weight) * informed
+        covariance = covariance_estimate(places, full=True, **shrinking)
         if covariance is not None and np.isfinite(covariance).all():
             before, root = root, root_of(covariance)
     points = np.array([surrogate.point(place) for place in places])

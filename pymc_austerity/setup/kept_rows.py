@@ -62,8 +62,7 @@ class KeptRows:
     @cached_property
     def table(self) -> NDArray[np.int64]:
         """Number of rows, and the address and shape of each array."""
-        numbers = [n for array in self.block for n in (array.ctypes.data, *array.shape)]
-        return np.array([len(self.block[0]), *numbers], dtype=np.int64)
+        return np.append(len(self.block[0]), compiled.table_of(self.block))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
@@ -133,13 +132,10 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
     if isinstance(slopes, str):
         return slopes
     designs, size = design_function(structure, problem.model)(block), structure.size
-    columns = np.zeros((len(designs), len(block[0]), size))
-    for own, design in zip(columns, designs, strict=True):
-        for entry, weights in enumerate(np.eye(size)):
-            own[:, entry] = design.eta(weights) - design.eta(np.zeros(size))
+    columns = np.concatenate([design.columns(size).T for design in designs])
     offsets = np.concatenate([design.eta(np.zeros(size)) for design in designs])
     data = tuple(map(np.ascontiguousarray, block))
-    return KeptRows(slopes, data, columns.reshape(-1, size), offsets)
+    return KeptRows(slopes, data, np.ascontiguousarray(columns), offsets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,17 +185,25 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
     """
     if about.row_free_difference is None:
         return None
-    kept = _kept(about, _most_influential(scores), only_if_better=True)
-    if kept is None:
+    kept = _kept(about, _most_influential(scores))
+    if kept is None or kept.surrogate is None:
         return None
     # pairs from this surrogate reach the tails, which those of a normal approximation do not
     rows = ArrayRows(about.residuals.arrays)
     scores = influence_scores(about.residuals.function, kept.pilot_pairs(), rows)
-    return _kept(about, _most_influential(scores), only_if_better=False) or kept
+    known = kept.surrogate.exact
+    assert isinstance(known, KnownPart)
+    return _kept(about, _most_influential(scores), known.exact) or kept
 
 
-def _kept(about: About, which: NDArray[np.intp], *, only_if_better: bool) -> About | None:
-    """Keep some rows, if that is possible; at request, only if a normal approximation is worse."""
+def _kept(
+    about: About, which: NDArray[np.intp], gradient: AnyGradient | None = None
+) -> About | None:
+    """Keep some rows, if that is possible.
+
+    The gradient of the row-free part is made, if it is not there yet, unless a normal approximation
+    does as well.
+    """
     *data, constants = about.residuals.arrays
     problem, row_free_difference = about.problem, about.row_free_difference
     rows = kept_rows(problem, tuple(array[which] for array in data))
@@ -208,10 +212,12 @@ def _kept(about: About, which: NDArray[np.intp], *, only_if_better: bool) -> Abo
     k = len(rows.offsets) // which.size
     anchor = _of_others(about.anchor, rows, constants[which, 2 * k :])
     known = KnownDifference(row_free_difference, rows)
-    if only_if_better and is_nearly_normal(known, anchor, _ENOUGH):
-        return None
+    if gradient is None:
+        if is_nearly_normal(known, anchor, _ENOUGH):
+            return None
+        gradient = row_free_gradient(problem)
     expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-    exact = KnownPart(row_free_gradient(problem), rows)
+    exact = KnownPart(gradient, rows)
     unscaled = np.empty(0, dtype=np.intp)
     surrogate = SurrogatePosterior(exact, known, expansion, unscaled, anchor.point, anchor.root)
     rng = problem.prepared.rng

@@ -348,7 +348,7 @@ class ThirdDerivatives:
         n_rows = max(_AT_ONCE // n_pairs, 1)
         for start in range(0, len(block[0]), n_rows):
             designs, thirds = self._at(point, [a[start : start + n_rows] for a in block])
-            total += _sum_of([_columns(design, self.size) for design in designs], thirds)
+            total += _sum_of([design.columns(self.size) for design in designs], thirds)
         return total
 
     def _at(self, point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
@@ -388,17 +388,6 @@ def third_derivatives(structure: RowStructure, model: pm.Model) -> ThirdDerivati
     """
     function = predictor_thirds(structure, model)
     return ThirdDerivatives(design_function(structure, model), function, structure.size)
-
-
-def _columns(design: Design, size: int) -> NDArray[np.float64]:
-    """The matrix of a predictor, transposed, shape (d, m)."""
-    columns, rows = np.zeros((size, design.n_rows)), np.arange(design.n_rows)
-    for term in design.terms:
-        if isinstance(term, DenseRows):
-            columns[term.entries] += term.data.T
-        else:
-            columns[term.entries, rows] += term.coefficient
-    return columns
 
 
 def _sum_of(

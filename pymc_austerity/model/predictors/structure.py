@@ -254,6 +254,16 @@ class Design:
                 total += term.coefficient * theta[term.entries]
         return total
 
+    def columns(self, size: int) -> NDArray[np.float64]:
+        """The matrix, transposed, shape (d, m)."""
+        columns, rows = np.zeros((size, self.n_rows)), np.arange(self.n_rows)
+        for term in self.terms:
+            if isinstance(term, DenseRows):
+                columns[term.entries] += term.data.T
+            else:
+                columns[term.entries, rows] += term.coefficient
+        return columns
+
     def add_transposed(self, weights: NDArray[np.float64], total: NDArray[np.float64]) -> None:
         """Add the product of the transposed matrix with a weight per row to a total, shape (d,)."""
         for term in self.terms:

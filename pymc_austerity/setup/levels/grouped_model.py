@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from pymc_austerity.compiled import table_of
 from pymc_austerity.levels import ResidualsByAddress
 from pymc_austerity.model import (
     Blocks,
@@ -21,7 +22,7 @@ from pymc_austerity.model import (
     data_reader,
 )
 from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows, blocks_of
-from pymc_austerity.setup.compiled_target import places_of, table_of
+from pymc_austerity.setup.compiled_target import places_of
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.source_rows import Labeled, SourceRows
 
