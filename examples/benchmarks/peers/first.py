@@ -97,7 +97,7 @@ def approximations(
 
 
 def is_right(errors: tuple[float, float] | None) -> bool:
-    """Whether the largest errors of a mean, in sds, and of an sd, as a share, are known and small."""
+    """Whether the largest errors, of a mean in sds and of an sd as a share, are known and small."""
     return errors is not None and errors[0] <= RIGHT_MEAN and errors[1] <= RIGHT_SD
 
 
