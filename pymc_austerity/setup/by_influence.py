@@ -1,5 +1,6 @@
-"""Rows in memory that are sampled by influence, with an expansion of the order that pays."""
+"""Rows that are sampled by influence, with an expansion of the order that pays."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -8,23 +9,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import (
+    FirstLookSizes,
     Influence,
+    LargestScores,
     differences_of_all,
     influence_of_all,
 )
 from pymc_austerity.deciding.sampling import StratifiedSampling
-from pymc_austerity.rows import ArrayRows, SharedRows, StratifiedWindows
+from pymc_austerity.model import OneAtATime
+from pymc_austerity.rows import (
+    ArrayRows,
+    Block,
+    SharedRows,
+    Store,
+    StratifiedWindows,
+    in_random_order,
+)
+from pymc_austerity.setup.leaves import NumberedBlocks
 from pymc_austerity.setup.plans import About, Plan
+from pymc_austerity.setup.source_rows import Labeled
 from pymc_austerity.setup.strata import (
     FEWEST_FIRST_ROWS,
-    Stratification,
-    expected_rows_of,
-    stratify,
+    STRATA_IF_NORMAL,
+    ByScore,
+    cheapest,
+    most_first_rows,
+    strata_by_score,
     words_on_strata,
 )
 from pymc_austerity.setup.third_order import NotThirdOrderError, cubic_rows_of, with_third_order
 
-__all__ = ["ByInfluence", "by_influence", "of_best_order"]
+__all__ = ["DividedRows", "ScoredRows", "of_best_order"]
 
 _PAIRS_TO_CHECK = 4
 
@@ -47,8 +62,8 @@ set-up."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Scored:
-    """Rows whose influence is known.
+class ScoredRows:
+    """Rows whose influence is known: all of them, or a random sample of those in sources.
 
     Attributes
     ----------
@@ -56,10 +71,10 @@ class _Scored:
         Their expansion.
     influence : Influence
         Computes the scores.
-    scores : float array, shape (N,)
+    scores : float array, shape (n,)
         Influence of each row, nats.
-    checked : list of float arrays, shape (N,), nats
-        Residuals of all rows for some of the pilot pairs.
+    checked : list of float arrays, shape (n,), nats
+        Residuals for some of the pilot pairs.
     detail : str
         Further details of the expansion, as a sentence.
     """
@@ -70,65 +85,147 @@ class _Scored:
     checked: list[NDArray[np.float64]]
     detail: str = ""
 
-    @cached_property
+    @classmethod
+    def of(cls, about: About) -> "ScoredRows":
+        """Measure the influence of the rows that are there at once."""
+        function, pairs = about.residuals.function, about.pilot_pairs()
+        rows = _rows_at_once(about)
+        scores, influence = influence_of_all(function, pairs, rows)
+        checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
+        return cls(about, influence, scores, checked)
+
+    @property
     def expected_rows(self) -> float:
         """Expected number of rows of a decision."""
-        return expected_rows_of(self.scores, self.about.settings)
+        return self._expected.expected_rows
 
-    def divided(self) -> "ByInfluence":
+    @property
+    def first_rows(self) -> int:
+        """Expected number of rows of a first look."""
+        return self._expected.n_take_all + STRATA_IF_NORMAL * self._expected.per_stratum
+
+    @cached_property
+    def _expected(self) -> FirstLookSizes:
+        settings, n_rows = self.about.settings, self.about.problem.likelihood.n_rows
+        most = most_first_rows(settings, n_rows) + 1
+        return cheapest(LargestScores.of_sample(self.scores, most, n_rows), settings)
+
+    def divided(self) -> "DividedRows":
         """The same rows in strata, without those that are known as they are."""
         about, scores, checked = self.about, self.scores, self.checked
-        rng = about.problem.prepared.rng
-        if about.kept is None:
-            return ByInfluence(self, stratify(scores, checked, about.settings, rng))
-        others = np.delete(np.arange(scores.size), about.kept.which)
-        checked = [values[others] for values in checked]
-        found = stratify(scores[others], checked, about.settings, rng)
-        return ByInfluence(self, found._replace(order=others[found.order]))
+        if about.kept is not None:
+            scores = np.delete(scores, about.kept.which)
+            checked = [np.delete(values, about.kept.which) for values in checked]
+        largest, rng = self._largest(scores), about.problem.prepared.rng
+        strata = strata_by_score(largest, scores, checked, about.settings, rng)
+        return DividedRows(self, scores, strata, float(largest.falling[0]))
+
+    def _largest(self, scores: NDArray[np.float64]) -> LargestScores:
+        """The largest scores of all rows; one pass where these are in sources."""
+        rows, settings = self.about.problem.prepared.from_sources, self.about.settings
+        if rows is None:
+            return LargestScores.of_all(scores, most_first_rows(settings, scores.size) + 1)
+        most, scores_of = most_first_rows(settings, rows.n_rows) + 1, OneAtATime(self.influence)
+        block_of, influence = self.about.residuals.block_of, self.influence
+
+        def of_piece(blocks: NumberedBlocks) -> LargestScores:
+            own = LargestScores(most)
+            for _, block in blocks:
+                own.add(scores_of(block_of(block)))
+            return own
+
+        largest = LargestScores(most)
+        arguments = ("influence", influence.pairs, influence.weights, scores, most)
+        for own in rows.in_pieces(of_piece, arguments=arguments):
+            largest.join(own)
+        return largest
 
 
-class ByInfluence(NamedTuple):
+def _rows_at_once(about: About) -> ArrayRows:
+    rows = about.problem.prepared.from_sources
+    if rows is None:
+        return ArrayRows(about.residuals.arrays)
+    assert rows.sample is not None
+    return ArrayRows(about.residuals.block_of(rows.sample.window(0, rows.sample.n_rows)))
+
+
+class DividedRows(NamedTuple):
     """Rows that will be sampled by influence, before they are stored.
 
     Attributes
     ----------
-    scored : _Scored
-        The rows.
-    stratification : Stratification
+    rows : ScoredRows
+    scores : float array, shape (n,)
+        Influence of each of them that is not known as it is, nats.
+    strata : ByScore
         How they are divided.
+    highest : float
+        The highest finite score of all rows, nats.
     """
 
-    scored: _Scored
-    stratification: Stratification
+    rows: ScoredRows
+    scores: NDArray[np.float64]
+    strata: ByScore
+    highest: float
 
     @property
     def n_first(self) -> int:
-        """Rows of a first look."""
-        return self.stratification.strata.n_first
+        """Rows of a first look, of rows that are all there."""
+        return self.strata.strata(np.bincount(self._labels, minlength=self._n_strata)).n_first
+
+    @property
+    def _n_strata(self) -> int:
+        return self.strata.first_counts.size
+
+    @property
+    def _labels(self) -> NDArray[np.int64]:
+        return self.strata.labels(self.scores)
 
     def plan(self) -> Plan:
         """Store the rows by stratum, and plan to sample them."""
-        about, scores = self.scored.about, self.scored.scores
-        function, arrays = about.residuals.function, about.residuals.arrays
-        order, strata, n_take_all = self.stratification
-        source = SharedRows(arrays, order)
-        within = np.split(scores[order], np.cumsum(strata.sizes)[:-1])
-        deviations = np.sqrt([np.mean(part**2) for part in within])
+        about = self.rows.about
+        function = about.residuals.function
+        source, sizes, squares = self._stored()
+        strata, present = self.strata.strata(sizes), sizes > 0
+        deviations = np.sqrt(squares[present] / sizes[present])
         sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
-        details = (self.scored.detail, f"{words_on_strata(strata, n_take_all)}.")
+        n_take_all = int(sizes[0]) if self.strata.n_take_all else 0
+        details = self.rows.detail, f"{words_on_strata(strata, n_take_all)}."
         return about.plan(function, source, sampling, *filter(None, details))
 
+    def _stored(self) -> tuple[Store, NDArray[np.int64], NDArray[np.float64]]:
+        """All rows by their strata; number of rows and sum of squared scores of each stratum."""
+        about, labels, n_strata = self.rows.about, self._labels, self._n_strata
+        squares = np.zeros(n_strata)
 
-def by_influence(about: About) -> ByInfluence:
-    """Measure the influence of the rows, and divide them by it."""
-    function, arrays = about.residuals.function, about.residuals.arrays
-    rows, pairs = ArrayRows(arrays), about.pilot_pairs()
-    scores, influence = influence_of_all(function, pairs, rows)
-    checked = [differences_of_all(function, *pair, rows) for pair in pairs[:_PAIRS_TO_CHECK]]
-    return _Scored(about, influence, scores, checked).divided()
+        def add(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
+            squares[:] += np.bincount(labels, np.minimum(scores, self.highest) ** 2, n_strata)
+
+        sizes, rng = np.bincount(labels, minlength=n_strata), about.problem.prepared.rng
+        rows, kept = about.problem.prepared.from_sources, about.kept
+        if rows is None:
+            add(labels, self.scores)
+            order = in_random_order(labels, rng)
+            if kept is not None:
+                order = np.delete(np.arange(self.rows.scores.size), kept.which)[order]
+            return SharedRows(about.residuals.arrays, order), sizes, squares
+        block_of, scores_of = about.residuals.block_of, OneAtATime(self.rows.influence)
+
+        def scored(_: int, block: Block) -> tuple[NDArray[np.float64], Block]:
+            data = block_of(block)
+            return scores_of(data), data
+
+        def labeled() -> Iterator[Labeled]:
+            for scores, block in rows.mapped_with_numbers(scored, here=True):
+                own = self.strata.labels(scores)
+                add(own, scores)
+                yield own, block
+
+        about.say("storing the rows in the order of sampling")
+        return *rows.stored(labeled(), sizes / labels.size, rng), squares
 
 
-def of_best_order(rows: ByInfluence) -> ByInfluence:
+def of_best_order(second: ScoredRows) -> ScoredRows:
     """The same rows with an expansion of third order, where it is requested or saves time.
 
     Raises
@@ -136,20 +233,18 @@ def of_best_order(rows: ByInfluence) -> ByInfluence:
     NotThirdOrderError
         A third-order expansion is requested, and there is none.
     """
-    second = rows.scored
     if second.about.settings.order == 3:
-        return _of_third_order(second).divided()
+        return _of_third_order(second)
     if not _may_save_time(second):
-        return rows
+        return second
     try:
         third = _of_third_order(second)
     except NotThirdOrderError:
-        return rows
-    is_cheaper = second.expected_rows - third.expected_rows >= _FEWEST_SAVED
-    return third.divided() if is_cheaper else rows
+        return second
+    return third if second.expected_rows - third.expected_rows >= _FEWEST_SAVED else second
 
 
-def _may_save_time(second: _Scored) -> bool:
+def _may_save_time(second: ScoredRows) -> bool:
     """Whether third-order terms should be tried on the pilot pairs."""
     settings = second.about.settings
     if settings.control_variates != "auto" or settings.test != "auto" or settings.is_exact:
@@ -158,7 +253,7 @@ def _may_save_time(second: _Scored) -> bool:
     return is_small and second.expected_rows >= FEWEST_FIRST_ROWS + _FEWEST_SAVED
 
 
-def _of_third_order(second: _Scored) -> _Scored:
+def _of_third_order(second: ScoredRows) -> ScoredRows:
     """The same rows, with third-order terms for those with the most influence."""
     which = _most_influential(second.scores, second.about.anchor.point.size)
     cubic = cubic_rows_of(second.about, which)
@@ -171,7 +266,7 @@ def _of_third_order(second: _Scored) -> _Scored:
     for values, pair in zip(checked, influence.pairs, strict=False):
         values[which] = differences_of_all(function, *pair, some)
     detail = f"The {which.size:,} rows with the most influence have terms of third order."
-    return _Scored(about, influence, scores, checked, detail)
+    return ScoredRows(about, influence, scores, checked, detail)
 
 
 def _most_influential(scores: NDArray[np.float64], size: int) -> NDArray[np.intp]:
