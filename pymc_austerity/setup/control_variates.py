@@ -21,7 +21,6 @@ from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
-from pymc_austerity.setup.third_order import NotThirdOrderError
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
@@ -66,7 +65,7 @@ def control_variate_plan(
     if impossible is not None:
         return impossible
     try:
-        expanded = expanded_rows(problem, _order_of_search(settings))
+        expanded = expanded_rows(problem, settings.order)
         modes, surrogate = _found(
             expanded, problem, settings, row_free_difference, by_default, anchor, say
         )
@@ -87,10 +86,7 @@ def control_variate_plan(
     is_open = settings.control_variates == "auto" and settings.test == "auto"
     if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
         about = about._replace(row_free_difference=row_free_difference)
-    try:
-        return choose(about)
-    except NotThirdOrderError as error:
-        return NoPlan(str(error))
+    return choose(about)
 
 
 def _found(
@@ -106,7 +102,7 @@ def _found(
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=_order_of_search(settings), at=at
+            problem, expanded, row_free_difference, order=settings.order, at=at
         )
         return Modes(anchor), surrogate
 
@@ -133,15 +129,10 @@ def _modes(
     say("finding the posterior mode")
     rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
-    rng, order = problem.prepared.rng, _order_of_search(settings)
+    rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
     return find_modes(*search, rng=rng, order=order)
-
-
-def _order_of_search(settings: Settings) -> int:
-    """Third derivatives are added up later, once the anchor and the bounds of rows are known."""
-    return min(settings.order, 2)
 
 
 def _impossible(problem: Problem) -> NoPlan | None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes, rows_of_decisions
+from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
@@ -17,7 +17,6 @@ __all__ = [
     "FEWEST_PER_STRATUM",
     "STRATA_IF_NORMAL",
     "Stratification",
-    "expected_rows_of",
     "first_look",
     "has_room_for_strata",
     "has_usual_tails",
@@ -98,11 +97,6 @@ def stratify(
         if _is_normal(few, differences, settings.tail, rng):
             return few
     return _divided(scores, most, settings, rng)
-
-
-def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
-    """Expected rows of a decision, where half as many strata are enough."""
-    return rows_of_decisions(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
