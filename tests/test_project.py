@@ -76,10 +76,12 @@ class TestReadme:
 
     def test_its_links_are_addresses_on_the_package_index(self):
         hook = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
-        (change,) = hook["substitutions"]
-        shown = re.sub(change["pattern"], change["replacement"], README)
-        beginning = PYPROJECT["project"]["urls"]["Source"] + "/blob/main/"
-        assert f"]({beginning}docs/howto/exact.md)" in shown
+        shown = README
+        for change in hook["substitutions"]:
+            shown = re.sub(change["pattern"], change["replacement"], shown)
+        source = PYPROJECT["project"]["urls"]["Source"]
+        assert f"]({source}/blob/main/docs/howto/exact.md)" in shown
+        assert f"]({source}/raw/main/docs/_generated/start_page.png)" in shown
         targets = re.findall(r"\]\(([^)]+)\)", shown)
         assert [t for t in targets if not t.startswith(("https:", "http:"))] == []
 
