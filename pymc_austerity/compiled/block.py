@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_of_one, reals
+from pymc_austerity.compiled.calls import call_of_one
 from pymc_austerity.compiled.decision import SequentialDecisions, decide_sequentially
 from pymc_austerity.compiled.exact import (
     ACCEPTED,
@@ -19,6 +19,7 @@ from pymc_austerity.compiled.exact import (
 )
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
 from pymc_austerity.parts import part, part_by_type
+from pymc_austerity.pointers import reals
 
 __all__ = ["CompiledPosterior", "decide", "transitions"]
 

@@ -5,7 +5,7 @@ from functools import partial
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.setup.by_influence import ByInfluence, by_influence
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, stored
@@ -98,7 +98,7 @@ def _best(rows: ByInfluence) -> Plan:
 
 def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
     sampling = stored(sampling, about.residuals)
-    assert isinstance(sampling.source, SharedRows)
+    assert isinstance(sampling.source, Store)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
         f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "
@@ -115,7 +115,7 @@ def _uniform(about: About) -> Plan:
     about.say("storing the rows")
     rows, rng = problem.prepared.from_sources, problem.prepared.rng
     if rows is None:
-        source = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
+        source: Store = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
     else:
         source = rows.shuffled(rng, residuals.block_of)
     sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
@@ -131,7 +131,7 @@ def _in_strata(about: About) -> Plan:
     return about.plan(about.residuals.function, source, sampling, f"{words}.", *where)
 
 
-def _where(about: About, source: SharedRows) -> tuple[str, ...]:
+def _where(about: About, source: Store) -> tuple[str, ...]:
     """Where rows from sources are, as a sentence."""
     rows = about.problem.prepared.from_sources
     if rows is None:
