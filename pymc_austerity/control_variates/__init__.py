@@ -13,5 +13,6 @@ from pymc_austerity.control_variates.influence import (
     rows_of_decisions,
     sizes_of_largest,
 )
+from pymc_austerity.control_variates.mean import posterior_mean
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
 from pymc_austerity.control_variates.modes import Modes, find_modes

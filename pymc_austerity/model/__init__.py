@@ -28,6 +28,7 @@ from pymc_austerity.model.kernel.row_derivatives import (
     row_derivatives_of,
     row_slopes_of,
 )
+from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (

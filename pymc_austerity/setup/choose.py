@@ -19,6 +19,7 @@ from pymc_austerity.setup.plans import (
 )
 from pymc_austerity.setup.sequential_from_sources import rows_of_first_look, stored_in_strata
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
+from pymc_austerity.setup.together import together
 
 __all__ = ["choose"]
 
@@ -54,7 +55,7 @@ def _cheaper(about: About) -> Plan:
     try:
         exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
-        return not_exact(_sequential(about), str(reason))
+        return together(about) or not_exact(_sequential(about), str(reason))
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
         return _plan_of(exact, about)

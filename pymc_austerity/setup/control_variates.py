@@ -3,19 +3,23 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
+    Anchor,
     Modes,
     NoAnchorError,
     find_anchor,
     find_modes,
+    posterior_mean,
 )
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
-from pymc_austerity.setup.plans import About, NoPlan, Plan
+from pymc_austerity.setup.plans import ANYTHING, About, May, NoPlan, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
@@ -24,8 +28,11 @@ from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
-_MOST_ENTRIES, _MOST_WITH_GROUPS = 500, 300
-"""Dimensions up to which all are moved together: beyond, groups are moved one by one."""
+_MOST_WITH_GROUPS = 300
+"""Dimensions up to which all are moved together where levels of groups could be moved one by one.
+"""
+_MATRICES, _MOST_BYTES = 10, 2e9
+"""Square matrices of the expansion, the normal approximation and their sums, and their size."""
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -41,7 +48,7 @@ def control_variate_plan(
     by_default: bool,
     anchor: NDArray | None,
     say: Say,
-    may_keep_rows: bool = True,
+    may: May = ANYTHING,
 ) -> Plan | NoPlan:
     """Find the anchor, measure the influence of the rows, and store them by influence.
 
@@ -53,8 +60,8 @@ def control_variate_plan(
         Difference of the row-free part, nats.
     by_default : bool
         Whether the package chooses the proposal.
-    may_keep_rows : bool
-        Whether influential rows may be known as they are.
+    may : May
+        What the plan may do.
 
     Warns
     -----
@@ -82,10 +89,14 @@ def control_variate_plan(
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
-    about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
+    (approximation,) = normal_approximations(modes)
+    if surrogate is None:
+        say("finding the posterior mean")
+        approximation = _about_mean(modes.anchor, expanded, problem)
+    about = About(residuals, modes.anchor, approximation, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
-    if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
-        about = about._replace(row_free_difference=row_free_difference)
+    if by_default and is_open and surrogate is None:
+        about = about._replace(row_free_difference=row_free_difference, may=may)
     return choose(about)
 
 
@@ -135,6 +146,13 @@ def _modes(
     return find_modes(*search, rng=rng, order=order)
 
 
+def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
+    prepared, exact = problem.prepared, problem.row_free_derivatives
+    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": prepared.rng}
+    mean = posterior_mean(anchor, expanded.derivatives, exact, prepared.rows, **where)
+    return GaussianApproximation(mean, anchor.root)
+
+
 def _impossible(problem: Problem) -> NoPlan | None:
     n_entries = problem.start.size
     if any(variable.dtype in discrete_types for variable in problem.variables):
@@ -146,7 +164,7 @@ def _impossible(problem: Problem) -> NoPlan | None:
     if problem.moving_support:
         names = ", ".join(map(repr, problem.moving_support))
         return NoPlan(f"the support of the rows depends on {names}", _OF_SUPPORT)
-    if n_entries > _MOST_WITH_GROUPS and n_entries > (most := _most_entries(problem)):
+    if n_entries > (most := _most_entries(problem)):
         reason = f"there are {n_entries} dimensions, more than {most}"
         if no_groups := problem.prepared.no_groups:
             reason += f", and levels are not moved by themselves because {no_groups}"
@@ -155,8 +173,11 @@ def _impossible(problem: Problem) -> NoPlan | None:
 
 
 def _most_entries(problem: Problem) -> int:
+    most = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
+    if problem.start.size <= _MOST_WITH_GROUPS:
+        return most
     blocks = problem.blocks
-    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else _MOST_ENTRIES
+    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else most
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:

@@ -17,6 +17,7 @@ __all__ = [
     "FEWEST_PER_STRATUM",
     "STRATA_IF_NORMAL",
     "Stratification",
+    "expected_rows_of",
     "first_look",
     "has_room_for_strata",
     "has_usual_tails",
@@ -97,6 +98,11 @@ def stratify(
         if _is_normal(few, differences, settings.tail, rng):
             return few
     return _divided(scores, most, settings, rng)
+
+
+def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
+    """Expected rows of a decision, where half as many strata are enough."""
+    return rows_of_decisions(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:

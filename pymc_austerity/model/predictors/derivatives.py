@@ -15,6 +15,7 @@ from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabili
 from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
+    Dense,
     DenseRows,
     Design,
     GatheredRows,
@@ -41,6 +42,11 @@ class PredictorDerivatives:
         ``f(point, *block)``: sum of the Hessians, shape (d, d).
     sparse_hessian : callable
         The same as a ``scipy.sparse.csr_matrix``: nothing of size d x d is stored.
+    averaged_gradient : callable
+        ``f(point, root, *block)``: sum of the gradients, averaged over the normal distribution with
+        mean `point` and covariance ``root root'``, up to terms of fifth derivatives, shape (d,).
+    cost_of_average : float
+        Multiplications of the same for a row.
     anchor_constants : callable
         ``f(point, *block)``: what the second-order expansion of a row about the point needs, shape
         (m, k + k + k (k + 1) / 2), C-contiguous: the k predictors, their k first derivatives and
@@ -51,6 +57,8 @@ class PredictorDerivatives:
     gradient: Callable[..., tuple[NDArray, NDArray[np.float64]]]
     hessian: Callable[..., NDArray[np.float64]]
     sparse_hessian: Callable[..., sparse.csr_matrix]
+    averaged_gradient: Callable[..., NDArray[np.float64]]
+    cost_of_average: float
     anchor_constants: Callable[..., NDArray[np.float64]]
 
     def differences(
@@ -112,10 +120,7 @@ def predictor_derivatives(
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
         log_densities, *slopes = first(*etas, *block)
-        total = np.zeros(size)
-        for design, slope in zip(on_rows, slopes, strict=True):
-            design.add_transposed(slope, total)
-        return np.asarray(log_densities.sum()), total
+        return np.asarray(log_densities.sum()), _summed(on_rows, slopes, size)
 
     @_quiet
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
@@ -136,12 +141,32 @@ def predictor_derivatives(
         return sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
 
     @_quiet
+    def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        on_rows, etas = at(point, block)
+        slopes = first(*etas, *block)[1:]
+        averages = [slope.copy() for slope in slopes]
+        for moves in _spread(on_rows, root):
+            for side in (1.0, -1.0):
+                there = [eta + side * move for eta, move in zip(etas, moves, strict=True)]
+                for k, slope in enumerate(first(*there, *block)[1:]):
+                    averages[k] += 0.5 * (slope - slopes[k])
+        return _summed(on_rows, averages, size)
+
+    @_quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
         return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
 
-    return PredictorDerivatives(values, gradient, hessian, sparse_hessian, anchor_constants)
+    return PredictorDerivatives(
+        values,
+        gradient,
+        hessian,
+        sparse_hessian,
+        averaged_gradient,
+        _cost_of_average(structure),
+        anchor_constants,
+    )
 
 
 def _quiet(function: _Function) -> _Function:
@@ -194,6 +219,14 @@ def predictor_function(
     function, etas = _of_predictors(structure)
     slopes, curvatures = _slopes_and_curvatures(function, [etas[k] for k in chosen])
     return _made(structure, model, etas, [function, *slopes, *curvatures], None)
+
+
+def predictor_values(
+    structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
+) -> Callable[..., list]:
+    """Log-likelihoods of the rows alone, as a function like `predictor_function`."""
+    function, etas = _of_predictors(structure)
+    return _made(structure, model, etas, [function], compile_kwargs)
 
 
 def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
@@ -257,6 +290,39 @@ class _OfTypes:
 # ------------------------------------------------------------------ sums over rows
 
 
+def _summed(designs: Sequence[Design], slopes: Sequence[NDArray], size: int) -> NDArray[np.float64]:
+    """Gradient of the rows from derivatives by their predictors, shape (d,)."""
+    total = np.zeros(size)
+    for design, slope in zip(designs, slopes, strict=True):
+        design.add_transposed(slope, total)
+    return total
+
+
+def _cost_of_average(structure: RowStructure) -> float:
+    terms = [term for predictor in structure.predictors for term in predictor.terms]
+    products = sum(term.entries.size if isinstance(term, Dense) else 1 for term in terms)
+    k = len(structure.predictors)
+    return products * structure.size + _OF_EIGENVECTORS * k**3 * (k > 1)
+
+
+def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
+    """Moves of the k predictors of each row whose outer products add up to their covariance.
+
+    Returns
+    -------
+    float array, shape (k, k, m)
+        By the move, and by the predictor.
+    """
+    found = [design.product(root) for design in designs]
+    if len(found) == 1:
+        (only,) = found
+        return np.sqrt(np.einsum("ij,ij->i", only, only))[None, None]
+    z = np.stack(found, axis=1)
+    values, vectors = np.linalg.eigh(np.matmul(z, z.transpose(0, 2, 1)))
+    moves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    return np.ascontiguousarray(moves.transpose(2, 1, 0))
+
+
 def _parts(designs: Sequence[Design], curvatures: Sequence[NDArray]) -> list[tuple]:
     """Rows, columns and numbers, broadcast, that add up to the Hessian."""
     pairs = [(j, k) for j in range(len(designs)) for k in range(j, len(designs))]
@@ -276,8 +342,7 @@ def _product(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
-        part = (one.data * weights[:, None]).T @ two.data
-        return one.entries[:, None], two.entries[None, :], part
+        return one.entries[:, None], two.entries[None, :], _weighted(one.data, two.data, weights)
     if isinstance(one, DenseRows):
         rows, columns, part = _product(two, one, weights)
         return columns, rows, part
@@ -293,3 +358,16 @@ def _product(
         (weights * one.coefficient, (level.ravel(), np.arange(n))), shape=(levels.size, n)
     )
     return levels[:, None], two.entries[None, :], picks @ two.data
+
+
+def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """One matrix, transposed, times weights times another; half the work where both are one."""
+    if one is two and (np.all(weights <= 0.0) or np.all(weights >= 0.0)):
+        scaled = one * np.sqrt(np.abs(weights))[:, None]
+        product = scaled.T @ scaled  # symmetric, as NumPy sees
+        return -product if np.any(weights < 0.0) else product
+    return (one * weights[:, None]).T @ two
+
+
+_OF_EIGENVECTORS = 20.0
+"""Multiplications for each number of a cube with the size of a matrix."""
