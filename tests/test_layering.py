@@ -11,7 +11,6 @@ PACKAGE = Path(__file__).parents[1] / "pymc_austerity"
 
 # Every part of the package and the other parts that it may import.
 MAY_IMPORT = {
-    "_version": set(),
     "errors": set(),
     "_pymc": {"errors"},
     "arguments": {"errors"},
@@ -37,7 +36,7 @@ MAY_IMPORT = {
         "model", "exact", "control_variates", "design", "compiled", "levels", "deciding", "sources",
     },
     "step_methods": {
-        "errors", "time_limit", "arguments", "_pymc", "_version", "sequential", "proposals",
+        "errors", "time_limit", "arguments", "_pymc", "sequential", "proposals",
         "exact", "model", "control_variates", "design", "compiled", "levels", "deciding", "setup",
         "diagnostics",
     },

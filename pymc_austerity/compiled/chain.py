@@ -67,7 +67,11 @@ class CompiledChain:
     Attributes
     ----------
     proposals : CompiledProposals or CompiledTrajectories
+    at_once : int
+        Transitions that the first call should make.
     """
+
+    at_once = 1
 
     def __init__(
         self, target: CompiledTarget, proposals: CompiledProposals | CompiledTrajectories
@@ -79,6 +83,11 @@ class CompiledChain:
         if not isinstance(proposals, CompiledTrajectories):
             self._known = addressed(proposals), addressed(target.posterior), self._decisions
         self._work = np.zeros((3, proposals.size))
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Size of the moves of each component."""
+        return self.proposals.sizes
 
     def make(
         self,

@@ -1,8 +1,7 @@
 """The point of the Taylor expansion of the likelihood, and the rows that it fits badly."""
 
-from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, ThirdOrder, find_anchor
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import (
-    FirstLookLimits,
     FirstLookSizes,
     Influence,
     LargestScores,
@@ -12,5 +11,6 @@ from pymc_austerity.control_variates.influence import (
     influence_of_all,
     influence_scores,
 )
+from pymc_austerity.control_variates.mean import posterior_mean
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
 from pymc_austerity.control_variates.modes import Modes, find_modes

@@ -1,8 +1,8 @@
 """Influence of the rows, what is left of their differences, and the sizes of first looks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,14 +129,6 @@ class Influence:
     pairs: Sequence[tuple[NDArray, NDArray]]
     weights: NDArray[np.float64]
 
-    def of(self, function: Callable[..., NDArray]) -> "Influence":
-        """The same for other residuals."""
-        return replace(self, function=function)
-
-    def of_all(self, source: RowSource) -> NDArray[np.float64]:
-        """Scores of all rows of a source, nats."""
-        return np.concatenate([self(block) for block in blocks_of(source)])
-
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Scores of the rows of a block, nats; infinite where they are not finite for a pair."""
         squares = np.zeros(len(block[0]))
@@ -230,27 +222,6 @@ class LargestScores:
         return self.sum_known + self.n_unknown * self.largest_known
 
 
-class FirstLookLimits(TypedDict):
-    """Limits of first looks, from which their sizes are chosen.
-
-    Attributes
-    ----------
-    epsilon : float
-        Of the test.
-    n_strata : int
-        Strata besides the rows that are always read.
-    fewest_per_stratum : int
-        Rows that an estimate of the spread within a stratum needs.
-    most : int
-        Largest first look in rows, unless `n_strata` with `fewest_per_stratum` are more.
-    """
-
-    epsilon: float
-    n_strata: int
-    fewest_per_stratum: int
-    most: int
-
-
 class FirstLookSizes(NamedTuple):
     """Sizes of a first look.
 
@@ -258,15 +229,23 @@ class FirstLookSizes(NamedTuple):
     ----------
     n_take_all : int
         Rows that every decision reads.
+    n_strata : int
+        Strata of the others.
     per_stratum : int
-        Rows of each stratum.
+        Rows of each of them.
     expected_rows : float
-        Rows of a decision on average.
+        Rows of a decision on average, which may need further looks.
     """
 
     n_take_all: int
+    n_strata: int
     per_stratum: int
     expected_rows: float
+
+    @property
+    def n_rows(self) -> int:
+        """All of them."""
+        return self.n_take_all + self.n_strata * self.per_stratum
 
 
 def cheapest_first_look(
@@ -296,8 +275,14 @@ def cheapest_first_look(
     largest : LargestScores
         Standard deviations of rows' differences over decisions, :math:`r_i`, nats; at least `most`
         of them, or all.
-    epsilon, n_strata, fewest_per_stratum, most
-        As `FirstLookLimits` has them.
+    epsilon : float
+        Of the test.
+    n_strata : int
+        Strata besides the rows that are always read.
+    fewest_per_stratum : int
+        Rows that an estimate of the spread within a stratum needs.
+    most : int
+        Largest first look in rows, unless `n_strata` with `fewest_per_stratum` are more.
     """
     falling, total, n_rows = largest.falling, largest.total, largest.n_rows
     quantile = float(norm.isf(max(epsilon, 1e-6)))
@@ -316,4 +301,5 @@ def cheapest_first_look(
     else:  # as small a standard error as the most rows give
         best = int(np.argmin(left / np.sqrt(room)))
     per_stratum = min(np.ceil(n_sampled[best] / n_strata), room[best] // n_strata)
-    return FirstLookSizes(int(candidates[best]), int(per_stratum), float(cost[best]))
+    sizes = int(candidates[best]), n_strata, int(per_stratum)
+    return FirstLookSizes(*sizes, expected_rows=float(cost[best]))

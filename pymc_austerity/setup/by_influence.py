@@ -1,15 +1,13 @@
-"""Rows that are sampled by influence, with an expansion of the order that pays."""
+"""Rows that are sampled by influence, in memory or elsewhere."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import (
-    FirstLookSizes,
     Influence,
     LargestScores,
     differences_of_all,
@@ -29,36 +27,16 @@ from pymc_austerity.setup.leaves import NumberedBlocks
 from pymc_austerity.setup.plans import About, Plan
 from pymc_austerity.setup.source_rows import Labeled
 from pymc_austerity.setup.strata import (
-    FEWEST_FIRST_ROWS,
-    STRATA_IF_NORMAL,
     ByScore,
-    cheapest,
+    expected_first_look,
     most_first_rows,
     strata_by_score,
     words_on_strata,
 )
-from pymc_austerity.setup.third_order import NotThirdOrderError, cubic_rows_of, with_third_order
 
-__all__ = ["DividedRows", "ScoredRows", "of_best_order"]
+__all__ = ["DividedRows", "ScoredRows"]
 
 _PAIRS_TO_CHECK = 4
-
-_MOST_ENTRIES = 60
-"""With more, contracting the terms would take about as long as reading the rows that they save."""
-
-_SHARE = 0.98
-"""Share of the total influence; the rows with the rest gain nothing from third-order terms."""
-
-_OPERATIONS = 1e9
-"""Multiplications and additions for the sum of third derivatives: a third of a second."""
-
-_OPERATIONS_OF_A_ROW = 2_000
-"""Operations for the third derivatives of a row, besides the products of its columns."""
-
-_FEWEST_SAVED = 250
-"""Fewest rows to save at each decision. Reading them takes 30 microseconds, and contracting the
-terms of 37 parameters less than five. Tens of thousands of decisions make up for a second of
-set-up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +53,12 @@ class ScoredRows:
         Influence of each row, nats.
     checked : list of float arrays, shape (n,), nats
         Residuals for some of the pilot pairs.
-    detail : str
-        Further details of the expansion, as a sentence.
     """
 
     about: About
     influence: Influence
     scores: NDArray[np.float64]
     checked: list[NDArray[np.float64]]
-    detail: str = ""
 
     @classmethod
     def of(cls, about: About) -> "ScoredRows":
@@ -95,20 +70,10 @@ class ScoredRows:
         return cls(about, influence, scores, checked)
 
     @property
-    def expected_rows(self) -> float:
-        """Expected number of rows of a decision."""
-        return self._expected.expected_rows
-
-    @property
-    def first_rows(self) -> int:
-        """Expected number of rows of a first look."""
-        return self._expected.n_take_all + STRATA_IF_NORMAL * self._expected.per_stratum
-
-    @cached_property
-    def _expected(self) -> FirstLookSizes:
-        settings, n_rows = self.about.settings, self.about.problem.likelihood.n_rows
-        most = most_first_rows(settings, n_rows) + 1
-        return cheapest(LargestScores.of_sample(self.scores, most, n_rows), settings)
+    def n_first(self) -> int:
+        """Rows of a first look, as far as they are known before the rows are divided."""
+        n_rows = self.about.problem.likelihood.n_rows
+        return expected_first_look(self.scores, n_rows, self.about.settings).n_rows
 
     def divided(self) -> "DividedRows":
         """The same rows in strata, without those that are known as they are."""
@@ -190,8 +155,8 @@ class DividedRows(NamedTuple):
         deviations = np.sqrt(squares[present] / sizes[present])
         sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
         n_take_all = int(sizes[0]) if self.strata.n_take_all else 0
-        details = self.rows.detail, f"{words_on_strata(strata, n_take_all)}."
-        return about.plan(function, source, sampling, *filter(None, details))
+        words = f"{words_on_strata(strata, n_take_all)}."
+        return about.plan(function, source, sampling, words)
 
     def _stored(self) -> tuple[Store, NDArray[np.int64], NDArray[np.float64]]:
         """All rows by their strata; number of rows and sum of squared scores of each stratum."""
@@ -223,56 +188,3 @@ class DividedRows(NamedTuple):
 
         about.say("storing the rows in the order of sampling")
         return *rows.stored(labeled(), sizes / labels.size, rng), squares
-
-
-def of_best_order(second: ScoredRows) -> ScoredRows:
-    """The same rows with an expansion of third order, where it is requested or saves time.
-
-    Raises
-    ------
-    NotThirdOrderError
-        A third-order expansion is requested, and there is none.
-    """
-    if second.about.settings.order == 3:
-        return _of_third_order(second)
-    if not _may_save_time(second):
-        return second
-    try:
-        third = _of_third_order(second)
-    except NotThirdOrderError:
-        return second
-    return third if second.expected_rows - third.expected_rows >= _FEWEST_SAVED else second
-
-
-def _may_save_time(second: ScoredRows) -> bool:
-    """Whether third-order terms should be tried on the pilot pairs."""
-    settings = second.about.settings
-    if settings.control_variates != "auto" or settings.test != "auto" or settings.is_exact:
-        return False
-    is_small = second.about.anchor.point.size <= _MOST_ENTRIES
-    return is_small and second.expected_rows >= FEWEST_FIRST_ROWS + _FEWEST_SAVED
-
-
-def _of_third_order(second: ScoredRows) -> ScoredRows:
-    """The same rows, with third-order terms for those with the most influence."""
-    which = _most_influential(second.scores, second.about.anchor.point.size)
-    cubic = cubic_rows_of(second.about, which)
-    about = with_third_order(second.about, cubic)
-    function, arrays = about.residuals.function, about.residuals.arrays
-    some = ArrayRows([*cubic.rows.window(0, which.size), arrays[-1][which]])
-    influence = second.influence.of(function)
-    scores, checked = second.scores.copy(), [values.copy() for values in second.checked]
-    scores[which] = np.minimum(influence.of_all(some), scores.max())
-    for values, pair in zip(checked, influence.pairs, strict=False):
-        values[which] = differences_of_all(function, *pair, some)
-    detail = f"The {which.size:,} rows with the most influence have terms of third order."
-    return ScoredRows(about, influence, scores, checked, detail)
-
-
-def _most_influential(scores: NDArray[np.float64], size: int) -> NDArray[np.intp]:
-    """The fewest rows with nearly all the influence, or as many as set-up can afford."""
-    falling = np.argsort(-scores)
-    held = np.cumsum(scores[falling])
-    n_rows = int(np.searchsorted(held, _SHARE * held[-1])) + 1
-    each = size * size * (size + 1) // 2 + _OPERATIONS_OF_A_ROW
-    return np.sort(falling[: min(n_rows, int(_OPERATIONS / each))])

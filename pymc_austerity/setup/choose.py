@@ -6,7 +6,7 @@ from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows, Store
-from pymc_austerity.setup.by_influence import DividedRows, ScoredRows, of_best_order
+from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, stored
 from pymc_austerity.setup.kept_rows import keep_influential
@@ -18,7 +18,7 @@ from pymc_austerity.setup.plans import (
     refuse_too_few_for_strata,
 )
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
-from pymc_austerity.setup.third_order import cubic_rows_of, with_third_order
+from pymc_austerity.setup.together import together
 
 __all__ = ["choose"]
 
@@ -31,8 +31,6 @@ def choose(about: About) -> Plan:
 
     Raises
     ------
-    NotThirdOrderError
-        A third-order expansion is requested, and there is none.
     SettingError
         The user's settings are not possible for the model.
     """
@@ -56,18 +54,17 @@ def _cheaper(about: About) -> Plan:
     try:
         exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
-        return not_exact(_sequential(about), str(reason))
+        return together(about) or not_exact(_sequential(about), str(reason))
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
         return _plan_of(exact, about)
     if rows <= FEWEST_FIRST_ROWS:
         return _plan_of(exact, about, FEWEST_FIRST_ROWS)
     about.say(_INFLUENCE)
-    scored = ScoredRows.of(about)
-    divided = scored.divided()
-    if rows <= divided.n_first:
-        return _plan_of(exact, about, divided.n_first)
-    plan = _best(scored, divided)
+    sampled = ScoredRows.of(about).divided()
+    if rows <= sampled.n_first:
+        return _plan_of(exact, about, sampled.n_first)
+    plan = _best(sampled)
     return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
 
 
@@ -75,38 +72,28 @@ def _refuse_many(about: About, expected: float) -> None:
     """Refuse exact decisions that are expected to read many rows, before all rows are bounded."""
     most = MOST_ROWS
     if about.problem.prepared.from_sources and expected > FEWEST_FIRST_ROWS:
-        most = min(most, ScoredRows.of(about).first_rows)
+        most = min(most, ScoredRows.of(about).n_first)
     if expected > most:
         raise NotExactError(f"they are expected to read {in_round_numbers(expected)} rows")
 
 
 def _sequential(about: About) -> Plan:
     about.say(_INFLUENCE)
-    settings, from_sources = about.settings, about.problem.prepared.from_sources
+    settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        if from_sources:
-            return ScoredRows.of(_of_all_rows(about)).divided().plan()
-        return _best(ScoredRows.of(about))
+        return _best(ScoredRows.of(about).divided())
     refuse_too_few_for_strata(settings)
-    return _uniform(_of_all_rows(about))
+    return _uniform(about)
 
 
-def _best(scored: ScoredRows, divided: DividedRows | None = None) -> Plan:
-    """Sample by influence what is not kept, or expand to the order that pays."""
-    about = scored.about
+def _best(divided: DividedRows) -> Plan:
+    """Sample by influence what is not kept."""
+    about = divided.rows.about
+    if about.problem.prepared.from_sources:
+        return divided.plan()
     about.say("looking for rows to keep")
-    kept = keep_influential(about, scored.scores)
-    if kept is not None:
-        return ScoredRows.of(kept).divided().plan()
-    best = of_best_order(scored)
-    return divided.plan() if divided and best is scored else best.divided().plan()
-
-
-def _of_all_rows(about: About) -> About:
-    """The same with third-order terms of all rows where these are requested."""
-    if about.settings.order < 3:
-        return about
-    return with_third_order(about, cubic_rows_of(about))
+    kept = keep_influential(about, divided.rows.scores)
+    return (divided if kept is None else ScoredRows.of(kept).divided()).plan()
 
 
 def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:

@@ -202,17 +202,12 @@ def _posterior(target: Target) -> CompiledPosterior | None:
         return None  # there are trajectories
     assert anchor is not None
     hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
-    third = np.empty((0, 0)) if anchor.third is None else anchor.third.sums
-    n_pairs = third.shape[1]
     return CompiledPosterior(
         exact.address,
         np.ascontiguousarray(anchor.point, dtype=np.float64),
         np.ascontiguousarray(anchor.gradient),
         np.ascontiguousarray(hessian),
-        np.ascontiguousarray(third),
-        np.zeros(n_pairs),
         anchor.point.size,
-        n_pairs,
     )
 
 

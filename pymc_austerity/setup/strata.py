@@ -16,6 +16,7 @@ __all__ = [
     "FEWEST_FIRST_ROWS",
     "ByScore",
     "cheapest",
+    "expected_first_look",
     "has_room_for_strata",
     "most_first_rows",
     "strata_by_score",
@@ -117,10 +118,8 @@ def strata_by_score(
     return _divided(largest, scores, most, settings)
 
 
-def cheapest(
-    largest: LargestScores, settings: Settings, n_strata: int = STRATA_IF_NORMAL
-) -> FirstLookSizes:
-    """First look that the settings determine for a number of strata; usually as few as possible."""
+def cheapest(largest: LargestScores, settings: Settings, n_strata: int) -> FirstLookSizes:
+    """First look that the settings determine for a number of strata."""
     return cheapest_first_look(
         largest,
         epsilon=settings.tail,
@@ -128,6 +127,14 @@ def cheapest(
         fewest_per_stratum=FEWEST_PER_STRATUM,
         most=most_first_rows(settings, largest.n_rows),
     )
+
+
+def expected_first_look(
+    scores: NDArray[np.float64], n_rows: int, settings: Settings
+) -> FirstLookSizes:
+    """First look to expect if all rows are like some of them, and half as many strata suffice."""
+    most = most_first_rows(settings, n_rows) + 1
+    return cheapest(LargestScores.of_sample(scores, most, n_rows), settings, STRATA_IF_NORMAL)
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
@@ -154,7 +161,7 @@ def most_strata(settings: Settings) -> int:
 def _divided(
     largest: LargestScores, scores: NDArray[np.float64], n_strata: int, settings: Settings
 ) -> ByScore:
-    n_take_all, per_stratum, _ = cheapest(largest, settings, n_strata)
+    n_take_all, _, per_stratum, _ = cheapest(largest, settings, n_strata)
     top = largest.falling[n_take_all] if n_take_all else np.inf
     others = np.sort(scores[scores <= top])[::-1]
     edges = others[equal_total_score(others, n_strata)]

@@ -29,12 +29,15 @@ from pymc_austerity.setup.compiled_target import why_python as why_target_needs_
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.ahead import DrawsAhead
 from pymc_austerity.step_methods.statistics import of_transitions
+from pymc_austerity.step_methods.together import IndependentChain, is_independent
 
 __all__ = ["compile_now", "draws_ahead", "why_python"]
 
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as a clause; empty if they do not."""
+    if is_independent(target, proposal):
+        return ""
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
@@ -67,7 +70,7 @@ def draws_ahead(
         n_rows=target.n_rows,
         n_kept=target.n_kept,
         steps_per_draw=steps_per_draw,
-        scalings=chain.proposals.sizes,
+        scalings=chain.sizes,
         epsilon=decider.epsilon,
     )
     return DrawsAhead(
@@ -76,12 +79,15 @@ def draws_ahead(
         blocks=target.layout.blocks,
         dtype=target.start.dtype,
         record=record,
+        at_once=chain.at_once,
     )
 
 
 def _chain(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
-) -> CompiledChain:
+) -> CompiledChain | IndependentChain:
+    if is_independent(target, proposal):
+        return IndependentChain(target)
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
     assert target.approximation is not None

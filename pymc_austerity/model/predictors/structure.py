@@ -245,14 +245,22 @@ class Design:
     n_rows: int
 
     def eta(self, theta: NDArray) -> NDArray[np.float64]:
-        """The linear predictor, shape (m,)."""
-        total = np.zeros(self.n_rows) if self.offset is None else self.offset.astype(np.float64)
+        """The linear predictor, shape (m,), or (m, n) at n points that are columns of a matrix."""
+        total = self.product(theta)
+        if self.offset is not None:
+            total += _along(self.offset, theta)
+        return total
+
+    def product(self, theta: NDArray) -> NDArray[np.float64]:
+        """What the parameters add to it: the matrix times a vector or a matrix."""
+        total = None
         for term in self.terms:
             if isinstance(term, DenseRows):
-                total += term.data @ theta[term.entries]
+                part = term.data @ theta[term.entries]
             else:
-                total += term.coefficient * theta[term.entries]
-        return total
+                part = _along(term.coefficient, theta) * theta[term.entries]
+            total = part if total is None else np.add(total, part, out=total)
+        return np.zeros((self.n_rows, *theta.shape[1:])) if total is None else total
 
     def columns(self, size: int) -> NDArray[np.float64]:
         """The matrix, transposed, shape (d, m)."""
@@ -272,6 +280,11 @@ class Design:
             else:
                 products = weights * term.coefficient
                 total += np.bincount(term.entries, products, minlength=total.size)
+
+
+def _along(of_rows: NDArray, theta: NDArray) -> NDArray:
+    """One number for each row, as a column where there are several points."""
+    return of_rows if theta.ndim == 1 else of_rows[:, None]
 
 
 DesignFunction: TypeAlias = Callable[[Sequence[NDArray]], list[Design]]
