@@ -102,6 +102,7 @@ class ParquetSource(_BatchesSource):
         metadata = _metadata(path, self._stamps[path])
         with _parquet(path, metadata=metadata) as file:
             yield from file.iter_batches(_ROWS_AT_ONCE, [number], self._listed)
+        library("pyarrow").default_memory_pool().release_unused()
 
 
 class ArrowSource(_BatchesSource):
