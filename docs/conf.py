@@ -13,6 +13,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
     "sphinx_copybutton",
     "sphinx_design",
 ]
@@ -44,8 +45,10 @@ copybutton_prompt_is_regexp = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "pymc_austerity"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_theme_options = {
     "show_prev_next": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": [],  # tables need the width
     "navigation_with_keys": False,
 }

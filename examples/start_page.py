@@ -15,7 +15,13 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from examples.benchmarks.grouped_table import seconds_to
-from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
+from examples.benchmarks.peers.first import is_right
+from examples.benchmarks.peers.results import (
+    APPROXIMATIONS,
+    Results,
+    converged,
+    seconds_until_known,
+)
 from examples.benchmarks.peers.samplers import LABELS
 
 ROOT = Path(__file__).parents[1]
@@ -25,6 +31,7 @@ PEERS = {
     "numpyro_nuts": "NUTS (NumPyro)",
     "pymc_nuts": "NUTS (PyMC)",
     "hmcecs": "HMCECS (NumPyro)",
+    "laplace": "Laplace (pymc-extras)",
 }
 MODEL = "logistic-20"
 _EFFECTIVE = 1_000
@@ -58,17 +65,18 @@ def draw(results: Path, file: Path) -> None:
 
 
 def over_rows(folder: Path) -> dict[str, list[Point]]:
-    """Seconds against rows, for each sampler whose chain converged."""
-    cells = Results.read(folder).cells
-    return {
-        name: sorted(
-            (n_rows, seconds)
-            for (model, n_rows, sampler), cell in cells.items()
-            if (model, sampler) == (MODEL, name) and "failed" not in cell and converged(cell)
-            if (seconds := seconds_to_1000(cell)) is not None
-        )
-        for name in PEERS
-    }
+    """Seconds against rows, for each sampler whose chain converged and each right approximation."""
+    results = Results.read(folder)
+    points: dict[str, dict[int, float]] = {name: {} for name in PEERS}
+    for (model, n_rows, sampler), cell in results.cells.items():
+        name = "laplace" if sampler.startswith("laplace") else sampler
+        if model != MODEL or name not in PEERS or "failed" in cell or not converged(cell):
+            continue
+        if sampler in APPROXIMATIONS and not is_right(results.errors(model, n_rows, sampler)):
+            continue
+        if (seconds := seconds_until_known(cell)) is not None:
+            points[name][n_rows] = min(seconds, points[name].get(n_rows, seconds))
+    return {name: sorted(found.items()) for name, found in points.items()}
 
 
 def over_groups(folder: Path) -> dict[str, list[Point]]:

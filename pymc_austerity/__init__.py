@@ -1,6 +1,7 @@
 """Metropolis-Hastings on subsets of the rows, for PyMC models with large data."""
 
-from pymc_austerity._version import __version__
+from importlib.metadata import PackageNotFoundError, version
+
 from pymc_austerity.diagnostics import report
 from pymc_austerity.errors import (
     AusterityWarning,
@@ -32,6 +33,11 @@ from pymc_austerity.sequential import (
 )
 from pymc_austerity.sources import Columns
 from pymc_austerity.step_methods import AusterityMH, FireflyMH, GroupedMH, Options
+
+try:
+    __version__ = version("pymc-austerity")
+except PackageNotFoundError:  # imported from a folder in which it was never installed
+    __version__ = "0.0.0"
 
 __all__ = [
     "AusterityGibbs",

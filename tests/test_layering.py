@@ -11,23 +11,23 @@ PACKAGE = Path(__file__).parents[1] / "pymc_austerity"
 
 # Every part of the package and the other parts that it may import.
 MAY_IMPORT = {
-    "_version": set(),
     "errors": set(),
     "_pymc": {"errors"},
     "arguments": {"errors"},
     "strata": set(),
     "time_limit": set(),
     "parts": set(),
+    "pointers": set(),
     "sequential": {"errors", "arguments", "strata", "parts"},
     "proposals": {"errors", "arguments"},
-    "rows": {"errors", "time_limit", "strata"},
+    "rows": {"errors", "time_limit", "strata", "parts", "pointers"},
     "model": {"errors", "time_limit", "arguments", "_pymc"},
     "sources": {"errors", "arguments"},
     "exact": {"errors", "arguments"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
-    "compiled": {"proposals", "sequential", "exact", "strata", "parts"},
-    "levels": {"proposals", "sequential", "exact", "compiled"},
+    "compiled": {"proposals", "sequential", "exact", "strata", "parts", "pointers"},
+    "levels": {"proposals", "sequential", "exact", "compiled", "pointers"},
     "deciding": {
         "errors", "arguments", "strata", "sequential", "proposals", "rows", "exact", "design",
     },
@@ -36,7 +36,7 @@ MAY_IMPORT = {
         "model", "exact", "control_variates", "design", "compiled", "levels", "deciding", "sources",
     },
     "step_methods": {
-        "errors", "time_limit", "arguments", "_pymc", "_version", "sequential", "proposals",
+        "errors", "time_limit", "arguments", "_pymc", "sequential", "proposals",
         "exact", "model", "control_variates", "design", "compiled", "levels", "deciding", "setup",
         "diagnostics",
     },

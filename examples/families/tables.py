@@ -12,9 +12,10 @@ __all__ = ["count", "line", "table", "verdict"]
 _LONGEST = 200
 
 HEADER = (
-    "| model | works | path | set-up, s | ESS/s to NUTS | means differ by | what was said |\n"
-    "| --- | --- | --- | ---: | ---: | ---: | --- |"
+    "| model | works | path | set-up, s | ESS/s to NUTS | means differ by |\n"
+    "| --- | --- | --- | ---: | ---: | ---: |"
 )
+SAID = "What was said:"
 
 
 def verdict(family: Family, ours: Record, nuts: Record | None, known: Record | None = None) -> str:
@@ -58,13 +59,14 @@ def _r_hat(record: Record) -> float:
 def table(
     ours: Mapping[str, Record], nuts: Mapping[str, Record], known: Mapping[str, Record]
 ) -> str:
-    """Markdown: a sentence that counts, and a row for each family."""
-    rows = []
+    """Markdown: a sentence that counts, a row for each family, and below it what was said."""
+    rows, said = [], []
     for name in FAMILIES:
         if name in ours:
-            cells = _cells(FAMILIES[name], ours[name], nuts.get(name), known.get(name))
+            *cells, words = _cells(FAMILIES[name], ours[name], nuts.get(name), known.get(name))
             rows.append(f"| {' | '.join([FAMILIES[name].title, *cells])} |")
-    return f"{count(ours, nuts, known)}\n\n{HEADER}\n" + "\n".join(rows) + "\n"
+            said += [f"- *{FAMILIES[name].title}*: {words}"] if words else []
+    return "\n".join([count(ours, nuts, known), "", HEADER, *rows, "", SAID, "", *said, ""])
 
 
 def count(

@@ -15,18 +15,17 @@ Reference = Mapping[str, Moments] | None
 
 
 def table(records: Mapping[str, Record], references: Mapping[str, Reference]) -> str:
-    """Markdown: a sentence that counts, and a row for each model, the worst verdicts first."""
+    """Markdown: a count, a row for each model, the worst verdicts first, and what was said."""
     order = ("WRONG", "foreign", "warned", "refused", "right")
     verdicts = {name: verdict_of(record, references[name]) for name, record in records.items()}
-    rows = [
-        "| model | ends | mean | spread | r_hat | what was said |",
-        "| --- | --- | ---: | ---: | ---: | --- |",
-    ]
+    rows = ["| model | ends | mean | spread | r_hat |", "| --- | --- | ---: | ---: | ---: |"]
+    said = ["What was said:", ""]
     for name in sorted(records, key=lambda name: order.index(verdicts[name])):
-        cells = _cells(records[name], references[name])
+        *cells, words = _cells(records[name], references[name])
         why = HARD_MODELS[name].why
         rows.append(f"| `{name}`: {why} | {verdicts[name]} | {' | '.join(cells)} |")
-    return f"{count(records, references)}\n\n" + "\n".join(rows) + "\n"
+        said += [f"- `{name}`: {words}"] if words else []
+    return "\n".join([count(records, references), "", *rows, "", *said, ""])
 
 
 def count(records: Mapping[str, Record], references: Mapping[str, Reference]) -> str:

@@ -122,6 +122,11 @@ from pymc_austerity._pymc.sampling import (
     join_chains,
 )
 
+try:  # to come in PyMC: what pm.sample(sampler=...) takes
+    from pymc.sampling.samplers import Sampler
+except ModuleNotFoundError:
+    Sampler = None
+
 underivable = (NotImplementedError, NullTypeGradError, DisconnectedInputError, MethodNotDefined)
 """What PyTensor raises where it has no derivative."""
 

@@ -1,6 +1,6 @@
 """The point of the Taylor expansion of the likelihood, and the rows that it fits badly."""
 
-from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, ThirdOrder, find_anchor
+from pymc_austerity.control_variates.anchor import Anchor, NoAnchorError, find_anchor
 from pymc_austerity.control_variates.influence import (
     FirstLookLimits,
     Influence,

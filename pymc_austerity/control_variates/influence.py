@@ -1,7 +1,7 @@
 """Influence of the rows, what is left of their differences, and the sizes of first looks."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -140,10 +140,6 @@ class Influence:
         squares = (np.square(own[np.isfinite(own)]) for own in differences)
         sizes = np.array([own.mean() if own.size else 0.0 for own in squares])
         return cls(function, pairs, _weights(sizes))
-
-    def of(self, function: Callable[..., NDArray]) -> "Influence":
-        """The same for other residuals."""
-        return replace(self, function=function)
 
     def of_all(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of all rows of a source, nats."""

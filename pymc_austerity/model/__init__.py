@@ -41,9 +41,7 @@ from pymc_austerity.model.levels.products import candidates_for_centering, cente
 from pymc_austerity.model.levels.zero_sum import free_levels
 from pymc_austerity.model.predictors.derivatives import (
     PredictorDerivatives,
-    ThirdDerivatives,
     predictor_derivatives,
-    third_derivatives,
 )
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (

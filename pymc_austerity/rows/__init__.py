@@ -10,6 +10,8 @@ from pymc_austerity.rows.protocols import (
     RowStream,
     SampledRows,
 )
+from pymc_austerity.rows.reading import reader
+from pymc_austerity.rows.records import Reading, Store, StoredRows
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.stored import store_by_label
 from pymc_austerity.rows.strata import StratifiedWindows, equal_total_score, strata_by_score
@@ -20,16 +22,20 @@ __all__ = [
     "ArrayRows",
     "Block",
     "FreshRows",
+    "Reading",
     "ReorderedRows",
     "RowDraw",
     "RowSource",
     "RowStream",
     "SampledRows",
     "SharedRows",
+    "Store",
+    "StoredRows",
     "StratifiedWindows",
     "Windows",
     "blocks_of",
     "equal_total_score",
+    "reader",
     "store_by_label",
     "strata_by_score",
     "sum_over_rows",

@@ -5,8 +5,8 @@ from functools import partial
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.rows import SharedRows
-from pymc_austerity.setup.by_influence import ByInfluence, by_influence, of_best_order
+from pymc_austerity.rows import SharedRows, Store
+from pymc_austerity.setup.by_influence import ByInfluence, by_influence
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, stored
 from pymc_austerity.setup.kept_rows import keep_influential
@@ -19,7 +19,6 @@ from pymc_austerity.setup.plans import (
 )
 from pymc_austerity.setup.sequential_from_sources import rows_of_first_look, stored_in_strata
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
-from pymc_austerity.setup.third_order import cubic_rows_of, with_third_order
 from pymc_austerity.setup.together import together
 
 __all__ = ["choose"]
@@ -33,8 +32,6 @@ def choose(about: About) -> Plan:
 
     Raises
     ------
-    NotThirdOrderError
-        A third-order expansion is requested, and there is none.
     SettingError
         The user's settings are not possible for the model.
     """
@@ -88,30 +85,23 @@ def _sequential(about: About) -> Plan:
     settings, from_sources = about.settings, about.problem.prepared.from_sources
     if settings.by_influence and has_room_for_strata(settings):
         if from_sources:
-            return _in_strata(_of_all_rows(about))
+            return _in_strata(about)
         return _best(by_influence(about))
     refuse_too_few_for_strata(settings)
-    return _uniform(_of_all_rows(about))
+    return _uniform(about)
 
 
 def _best(rows: ByInfluence) -> Plan:
-    """Sample by influence what is not kept, or expand to the order that pays."""
-    about = rows.scored.about
+    """Sample by influence what is not kept."""
+    about = rows.about
     about.say("looking for rows to keep")
-    kept = keep_influential(about, rows.scored.scores)
-    return of_best_order(rows).plan() if kept is None else by_influence(kept).plan()
-
-
-def _of_all_rows(about: About) -> About:
-    """The same with third-order terms of all rows where these are requested."""
-    if about.settings.order < 3:
-        return about
-    return with_third_order(about, cubic_rows_of(about))
+    kept = keep_influential(about, rows.scores)
+    return (rows if kept is None else by_influence(kept)).plan()
 
 
 def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
     sampling = stored(sampling, about.residuals)
-    assert isinstance(sampling.source, SharedRows)
+    assert isinstance(sampling.source, Store)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
         f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "
@@ -128,7 +118,7 @@ def _uniform(about: About) -> Plan:
     about.say("storing the rows")
     rows, rng = problem.prepared.from_sources, problem.prepared.rng
     if rows is None:
-        source = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
+        source: Store = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
     else:
         source = rows.shuffled(rng, residuals.block_of)
     sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
@@ -144,7 +134,7 @@ def _in_strata(about: About) -> Plan:
     return about.plan(about.residuals.function, source, sampling, f"{words}.", *where)
 
 
-def _where(about: About, source: SharedRows) -> tuple[str, ...]:
+def _where(about: About, source: Store) -> tuple[str, ...]:
     """Where rows from sources are, as a sentence."""
     rows = about.problem.prepared.from_sources
     if rows is None:

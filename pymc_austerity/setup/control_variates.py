@@ -25,7 +25,6 @@ from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
-from pymc_austerity.setup.third_order import NotThirdOrderError
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
@@ -73,7 +72,7 @@ def control_variate_plan(
     if impossible is not None:
         return impossible
     try:
-        expanded = expanded_rows(problem, _order_of_search(settings))
+        expanded = expanded_rows(problem, settings.order)
         modes, surrogate = _found(
             expanded, problem, settings, row_free_difference, by_default, anchor, say
         )
@@ -98,10 +97,7 @@ def control_variate_plan(
     is_open = settings.control_variates == "auto" and settings.test == "auto"
     if by_default and is_open and surrogate is None:
         about = about._replace(row_free_difference=row_free_difference, may=may)
-    try:
-        return choose(about)
-    except NotThirdOrderError as error:
-        return NoPlan(str(error))
+    return choose(about)
 
 
 def _found(
@@ -117,7 +113,7 @@ def _found(
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=_order_of_search(settings), at=at
+            problem, expanded, row_free_difference, order=settings.order, at=at
         )
         return Modes(anchor), surrogate
 
@@ -144,7 +140,7 @@ def _modes(
     say("finding the posterior mode")
     rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
-    rng, order = problem.prepared.rng, _order_of_search(settings)
+    rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
     return find_modes(*search, rng=rng, order=order)
@@ -152,14 +148,9 @@ def _modes(
 
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
     prepared, exact = problem.prepared, problem.row_free_derivatives
-    where = {"dtype": problem.start.dtype, "rng": prepared.rng}
+    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": prepared.rng}
     mean = posterior_mean(anchor, expanded.derivatives, exact, prepared.rows, **where)
     return GaussianApproximation(mean, anchor.root)
-
-
-def _order_of_search(settings: Settings) -> int:
-    """Third derivatives are added up later, once the anchor and the bounds of rows are known."""
-    return min(settings.order, 2)
 
 
 def _impossible(problem: Problem) -> NoPlan | None:

@@ -33,7 +33,14 @@ from pymc_austerity.model.bounds import (
     are_cheap,
     third_derivative_constants,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, ReorderedRows, SharedRows
+from pymc_austerity.rows import (
+    LARGEST_BLOCK,
+    ArrayRows,
+    Block,
+    ReorderedRows,
+    SharedRows,
+    StoredRows,
+)
 from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
@@ -117,7 +124,7 @@ def exact_sampling(
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     """The same sampling with its rows stored for all processes."""
-    if isinstance(sampling.source, SharedRows):
+    if isinstance(sampling.source, StoredRows):
         return sampling
     (order,) = sampling.numbers.window(0, sampling.groups.n_rows)
     return replace(
@@ -129,8 +136,8 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
 
 def _sampling(
     about: About,
-    source: ReorderedRows | SharedRows,
-    numbers: ArrayRows | SharedRows,
+    source: ReorderedRows | StoredRows,
+    numbers: ArrayRows | StoredRows,
     groups: Groups,
     pairs: Sequence[_Pair],
 ) -> PoissonSampling:
@@ -200,7 +207,7 @@ def _of_sources(
         constants, whitened = bounds.of_any(block)
         directions = grid.directions(whitened.gradients)
         cells = grid.cells_of(constants[grid.usual], directions)
-        data = (*block_of(block), np.arange(first, first + cells.size))
+        data = (*block_of(block), rows.numbers(first, cells.size))
         return grid.rows_of_cells(constants, directions), (cells, data)
 
     def all_labeled() -> Iterator[Labeled]:

@@ -17,7 +17,7 @@ from pymc_austerity.model import OneAtATime
 from pymc_austerity.rows import (
     ArrayRows,
     Block,
-    SharedRows,
+    StoredRows,
     StratifiedWindows,
     blocks_of,
 )
@@ -37,14 +37,14 @@ class StoredSampling(NamedTuple):
 
     Attributes
     ----------
-    source : SharedRows
+    source : StoredRows
         All rows with their derivatives at the anchor.
     sampling : Sampling
     words : str
         How rows are sampled, as a sentence without its full stop.
     """
 
-    source: SharedRows
+    source: StoredRows
     sampling: Sampling
     words: str
 

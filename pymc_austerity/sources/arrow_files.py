@@ -14,8 +14,8 @@ from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_colu
 
 __all__ = ["ArrowSource", "ParquetSource"]
 
-_ROWS_AT_ONCE = 65_536
-_BYTES_AT_ONCE = 2**20
+_ROWS_AT_ONCE = 16_384
+_BYTES_AT_ONCE = 2**16
 
 
 class _BatchesSource(ChunkedSource):

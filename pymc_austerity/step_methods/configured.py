@@ -14,11 +14,12 @@ from pymc_austerity.setup.model_inputs import checked_model, checked_variables
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.options import Options, is_same
 from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.whole_model import WholeModelSampler
 
 __all__ = ["Configured", "with_model"]
 
 
-class Configured:
+class Configured(WholeModelSampler):
     """Base class of what users construct: settings, checked as far as that needs no model.
 
     Inside a model, the step method is set up at once, and takes the place of its settings. Outside,

@@ -1,6 +1,5 @@
 """A step method's transitions after tuning, assembled for compiled code."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -68,7 +67,6 @@ def draws_ahead(
     chain = _chain(target, decider, proposal, proposal_state)
     record = partial(
         _recorded,
-        target.release_rows,
         n_rows=target.n_rows,
         n_kept=target.n_kept,
         steps_per_draw=steps_per_draw,
@@ -106,8 +104,5 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     return sequential_target(target, decider.sampling, compiled_test(test), share)
 
 
-def _recorded(
-    release_rows: Callable[[], None], made: Transitions, **about: Any
-) -> list[dict[str, Any]]:
-    release_rows()
+def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:
     return of_transitions(made.statistics, **about)

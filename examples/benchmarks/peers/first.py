@@ -14,7 +14,7 @@ from examples.benchmarks.peers.results import (
 )
 from examples.benchmarks.peers.samplers import LABELS
 
-__all__ = ["HEADER", "OURS", "first"]
+__all__ = ["HEADER", "OURS", "first", "is_right"]
 
 OURS = ("ours", "exact", "sequential", "firefly", "paper")
 """Samplers of this package."""
@@ -87,13 +87,18 @@ def approximations(
         if errors is None:
             continue
         of_mean, of_sd = errors
-        if of_mean <= RIGHT_MEAN and of_sd <= RIGHT_SD:
+        if is_right(errors):
             right.append(f"{LABELS[name]} {seconds_until_known(cell):,.0f}{mark(ours, cell)}")
         else:
             k = cell["facts"].get("pareto_k")
             told = "" if k is None else f", its Pareto k {k:.2f}"
             wrong.append(f"{LABELS[name]} {of_mean:.2g}, {100 * of_sd:.0f} %{told}")
     return right, wrong
+
+
+def is_right(errors: tuple[float, float] | None) -> bool:
+    """Whether the largest errors, of a mean in sds and of an sd as a share, are known and small."""
+    return errors is not None and errors[0] <= RIGHT_MEAN and errors[1] <= RIGHT_SD
 
 
 def mark(ours: dict[str, Any], cell: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
-"""The cells as Markdown: ratios first, then what was promised, then every number."""
+"""The cells as Markdown, ratios first and then every number, and as a table of plain text."""
 
-from collections.abc import Iterator, Sequence
+import csv
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,17 @@ __all__ = ["markdown", "write"]
 
 
 def write(folder: Path, file: Path) -> None:
-    """Write the tables of all cells in a folder."""
-    file.write_text(markdown(Results.read(folder)) + "\n")
+    """Write the tables of all cells in a folder, and beside them every number as CSV."""
+    results = Results.read(folder)
+    file.write_text(markdown(results) + "\n")
+    with file.with_suffix(".csv").open("w", newline="") as opened:
+        writer = csv.writer(opened, lineterminator="\n")
+        writer.writerow(["posterior", *HEADER, "notes"])
+        for model, n_rows in results.posteriors:
+            for name, cell in results.of(model, n_rows).items():
+                label, kind, *numbers = full_row(name, cell, results.errors(model, n_rows, name))
+                plain = (each.replace(",", "") for each in numbers)
+                writer.writerow([title(model, n_rows), label, kind, *plain, notes(cell)])
 
 
 def markdown(results: Results) -> str:
@@ -39,7 +49,7 @@ def markdown(results: Results) -> str:
             "compilation, set-up and tuning; of an approximation, seconds until it is there. "
             "† measured on a machine of another speed than the cell of AusterityMH(), "
             "or of unknown speed.",
-            table(FIRST_HEADER, list(first(results))),
+            table(FIRST_HEADER, list(first(results)), text={0, 2, 3, 4, 5, 6}),
             "### Ratios",
             "How many times better the defaults of AusterityMH do: in effective draws a second "
             "after tuning (median over the parameters) / in the time to 1,000 effective draws of "
@@ -47,7 +57,7 @@ def markdown(results: Results) -> str:
             "other sampler is the better one. † as above: only ratios without it compare one "
             "machine with itself.",
             ratios(results),
-            "### What was promised",
+            "### Bars",
             table(["", "measured", "bar"], promises(results)),
             "### The paper's setting against exact sampling",
             "\n".join(f"- {sentence}" for sentence in verdicts(results)),
@@ -57,10 +67,11 @@ def markdown(results: Results) -> str:
     )
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; all columns but the first are numbers."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], text: Container[int] = (0,)) -> str:
+    """A Markdown table; all columns but those of text are numbers."""
     lines = ["| " + " | ".join(header) + " |"]
-    lines.append("| --- |" + " ---: |" * (len(header) - 1))
+    marks = ("---" if k in text else "---:" for k in range(len(header)))
+    lines.append("| " + " | ".join(marks) + " |")
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
@@ -137,12 +148,11 @@ HEADER = (
     "error of means, sds",
     "error of sds, %",
     "peak MB",
-    "notes",
 )
 
 
 def everything(results: Results) -> Iterator[str]:
-    """One table for each posterior."""
+    """One table for each posterior, and below it what a reader must know."""
     for model, n_rows in results.posteriors:
         yield f"#### {title(model, n_rows)}"
         truth = results.get(model, n_rows, "reference")
@@ -155,13 +165,12 @@ def everything(results: Results) -> Iterator[str]:
             )
         else:
             yield "**No reference: the errors are not known.**"
-        yield table(
-            HEADER,
-            [
-                full_row(name, cell, results.errors(model, n_rows, name))
-                for name, cell in results.of(model, n_rows).items()
-            ],
-        )
+        cells = results.of(model, n_rows)
+        rows = [full_row(name, cells[name], results.errors(model, n_rows, name)) for name in cells]
+        yield table(HEADER, rows, text={0, 1})
+        told = [f"- {LABELS[name]}: {words}" for name in cells if (words := notes(cells[name]))]
+        if told:
+            yield "\n".join(told)
 
 
 def full_row(
@@ -169,8 +178,7 @@ def full_row(
 ) -> Sequence[str]:
     """One sampler on one posterior."""
     if "failed" in cell:
-        reason = cell["failed"].split(": ", 1)[-1]
-        return [LABELS[name], exactness(cell), *[""] * 10, number(cell["peak_mb"]), reason]
+        return [LABELS[name], exactness(cell), *[""] * 10, number(cell["peak_mb"])]
     measured = [
         cell["setup_seconds"],
         cell["compile_seconds"],
@@ -183,11 +191,13 @@ def full_row(
     ]
     off = ["", ""] if distance is None else [number(distance[0]), number(100 * distance[1])]
     numbers = [*map(number, measured), *off, number(cell["peak_mb"])]
-    return [LABELS[name], exactness(cell), *numbers, notes(cell)]
+    return [LABELS[name], exactness(cell), *numbers]
 
 
 def notes(cell: dict[str, Any]) -> str:
-    """What a reader must know about a cell."""
+    """What a reader must know about a cell; of an error its first line."""
+    if "failed" in cell:
+        return cell["failed"].split(": ", 1)[-1].splitlines()[0]
     if cell["sampler"] in APPROXIMATIONS:
         k = cell["facts"].get("pareto_k")
         return "" if k is None else f"reports a Pareto k of {k:.2f}"
