@@ -25,6 +25,10 @@ _MOST_ROUNDS = 4
 _NEAR, _NEGLIGIBLE = 0.1, 0.01
 """Squared distances in standard deviations: of a step that is the last, and of one not made."""
 
+_LONGEST = 0.1
+"""Length of a step as a share of the distance of draws from their mean; at least one standard
+deviation."""
+
 _MARGIN = 2.0
 """Squared distance that is attributed to the choice of rows, relative to the expected one."""
 
@@ -86,7 +90,8 @@ def posterior_mean(
             step, squared = _step([anchor.root.T @ own for own in gradient(point)])
             if not _NEGLIGIBLE * (number == 0) < squared < np.inf:
                 break
-            point = point + anchor.root @ (step / max(1.0, np.sqrt(squared)))
+            too_long = np.sqrt(squared / max(1.0, _LONGEST**2 * point.size))
+            point = point + anchor.root @ (step / max(1.0, too_long))
             if squared < _NEAR:
                 break
     return point

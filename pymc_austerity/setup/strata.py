@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes
+from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes, rows_of_decisions
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import strata_by_score
