@@ -10,8 +10,6 @@ from pymc_austerity.compiled.calls import (
     call_of_one,
     call_of_prior,
     call_on_rows,
-    integers,
-    reals,
     table_of,
 )
 from pymc_austerity.compiled.chain import (
@@ -28,6 +26,7 @@ from pymc_austerity.compiled.decision import (
 from pymc_austerity.compiled.exact import ExactDecisions
 from pymc_austerity.compiled.hamiltonian import KnownByAddress, center_and_scale, walk
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
+from pymc_austerity.compiled.stored import evaluator
 from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import CompiledRows, announce, new_survey
 from pymc_austerity.compiled.trajectories import CompiledTrajectories
@@ -52,9 +51,8 @@ __all__ = [
     "call_on_rows",
     "center_and_scale",
     "compiled_test",
-    "integers",
+    "evaluator",
     "new_survey",
-    "reals",
     "refusal_of",
     "table_of",
     "walk",

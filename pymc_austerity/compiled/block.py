@@ -8,7 +8,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_of_one, reals
+from pymc_austerity.compiled.calls import call_of_one
 from pymc_austerity.compiled.decision import SequentialDecisions, decide_sequentially
 from pymc_austerity.compiled.exact import (
     ACCEPTED,
@@ -19,6 +19,7 @@ from pymc_austerity.compiled.exact import (
 )
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
 from pymc_austerity.parts import part, part_by_type
+from pymc_austerity.pointers import reals
 
 __all__ = ["CompiledPosterior", "decide", "transitions"]
 
@@ -34,22 +35,15 @@ class CompiledPosterior(NamedTuple):
         Of the expansion.
     hessian : float array, shape (d, d)
         Zeros for an expansion of first order.
-    third : float array, shape (d, d (d + 1) / 2)
-        As `pymc_austerity.control_variates.ThirdOrder` has it; empty below the third order.
-    products : float array, shape (d (d + 1) / 2,)
-        Working space of the third order; empty without.
-    size, n_pairs : int
-        d, and the length of `products`.
+    size : int
+        d.
     """
 
     exact: int
     anchor: NDArray[np.float64]
     gradient: NDArray[np.float64]
     hessian: NDArray[np.float64]
-    third: NDArray[np.float64]
-    products: NDArray[np.float64]
     size: int
-    n_pairs: int
 
 
 @part(types.float64)
@@ -66,30 +60,7 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
         moved = proposed[i] - current[i]
         first += gradient[i] * moved
         second += moved * product
-    total = first + 0.5 * second
-    return total + _third_order(posterior, proposed, current) if posterior.n_pairs > 0 else total
-
-
-@part(types.float64, fastmath={"reassoc", "contract", "nsz"})
-def _third_order(posterior: CompiledPosterior, proposed: Any, current: Any) -> float:
-    """As `ThirdOrder.difference`; most of it is one product of a matrix with a vector."""
-    anchor, d, n_pairs = reals(posterior.anchor), posterior.size, posterior.n_pairs
-    third, products = reals(posterior.third), reals(posterior.products)
-    pair = 0
-    for i in range(d):
-        moved, twice = proposed[i] - current[i], proposed[i] + current[i] - 2.0 * anchor[i]
-        weight = 1.0 / 24.0
-        for j in range(i, d):
-            twice_j = proposed[j] + current[j] - 2.0 * anchor[j]
-            products[pair] = weight * (3.0 * twice * twice_j + moved * (proposed[j] - current[j]))
-            pair, weight = pair + 1, 1.0 / 12.0
-    total = 0.0
-    for i in range(d):
-        along = 0.0
-        for pair in range(n_pairs):
-            along += third[i * n_pairs + pair] * products[pair]
-        total += (proposed[i] - current[i]) * along
-    return total
+    return first + 0.5 * second
 
 
 @part_by_type(

@@ -17,12 +17,11 @@ __all__ = [
     "addressed",
     "call_of_one",
     "call_of_prior",
+    "call_of_reader",
     "call_of_two",
     "call_on_rows",
     "call_with_gradient",
-    "integers",
     "prefetch",
-    "reals",
     "table_of",
 ]
 
@@ -49,25 +48,6 @@ def table_of(arrays: Sequence[NDArray]) -> NDArray[np.int64]:
     return np.array(numbers, dtype=np.int64)
 
 
-def _pointer(number: Any) -> Callable[..., Any]:
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(number)))
-
-    return codegen
-
-
-@intrinsic
-def reals(typing_context, address):  # type: ignore[no-untyped-def]
-    """The float64 array at an address."""
-    return types.CPointer(types.float64)(types.intp), _pointer(types.float64)
-
-
-@intrinsic
-def integers(typing_context, address):  # type: ignore[no-untyped-def]
-    """The int64 array at an address."""
-    return types.CPointer(types.int64)(types.intp), _pointer(types.int64)
-
-
 def _call(n_integers: int, result: Any) -> Callable[..., Any]:
     """Code that calls a C function of integers, among them addresses."""
 
@@ -87,6 +67,14 @@ def call_on_rows(  # type: ignore[no-untyped-def]
     typing_context, address, proposed, current, starts, rows, n_rows, table, out
 ):
     """Call ``f(proposed, current, starts, rows, n_rows, table, out)``; see `Kernel.address`."""
+    return types.void(*[types.intp] * 8), _call(7, types.void)
+
+
+@intrinsic
+def call_of_reader(  # type: ignore[no-untyped-def]
+    typing_context, address, counts, files, facts, scratch, rows, n_rows, out
+):
+    """Call ``f(counts, files, facts, scratch, rows, n_rows, out)``; see `rows.reader`."""
     return types.void(*[types.intp] * 8), _call(7, types.void)
 
 

@@ -1,5 +1,6 @@
 """Transitions of one chain, made in compiled code and handed to Python as arrays."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -28,12 +29,15 @@ class CompiledTarget:
     posterior : CompiledPosterior or None
         None where only trajectories know it.
     decisions : SequentialDecisions or ExactDecisions
+    refuse_unread : callable
+        Raises an error if rows could not be read.
     alive : tuple
         What has to live as long as the addresses in the others are in use.
     """
 
     posterior: CompiledPosterior | None
     decisions: SequentialDecisions | ExactDecisions
+    refuse_unread: Callable[[], None]
     alive: tuple[Any, ...]
 
 
@@ -63,7 +67,11 @@ class CompiledChain:
     Attributes
     ----------
     proposals : CompiledProposals or CompiledTrajectories
+    at_once : int
+        Transitions that the first call should make.
     """
+
+    at_once = 1
 
     def __init__(
         self, target: CompiledTarget, proposals: CompiledProposals | CompiledTrajectories
@@ -75,6 +83,11 @@ class CompiledChain:
         if not isinstance(proposals, CompiledTrajectories):
             self._known = addressed(proposals), addressed(target.posterior), self._decisions
         self._work = np.zeros((3, proposals.size))
+
+    @property
+    def sizes(self) -> NDArray[np.float64]:
+        """Size of the moves of each component."""
+        return self.proposals.sizes
 
     def make(
         self,
@@ -96,6 +109,11 @@ class CompiledChain:
         -------
         Transitions
             Fewer where a row changes by more than its bound: the next one is for Python to refuse.
+
+        Raises
+        ------
+        StorageError
+            Rows could not be read.
         """
         self._work[0] = start
         made = Transitions(
@@ -109,4 +127,5 @@ class CompiledChain:
             n_made = transitions(
                 *self._known, self._work.ctypes.data, rng, audits, n_transitions, points, statistics
             )
+        self._target.refuse_unread()
         return Transitions(made.points[:n_made], made.statistics[:n_made])

@@ -10,11 +10,12 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, integers, reals
+from pymc_austerity.compiled.calls import call_on_rows
 from pymc_austerity.compiled.survey import announce
 from pymc_austerity.exact.select import group_rates
 from pymc_austerity.exact.thin import RELATIVE
 from pymc_austerity.parts import part
+from pymc_austerity.pointers import integers, reals
 
 __all__ = [
     "ACCEPTED",

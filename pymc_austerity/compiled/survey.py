@@ -10,8 +10,9 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, integers, prefetch, reals
+from pymc_austerity.compiled.calls import call_on_rows, prefetch
 from pymc_austerity.parts import part
+from pymc_austerity.pointers import integers, reals
 from pymc_austerity.sequential import Estimate
 from pymc_austerity.sequential.estimates import (
     ESTIMATE,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.block import decide
-from pymc_austerity.compiled.calls import reals
 from pymc_austerity.compiled.exact import ACCEPTED, REJECTED, VIOLATED
 from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
+from pymc_austerity.pointers import reals
 
 __all__ = ["CompiledTrajectories", "transitions_by_trajectories"]
 

@@ -1,7 +1,7 @@
 """The anchor: a point, and the sums over all rows of the terms of the expansion about it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -33,49 +33,6 @@ _FLAT = 1e-10
 """Curvature, relative to that of each parameter by itself, that may be rounding error."""
 
 
-@dataclass(frozen=True, eq=False)
-class ThirdOrder:
-    r"""A symmetric tensor of third derivatives.
-
-    Attributes
-    ----------
-    sums : float array, shape (d, d (d + 1) / 2)
-        :math:`T`, by one entry and a pair j <= l of entries in the order of ``np.triu_indices``.
-
-    Examples
-    --------
-    The third derivative of :math:`x^3` is 6:
-
-    >>> cubic = ThirdOrder(np.array([[6.0]]))
-    >>> cubic.difference(np.array([3.0]), np.array([1.0]))
-    26.0
-    """
-
-    sums: NDArray[np.float64]
-
-    @cached_property
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
-        """The pairs of entries, and a 12th or a 24th for one that stands for both orders or one."""
-        first, second = np.triu_indices(len(self.sums))
-        return first, second, np.where(first < second, 1.0 / 12.0, 1.0 / 24.0)
-
-    def difference(self, new: NDArray[np.float64], old: NDArray[np.float64]) -> float:
-        r"""A sixth of :math:`T(b, b, b) - T(a, a, a)`, nats.
-
-        .. math:: \tfrac12 T(m, m, s) + \tfrac1{24} T(s, s, s),
-            \quad m = \tfrac12 (a + b), \quad s = b - a
-
-        Parameters
-        ----------
-        new, old : float array, shape (d,)
-            :math:`b` and :math:`a`, away from the anchor.
-        """
-        first, second, weights = self._pairs
-        moved, twice = new - old, new + old
-        products = weights * (3.0 * twice[first] * twice[second] + moved[first] * moved[second])
-        return float(moved.dot(self.sums.dot(products)))
-
-
 class NoAnchorError(ValueError):
     """The likelihood cannot be expanded about a point; the message says why, as half a sentence."""
 
@@ -94,10 +51,8 @@ class Anchor:
         :math:`H = \sum_i H_i`.
     root : float array, shape (d, d)
         Lower Cholesky factor of the inverse of minus the Hessian of the whole log-posterior.
-    order : {1, 2, 3}
+    order : {1, 2}
         Order of the expansion.
-    third : ThirdOrder or None
-        :math:`T`, the sum of the third derivatives, where the order is 3.
     """
 
     point: NDArray[np.float64]
@@ -105,7 +60,6 @@ class Anchor:
     hessian: NDArray[np.float64]
     root: NDArray[np.float64]
     order: int = 2
-    third: ThirdOrder | None = None
 
     @cached_property
     def inverse_root(self) -> NDArray[np.float64]:
@@ -120,7 +74,6 @@ class Anchor:
         r"""Expansion of the sum of all differences, nats.
 
         .. math:: \sum_i c_i = G \cdot d + \tfrac12 d' H s
-            + \tfrac18 T(s, s, d) + \tfrac1{24} T(d, d, d)
 
         with :math:`d = \theta' - \theta` and :math:`s = (\theta' - \theta^*) + (\theta -
         \theta^*)`, up to the order of the expansion.
@@ -130,15 +83,7 @@ class Anchor:
         if self.order == 1:
             return first
         new, old = proposed - self.point, current - self.point
-        total = first + 0.5 * float(moved.dot(self.hessian.dot(new + old)))
-        if self.order == 2:
-            return total
-        assert self.third is not None
-        return total + self.third.difference(new, old)
-
-    def to_third_order(self, third: ThirdOrder) -> "Anchor":
-        """The same point with one more term."""
-        return replace(self, order=3, third=third)
+        return first + 0.5 * float(moved.dot(self.hessian.dot(new + old)))
 
 
 def find_anchor(

@@ -68,7 +68,7 @@ class Settings:
     test: SequentialTest | StoppingRule | Literal["auto", "exact", "firefly"] | None = "auto"
     batch_size: int | None = None
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
-    control_variates: Literal["auto", 1, 2, 3] | None = "auto"
+    control_variates: Literal["auto", 1, 2] | None = "auto"
     audit: float | Literal["auto"] = "auto"
     steps_per_draw: int = 1
     only_with_surrogate: bool = False

@@ -12,7 +12,7 @@ from dask.distributed import Client, Future
 from numpy.typing import NDArray
 
 from pymc_austerity.distributed.parts import pickled_by
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import SharedRows, Store
 
 __all__ = ["sent_to_workers"]
 
@@ -72,6 +72,6 @@ def _array_of(rows: SharedRows) -> NDArray:
 
 class _AsTheyAre(cloudpickle.Pickler):
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, SharedRows):
+        if isinstance(obj, Store):
             return SharedRows, (obj.window(0, obj.n_rows), np.arange(obj.n_rows))
         return super().reducer_override(obj)

@@ -8,8 +8,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import announce, call_on_rows, integers
+from pymc_austerity.compiled import announce, call_on_rows
 from pymc_austerity.exact import ROUNDING, BoundViolatedError, fill_thinned
+from pymc_austerity.pointers import integers
 
 
 class ResidualsByAddress(NamedTuple):

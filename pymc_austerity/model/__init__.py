@@ -28,6 +28,7 @@ from pymc_austerity.model.kernel.row_derivatives import (
     row_derivatives_of,
     row_slopes_of,
 )
+from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
@@ -40,9 +41,7 @@ from pymc_austerity.model.levels.products import candidates_for_centering, cente
 from pymc_austerity.model.levels.zero_sum import free_levels
 from pymc_austerity.model.predictors.derivatives import (
     PredictorDerivatives,
-    ThirdDerivatives,
     predictor_derivatives,
-    third_derivatives,
 )
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (

@@ -11,7 +11,7 @@ from pymc_austerity.proposals.hamiltonian import (
     HamiltonianState,
     SurrogateHamiltonianProposal,
 )
-from pymc_austerity.proposals.mixture import Center, ProposalMixture
+from pymc_austerity.proposals.mixture import ProposalMixture
 from pymc_austerity.proposals.protocols import (
     Block,
     GaussianApproximation,
@@ -32,7 +32,6 @@ from pymc_austerity.proposals.random_walk import (
 
 __all__ = [
     "Block",
-    "Center",
     "Conditional",
     "ConditionalProposal",
     "CrankNicolsonProposal",

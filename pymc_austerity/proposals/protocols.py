@@ -169,6 +169,11 @@ class GaussianApproximation:
         standard = self.inverse_root.dot(point - self.mean)
         return -0.5 * float(standard.dot(standard))
 
+    def log_densities(self, points: NDArray) -> NDArray[np.float64]:
+        """The same at points, shape (n, d): float array, shape (n,)."""
+        standard = (points - self.mean) @ self.inverse_root.T
+        return -0.5 * np.einsum("ij,ij->i", standard, standard)
+
 
 class Outcome(NamedTuple):
     """The result of a proposal.

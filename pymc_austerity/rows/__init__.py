@@ -10,9 +10,16 @@ from pymc_austerity.rows.protocols import (
     RowStream,
     SampledRows,
 )
+from pymc_austerity.rows.reading import reader
+from pymc_austerity.rows.records import Reading, Store, StoredRows
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.stored import store_by_label
-from pymc_austerity.rows.strata import StratifiedWindows, equal_total_score, strata_by_score
+from pymc_austerity.rows.strata import (
+    StratifiedWindows,
+    equal_total_score,
+    in_order,
+    in_random_order,
+)
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -20,17 +27,22 @@ __all__ = [
     "ArrayRows",
     "Block",
     "FreshRows",
+    "Reading",
     "ReorderedRows",
     "RowDraw",
     "RowSource",
     "RowStream",
     "SampledRows",
     "SharedRows",
+    "Store",
+    "StoredRows",
     "StratifiedWindows",
     "Windows",
     "blocks_of",
     "equal_total_score",
+    "in_order",
+    "in_random_order",
+    "reader",
     "store_by_label",
-    "strata_by_score",
     "sum_over_rows",
 ]

@@ -1,13 +1,11 @@
 """One copy of the rows per machine, whatever number of processes reads it."""
 
-import contextlib
 import mmap
-import multiprocessing.util
 import os
 import shutil
 import tempfile
-import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,25 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
+from pymc_austerity.rows.files import RowFiles, gone, in_words
+from pymc_austerity.rows.passes import blocks_of
+from pymc_austerity.rows.protocols import Block, RowSource
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["SharedRows", "in_words", "write_header"]
+__all__ = ["SharedRows"]
 
 _ROWS_PER_WRITE = 65_536
-
-_BYTES_OF_PAGES = 2**26
-"""Pages of a store that are mapped before they are dropped, in bytes."""
-
-_BYTES_AROUND = 2**16
-"""What the system maps around a row that is read, in bytes."""
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Named since Python 3.13; the number is that of Linux on most processors, and ignored on others.
 """
 
 
-class SharedRows:
+class SharedRows(RowFiles):
     """Rows in memory maps that processes share through the operating system's page cache.
 
     Pickling sends the path of the files, not the rows. The files are removed when the last
@@ -66,8 +60,6 @@ class SharedRows:
     >>> rows.close()
     """
 
-    _drops_pages = False
-
     def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
         self._n_rows = int(order.size)
         self._arrays: list[NDArray] = []
@@ -78,59 +70,44 @@ class SharedRows:
             self._attach(Tenancy.of_new_folder(place))
             try:
                 for number, array in enumerate(arrays):
-                    _store(array, order, self._folder / f"{number}.npy")
+                    _store(array, order, self._path(number))
                 self._arrays = _open(self._folder, len(arrays))
             except OSError:
                 self.close()
                 raise
 
     @classmethod
-    def in_folder(cls, tenancy: Tenancy, n_rows: int, n_arrays: int) -> "SharedRows":
-        """Rows that were written before, as ``0.npy``, ``1.npy``, ... in the tenancy's folder.
-
-        They may be larger than the memory: pages are dropped again after a while.
-        """
-        rows = cls.__new__(cls)
-        rows._n_rows, rows._drops_pages, rows._n_mapped = n_rows, True, 0
-        rows._attach(tenancy)
-        rows._arrays = _open(tenancy.folder, n_arrays)
+    def of(cls, source: RowSource) -> "SharedRows":
+        """The rows of a source in its order, in the system's folder for temporary files."""
+        rows, place = cls.__new__(cls), tempfile.gettempdir()
+        first = source.window(0, 1)
+        rows._n_rows, rows._arrays = source.n_rows, []
+        with (
+            in_words(place, source.n_rows * sum(array.nbytes for array in first)),
+            ExitStack() as opened,
+        ):
+            rows._attach(Tenancy.of_new_folder(place))
+            files = [opened.enter_context(rows._path(k).open("wb")) for k in range(len(first))]
+            for file, array in zip(files, first, strict=True):
+                _write_header(file, array.dtype, (source.n_rows, *array.shape[1:]))
+            for block in blocks_of(source):
+                for file, array in zip(files, block, strict=True):
+                    array.tofile(file)
+        rows._arrays = _open(rows._folder, len(first))
         return rows
 
     def extend(self, function: Callable[[Block], NDArray]) -> None:
         """Store one more array: what a function makes of each block of rows as they are stored."""
-        path, place = self._folder / f"{len(self._arrays)}.npy", str(self._folder.parent)
+        path, place = self._path(len(self._arrays)), str(self._folder.parent)
         first = function(self.window(0, 1))
         with in_words(place, self._n_rows * first.nbytes), path.open("wb") as file:
-            write_header(file, first.dtype, (self._n_rows, *first.shape[1:]))
-            for start in range(0, self._n_rows, LARGEST_BLOCK):
-                function(self.window(start, start + LARGEST_BLOCK)).tofile(file)
+            _write_header(file, first.dtype, (self._n_rows, *first.shape[1:]))
+            for block in blocks_of(self):
+                function(block).tofile(file)
         self._arrays.append(_mapped(path))
 
-    def split(self, n_arrays: int) -> "SharedRows":
-        """Keep the first `n_arrays` arrays; the others become a store of their own."""
-        place = str(self._folder.parent)
-        with in_words(place, self.n_bytes):
-            others = SharedRows.in_folder(Tenancy.of_new_folder(place), self.n_rows, 0)
-            for number in range(n_arrays, len(self._arrays)):
-                (self._folder / f"{number}.npy").rename(others.folder / f"{number - n_arrays}.npy")
-        self._arrays, others._arrays = self._arrays[:n_arrays], self._arrays[n_arrays:]
-        return others
-
-    def _attach(self, tenancy: Tenancy) -> None:
-        self._folder = tenancy.folder
-        self._finalizer = weakref.finalize(self, tenancy.leave)
-        if multiprocessing.parent_process() is not None:  # workers skip what atexit would do
-            multiprocessing.util.Finalize(None, tenancy.leave, exitpriority=0)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-        return self._folder
+    def _path(self, number: int) -> Path:
+        return self._folder / f"{number}.npy"
 
     @property
     def n_arrays(self) -> int:
@@ -144,60 +121,40 @@ class SharedRows:
 
     def window(self, start: int, stop: int) -> Block:
         """Rows ``start`` to ``stop`` in storage order, as views."""
-        if self._drops_pages:
-            self._count((stop - start) * self.n_bytes // max(self._n_rows, 1))
         return tuple([array[start:stop] for array in self._arrays])
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Copies of the rows at the given positions in storage order."""
-        if self._drops_pages:
-            self._count(indices.size * _BYTES_AROUND * len(self._arrays))
         # any mode but the default reads straight into the result, twice as fast
         return tuple([array.take(indices, 0, mode="clip") for array in self._arrays])
-
-    def release(self) -> None:
-        """Drop the pages of a store that may be larger than the memory; the file keeps them."""
-        if self._drops_pages and hasattr(mmap, "MADV_DONTNEED"):
-            self._n_mapped = 0
-            for array in self._arrays:
-                if isinstance(array.base, mmap.mmap):
-                    array.base.madvise(mmap.MADV_DONTNEED)
-
-    def _count(self, n_bytes: int) -> None:
-        self._n_mapped += n_bytes + _BYTES_AROUND * len(self._arrays)
-        if self._n_mapped > _BYTES_OF_PAGES:
-            self.release()
 
     def close(self) -> None:
         """Leave the files; the last one to leave removes them. The rows can't be read after."""
         self._arrays = []
-        self._finalizer()
+        super().close()
 
     def __getstate__(self) -> dict[str, Any]:
-        if not self._folder.exists():
-            raise StorageError(_gone(self._folder))
-        known = {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
-        return known | {"drops_pages": self._drops_pages}
+        self._refuse_if_gone()
+        return {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._n_rows, self._drops_pages = state["n_rows"], state["drops_pages"]
-        self._n_mapped = 0
+        self._n_rows = state["n_rows"]
         try:
             self._attach(Tenancy(state["folder"]))
             self._arrays = _open(state["folder"], state["n_arrays"])
         except OSError as error:
-            raise StorageError(_gone(state["folder"])) from error
+            raise StorageError(gone(state["folder"])) from error
 
 
 def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
     """Write the array in the given order, in pieces, without a second copy."""
     with path.open("wb") as file:
-        write_header(file, array.dtype, (order.size, *array.shape[1:]))
+        _write_header(file, array.dtype, (order.size, *array.shape[1:]))
         for start in range(0, order.size, _ROWS_PER_WRITE):
             array.take(order[start : start + _ROWS_PER_WRITE], axis=0).tofile(file)
 
 
-def write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+def _write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> None:
     """Begin an ``.npy`` file of an array in C order."""
     descr = np.lib.format.dtype_to_descr(dtype)
     header = {"descr": descr, "fortran_order": False, "shape": shape}
@@ -237,24 +194,3 @@ def _temporary_folder(n_bytes: int) -> str:
     except OSError:
         pass
     return tempfile.gettempdir()
-
-
-@contextlib.contextmanager
-def in_words(place: str, n_bytes: int) -> Iterator[None]:
-    """Say where there is no room for the rows, how much they need, and what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(
-            f"the rows of the data, {n_bytes:,} bytes, cannot be stored in {place} "
-            f"({error.strerror or 'it is full'}): set the environment variable TMPDIR to a folder "
-            "with room for them that this process may write to."
-        ) from error
-
-
-def _gone(folder: Path) -> str:
-    return (
-        f"the rows that were stored in {folder} are gone or cannot be read: construct the step "
-        "method again, and keep this folder for as long as it is in use, or set the environment "
-        "variable TMPDIR to a folder that is not cleaned."
-    )

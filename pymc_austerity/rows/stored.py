@@ -4,16 +4,18 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable
-from contextlib import ExitStack
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.protocols import Block
-from pymc_austerity.rows.shared import SharedRows, in_words, write_header
+from pymc_austerity.rows.files import in_words
+from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
+from pymc_austerity.rows.reading import can_widen
+from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
+from pymc_austerity.rows.strata import in_random_order
 from pymc_austerity.rows.tenancy import Tenancy
 
 __all__ = ["store_by_label"]
@@ -33,7 +35,8 @@ def store_by_label(
     n_rows: int,
     shares: NDArray[np.float64],
     rng: np.random.Generator,
-) -> tuple[SharedRows, NDArray[np.int64]]:
+    types: Sequence[np.dtype | None] = (),
+) -> tuple[StoredRows, NDArray[np.int64]]:
     """Store rows label by label, in uniformly random order within each.
 
     Labels are strata, groups of similar bounds, or levels. Every row goes to a bucket, and each
@@ -52,10 +55,13 @@ def store_by_label(
         About the share of the rows that each label has, from which buckets are chosen.
     rng : numpy.random.Generator
         Source of the order.
+    types : sequence of dtype or None, optional
+        In which the values of the first arrays were before they were converted to the types that
+        the arrays have: they are stored so where that takes less room.
 
     Returns
     -------
-    rows : SharedRows
+    rows : StoredRows
         In the folder that ``TMPDIR`` names, or the system's folder for temporary files.
     sizes : int array, shape (H,)
         Rows of each label.
@@ -84,25 +90,34 @@ def store_by_label(
     """
     blocks = iter(blocks)
     first = next(blocks)
-    fields = [(str(k), a.dtype, a.shape[1:]) for k, a in enumerate(first[1])]
-    record = np.dtype([*fields, (_LABEL, np.int32)])
-    place, n_bytes = tempfile.gettempdir(), n_rows * record.itemsize
+    dtypes = [array.dtype for array in first[1]]
+    of_records = [_narrower(*two) for two in zip_longest(dtypes, types)]
+    items = [(str(k), own, first[1][k].shape[1:]) for k, own in enumerate(of_records)]
+    record = np.dtype(sorted(items, key=lambda item: -item[1].itemsize), align=True)
+    fields = [Field(0, str(k), dtype) for k, dtype in enumerate(dtypes)]
+    labeled = np.dtype([("row", record), (_LABEL, np.int32)])
+    place, n_bytes = tempfile.gettempdir(), n_rows * labeled.itemsize
     with in_words(place, n_bytes):
         if shutil.disk_usage(place).free < n_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         Tenancy.evict(place)
         tenancy = Tenancy.of_new_folder(place)
     try:
-        buckets = _Buckets(tenancy.folder, record, shares * n_bytes, n_bytes)
+        buckets = _Buckets(tenancy.folder, labeled, shares * n_bytes, n_bytes)
         for labels, block in chain([first], blocks):
             buckets.add(labels, block, rng)
         with in_words(place, n_bytes):
             buckets.write()
             buckets.join(rng)
-            return SharedRows.in_folder(tenancy, n_rows, len(first[1])), buckets.sizes
+            return StoredRows(tenancy, n_rows, [record], fields), buckets.sizes
     except BaseException:
         tenancy.leave()
         raise
+
+
+def _narrower(dtype: np.dtype, stored: np.dtype | None) -> np.dtype:
+    """The type of which the values were, if it takes less room and is read as the other one."""
+    return stored if stored is not None and can_widen(stored, dtype) else dtype
 
 
 class _Buckets:
@@ -113,7 +128,7 @@ class _Buckets:
     folder : Path
         Where the files are.
     record : dtype
-        Of a row.
+        Of a row and its label.
     expected : float array, shape (H,)
         Bytes to expect of the rows of each label.
     n_bytes : int
@@ -137,7 +152,7 @@ class _Buckets:
         """Distribute rows to buckets of their labels."""
         records = np.empty(labels.size, dtype=self.record)
         for k, array in enumerate(block):
-            records[str(k)] = array
+            records["row"][str(k)] = array
         records[_LABEL] = labels
         chosen = (rng.random(labels.size) * self._n_each[labels]).astype(np.int64)
         self.sizes += np.bincount(labels, minlength=self.sizes.size)
@@ -160,21 +175,14 @@ class _Buckets:
                 records[own].tofile(file)
 
     def join(self, rng: np.random.Generator) -> None:
-        """Put each bucket in order, and append it to the arrays; it is removed then."""
-        n_rows = int(self.sizes.sum())
-        names = [name for name in self.record.names or () if name != _LABEL]
-        with ExitStack() as opened:
-            files = [opened.enter_context((self.folder / f"{k}.npy").open("wb")) for k in names]
-            for file, name in zip(files, names, strict=True):
-                dtype = self.record[name]
-                write_header(file, dtype.base, (n_rows, *dtype.shape))
+        """Put each bucket in order, and append it to the file of all; it is removed then."""
+        with (self.folder / FILE_NAME.format(0)).open("wb") as file:
             for path in filter(Path.exists, self._paths):
                 records = np.fromfile(path, dtype=self.record)
                 path.unlink()
-                order = rng.permutation(records.size)
-                order = order[np.argsort(records[_LABEL][order], kind="stable")]
-                for file, name in zip(files, names, strict=True):
-                    records[name][order].tofile(file)
+                order = in_random_order(records[_LABEL], rng)
+                for start in range(0, order.size, LARGEST_BLOCK):
+                    records["row"][order[start : start + LARGEST_BLOCK]].tofile(file)
 
 
 def _buckets_of(expected: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -20,6 +20,7 @@ from pymc_austerity.proposals import (
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
 from pymc_austerity.setup.given_anchor import anchor_point
+from pymc_austerity.setup.plans import May
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free_part import row_free_difference
 from pymc_austerity.setup.setup_progress import Say
@@ -90,12 +91,15 @@ def build_among_others(
         run = run.seen_in(coordinates)
     earlier = None if run is None else run.points
     if whole is problem:
-        target, proposal = build(problem, settings, proposal, anchor=at, earlier=earlier, say=say)
+        may = May(decide_together=not (coordinates.names or problem.shared or run))
+        target, proposal = build(
+            problem, settings, proposal, anchor=at, earlier=earlier, say=say, may=may
+        )
         return Built(target, proposal, Alone(target), problem, proposal, run)
     known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
     if names not in known:  # built once for all step methods that move one variable each
         known[names] = build(
-            whole, settings, anchor=at, earlier=earlier, say=say, may_keep_rows=False
+            whole, settings, anchor=at, earlier=earlier, say=say, may=May(False, False)
         )
     target, usual = known[names]
     surroundings = _beside(problem, whole, target, proposal)

@@ -9,7 +9,7 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import StoredRows
 from pymc_austerity.setup.problem import Problem
 
 __all__ = ["NotExactError", "checked"]
@@ -44,7 +44,7 @@ def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> Pois
     groups, rng = sampling.groups, np.random.default_rng(5)
     if groups.n_rows <= _MOST_TO_CHECK:
         rows = np.arange(groups.n_rows)
-    elif isinstance(sampling.source, SharedRows):  # in random order within each group
+    elif isinstance(sampling.source, StoredRows):  # in random order within each group
         starts = np.linspace(0, groups.n_rows - _RUN, _MOST_TO_CHECK // _RUN).astype(np.int64)
         rows = (starts[:, None] + np.arange(_RUN)).ravel()
     else:

@@ -1,5 +1,6 @@
 """A target for compiled code, or the reason why it needs Python."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from pymc_austerity.compiled import (
     CompiledTrajectories,
     ExactDecisions,
     SequentialDecisions,
+    evaluator,
     new_survey,
     table_of,
 )
@@ -21,18 +23,20 @@ from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.hamiltonian import Surrogate
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import Reading, RowSource, SharedRows, StoredRows, reader
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
 __all__ = [
+    "RowsByAddress",
     "exact_target",
-    "places_of",
     "sequential_target",
     "trajectories",
     "why_python",
 ]
 
+_AT_ONCE = 4_096
+"""Rows that are read from files before they are evaluated."""
 
 _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
@@ -85,37 +89,37 @@ def sequential_target(
     target: Target, sampling: Sampling, test: CompiledTest, audit: float
 ) -> CompiledTarget:
     """A target whose rows are sampled in strata, and whose decisions do not need Python."""
-    kernel, arrays = _kernel(target), _arrays(target)
-    strata, entries = sampling.strata, _entries(target)
+    kernel, strata, entries = _kernel(target), sampling.strata, _entries(target)
+    stored = RowsByAddress.of(kernel, target.source)
     rows = CompiledRows(
-        kernel.address,
+        stored.function,
         kernel.starts,
         entries,
-        table_of(arrays),
-        places_of(arrays),
+        stored.table,
+        stored.places,
         strata.sizes.astype(np.int64),
         strata.offsets.astype(np.int64),
         strata.first_counts.astype(np.int64),
         n_entries=entries.size,
-        n_arrays=len(arrays),
+        n_arrays=len(stored.places),
         n_strata=strata.sizes.size,
     )
     decisions = SequentialDecisions(new_survey(rows, strata), test, audit)
-    return CompiledTarget(_posterior(target), decisions, _alive(target))
+    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, _alive(target))
 
 
 def exact_target(target: Target, inflation: float) -> CompiledTarget:
     """A target whose decisions are exact and do not need Python."""
-    arrays = _arrays(target)
     sampling, kernel = target.sampling, _kernel(target)
+    stored = RowsByAddress.of(kernel, target.source)
     assert isinstance(sampling, PoissonSampling)
     groups, entries, size = sampling.groups, _entries(target), target.start.size
     decisions = ExactDecisions(
-        function=kernel.address,
+        function=stored.function,
         terms=entries,
         row_starts=kernel.starts,
-        table=table_of(arrays),
-        places=places_of(arrays),
+        table=stored.table,
+        places=stored.places,
         inverse_root=np.ascontiguousarray(sampling.inverse_root),
         center=np.ascontiguousarray(sampling.center, dtype=np.float64),
         inflation=float(inflation),
@@ -134,13 +138,62 @@ def exact_target(target: Target, inflation: float) -> CompiledTarget:
         current=np.zeros(entries.size),
         size=size,
         n_terms=entries.size,
-        n_arrays=len(arrays),
+        n_arrays=len(stored.places),
         n_groups=groups.n_groups,
         n_radii=groups.radii.size,
         is_single=groups.is_single,
         rounding=float(groups.rounding),
     )
-    return CompiledTarget(_posterior(target), decisions, _alive(target))
+    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, _alive(target))
+
+
+@dataclass(frozen=True, eq=False)
+class RowsByAddress:
+    """Stored rows and the compiled function that evaluates them.
+
+    Attributes
+    ----------
+    function : int
+        Address of the function; see `pymc_austerity.model.Kernel.address`.
+    table : int array
+        Its table: of the arrays in memory, or of what reads them from files.
+    places : int array, shape (A, 2)
+        Address of each array in memory, and the bytes of a row.
+    source : SharedRows or StoredRows
+    reading : Reading or None
+        Working space for rows in files.
+    alive : tuple
+        What has to live as long as the addresses are in use.
+    """
+
+    function: int
+    table: NDArray[np.int64]
+    places: NDArray[np.int64]
+    source: SharedRows | StoredRows
+    reading: Reading | None
+    alive: tuple[object, ...]
+
+    @classmethod
+    def of(cls, kernel: Kernel, source: RowSource) -> "RowsByAddress":
+        """The rows of a store, as the kernel takes them."""
+        if isinstance(source, SharedRows):
+            arrays = source.window(0, source.n_rows)
+            places = [(array.ctypes.data, array.strides[0]) for array in arrays]
+            table = table_of(arrays), np.array(places, dtype=np.int64)
+            return cls(kernel.address, *table, source, None, (kernel,))
+        assert isinstance(source, StoredRows)
+        reading = source.reading(_AT_ONCE)
+        known, numbers = table_of(reading.block), np.arange(_AT_ONCE, dtype=np.uint64)
+        of_kernel = kernel.address, known.ctypes.data, numbers.ctypes.data, _AT_ONCE
+        buffers = [array.ctypes.data for array in reading[:5]]
+        read = np.array([*of_kernel, reader().address, *buffers], dtype=np.int64)
+        nowhere, alive = np.empty((0, 2), dtype=np.int64), (kernel, known, numbers)
+        return cls(evaluator().address, read, nowhere, source, reading, alive)
+
+    def refuse_unread(self) -> None:
+        """Raise StorageError if rows could not be read since this was made."""
+        if isinstance(self.source, StoredRows) and self.reading is not None:
+            self.source.refuse_if_failed(self.reading)
 
 
 def _posterior(target: Target) -> CompiledPosterior | None:
@@ -149,17 +202,12 @@ def _posterior(target: Target) -> CompiledPosterior | None:
         return None  # there are trajectories
     assert anchor is not None
     hessian = anchor.hessian if anchor.order > 1 else np.zeros_like(anchor.hessian)
-    third = np.empty((0, 0)) if anchor.third is None else anchor.third.sums
-    n_pairs = third.shape[1]
     return CompiledPosterior(
         exact.address,
         np.ascontiguousarray(anchor.point, dtype=np.float64),
         np.ascontiguousarray(anchor.gradient),
         np.ascontiguousarray(hessian),
-        np.ascontiguousarray(third),
-        np.zeros(n_pairs),
         anchor.point.size,
-        n_pairs,
     )
 
 
@@ -174,16 +222,5 @@ def _entries(target: Target) -> NDArray[np.int64]:
     return np.arange(target.start.size) if entries is None else entries.astype(np.int64)
 
 
-def _arrays(target: Target) -> tuple[NDArray, ...]:
-    """All rows, where they are stored."""
-    assert isinstance(target.source, SharedRows)
-    return target.source.window(0, target.source.n_rows)
-
-
 def _alive(target: Target) -> tuple[object, ...]:
     return target.row_function, target.row_free_difference, target.source, target.surrogate
-
-
-def places_of(arrays: tuple[NDArray, ...]) -> NDArray[np.int64]:
-    """Address of each array, and the bytes of a row."""
-    return np.array([(array.ctypes.data, array.strides[0]) for array in arrays], dtype=np.int64)

@@ -3,30 +3,36 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import (
+    Anchor,
     Modes,
     NoAnchorError,
     find_anchor,
     find_modes,
+    posterior_mean,
 )
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose
 from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
-from pymc_austerity.setup.plans import About, NoPlan, Plan
+from pymc_austerity.setup.plans import ANYTHING, About, May, NoPlan, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
-from pymc_austerity.setup.third_order import NotThirdOrderError
 
 __all__ = ["NoPlan", "Plan", "control_variate_plan"]
 
-_MOST_ENTRIES, _MOST_WITH_GROUPS = 500, 300
-"""Dimensions up to which all are moved together: beyond, groups are moved one by one."""
+_MOST_WITH_GROUPS = 300
+"""Dimensions up to which all are moved together where levels of groups could be moved one by one.
+"""
+_MATRICES, _MOST_BYTES = 10, 2e9
+"""Square matrices of the expansion, the normal approximation and their sums, and their size."""
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -42,7 +48,7 @@ def control_variate_plan(
     by_default: bool,
     anchor: NDArray | None,
     say: Say,
-    may_keep_rows: bool = True,
+    may: May = ANYTHING,
 ) -> Plan | NoPlan:
     """Find the anchor, measure the influence of the rows, and store them by influence.
 
@@ -54,8 +60,8 @@ def control_variate_plan(
         Difference of the row-free part, nats.
     by_default : bool
         Whether the package chooses the proposal.
-    may_keep_rows : bool
-        Whether influential rows may be known as they are.
+    may : May
+        What the plan may do.
 
     Warns
     -----
@@ -66,7 +72,7 @@ def control_variate_plan(
     if impossible is not None:
         return impossible
     try:
-        expanded = expanded_rows(problem, _order_of_search(settings))
+        expanded = expanded_rows(problem, settings.order)
         modes, surrogate = _found(
             expanded, problem, settings, row_free_difference, by_default, anchor, say
         )
@@ -83,14 +89,15 @@ def control_variate_plan(
     where = "the anchor given" if anchor is not None else words_on_mode(modes)
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
-    about = About(residuals, modes.anchor, surrogate, where, problem, settings, say)
+    (approximation,) = normal_approximations(modes)
+    if surrogate is None:
+        say("finding the posterior mean")
+        approximation = _about_mean(modes.anchor, expanded, problem)
+    about = About(residuals, modes.anchor, approximation, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
-    if by_default and may_keep_rows and is_open and residuals.at_anchor and surrogate is None:
-        about = about._replace(row_free_difference=row_free_difference)
-    try:
-        return choose(about)
-    except NotThirdOrderError as error:
-        return NoPlan(str(error))
+    if by_default and is_open and surrogate is None:
+        about = about._replace(row_free_difference=row_free_difference, may=may)
+    return choose(about)
 
 
 def _found(
@@ -106,7 +113,7 @@ def _found(
 
     def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
         anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=_order_of_search(settings), at=at
+            problem, expanded, row_free_difference, order=settings.order, at=at
         )
         return Modes(anchor), surrogate
 
@@ -133,15 +140,17 @@ def _modes(
     say("finding the posterior mode")
     rows = problem.prepared.rows
     search = (problem.start, expanded.derivatives, exact, expanded.differences, rows)
-    rng, order = problem.prepared.rng, _order_of_search(settings)
+    rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
     return find_modes(*search, rng=rng, order=order)
 
 
-def _order_of_search(settings: Settings) -> int:
-    """Third derivatives are added up later, once the anchor and the bounds of rows are known."""
-    return min(settings.order, 2)
+def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:
+    prepared, exact = problem.prepared, problem.row_free_derivatives
+    where: dict[str, Any] = {"dtype": problem.start.dtype, "rng": prepared.rng}
+    mean = posterior_mean(anchor, expanded.derivatives, exact, prepared.rows, **where)
+    return GaussianApproximation(mean, anchor.root)
 
 
 def _impossible(problem: Problem) -> NoPlan | None:
@@ -155,7 +164,7 @@ def _impossible(problem: Problem) -> NoPlan | None:
     if problem.moving_support:
         names = ", ".join(map(repr, problem.moving_support))
         return NoPlan(f"the support of the rows depends on {names}", _OF_SUPPORT)
-    if n_entries > _MOST_WITH_GROUPS and n_entries > (most := _most_entries(problem)):
+    if n_entries > (most := _most_entries(problem)):
         reason = f"there are {n_entries} dimensions, more than {most}"
         if no_groups := problem.prepared.no_groups:
             reason += f", and levels are not moved by themselves because {no_groups}"
@@ -164,8 +173,11 @@ def _impossible(problem: Problem) -> NoPlan | None:
 
 
 def _most_entries(problem: Problem) -> int:
+    most = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
+    if problem.start.size <= _MOST_WITH_GROUPS:
+        return most
     blocks = problem.blocks
-    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else _MOST_ENTRIES
+    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else most
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:

@@ -33,7 +33,15 @@ from pymc_austerity.model.bounds import (
     are_cheap,
     third_derivative_constants,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, ReorderedRows, SharedRows
+from pymc_austerity.rows import (
+    LARGEST_BLOCK,
+    ArrayRows,
+    Block,
+    ReorderedRows,
+    SharedRows,
+    StoredRows,
+    in_order,
+)
 from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
@@ -110,14 +118,14 @@ def exact_sampling(
     grouped, pairs = bounds.of_all(problem.likelihood.arrays).grouped(
         problem.prepared.rng, by_directions=by_directions
     )
-    order = _in_order(grouped.labels)
+    order = in_order(grouped.labels)
     numbers, residuals = ArrayRows([order]), ReorderedRows(ArrayRows(about.residuals.arrays), order)
     return _sampling(about, residuals, numbers, grouped.groups, pairs)
 
 
 def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     """The same sampling with its rows stored for all processes."""
-    if isinstance(sampling.source, SharedRows):
+    if isinstance(sampling.source, StoredRows):
         return sampling
     (order,) = sampling.numbers.window(0, sampling.groups.n_rows)
     return replace(
@@ -129,8 +137,8 @@ def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
 
 def _sampling(
     about: About,
-    source: ReorderedRows | SharedRows,
-    numbers: ArrayRows | SharedRows,
+    source: ReorderedRows | StoredRows,
+    numbers: ArrayRows | StoredRows,
     groups: Groups,
     pairs: Sequence[_Pair],
 ) -> PoissonSampling:
@@ -139,12 +147,6 @@ def _sampling(
     function = about.residuals.function
     sampling = PoissonSampling(function, source, numbers, anchor.point, inverse_root, groups)
     return _inflated(checked(sampling, anchor, problem), anchor, problem, pairs)
-
-
-def _in_order(labels: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Rows label by label; short integers are sorted in time proportional to their number."""
-    is_short = labels.max(initial=0) < 2**16
-    return np.argsort(labels.astype(np.uint16) if is_short else labels, kind="stable")
 
 
 def _pays_by_directions(
@@ -200,7 +202,7 @@ def _of_sources(
         constants, whitened = bounds.of_any(block)
         directions = grid.directions(whitened.gradients)
         cells = grid.cells_of(constants[grid.usual], directions)
-        data = (*block_of(block), np.arange(first, first + cells.size))
+        data = (*block_of(block), rows.numbers(first, cells.size))
         return grid.rows_of_cells(constants, directions), (cells, data)
 
     def all_labeled() -> Iterator[Labeled]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pymc_austerity import compiled
 from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_scores
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
+from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.explored import explored
 from pymc_austerity.setup.plans import About, Kept
@@ -183,7 +184,8 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
         where rows cannot be kept, or a normal approximation does as well.
     """
-    if about.row_free_difference is None:
+    is_possible = about.may.keep_rows and about.residuals.at_anchor is not None
+    if about.row_free_difference is None or not is_possible:
         return None
     kept = _kept(about, _most_influential(scores))
     if kept is None or kept.surrogate is None:
@@ -228,7 +230,12 @@ def _kept(
     points = _points(found.surrogate, found.last, rng)
     pairs = [tuple(p.astype(problem.start.dtype) for p in pair) for pair in points]
     anchor = replace(anchor, root=found.root)
-    return about._replace(anchor=anchor, surrogate=found.surrogate, kept=Kept(which, pairs))
+    return about._replace(
+        anchor=anchor,
+        approximation=GaussianApproximation(anchor.point, anchor.root),
+        surrogate=found.surrogate,
+        kept=Kept(which, pairs),
+    )
 
 
 def _most_influential(scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import DataError
 from pymc_austerity.model import LeafRecipes
 from pymc_austerity.rows import Block
-from pymc_austerity.sources import Piece
+from pymc_austerity.sources import Piece, Source
 
 __all__ = ["Leaves", "NumberedBlocks", "OnPieces"]
 
@@ -48,6 +48,11 @@ class Leaves:
         return {
             name: _as_dtype(array, self.dtypes[name], name, numbers) for name, array in raw.items()
         }
+
+    def types(self, sources: Mapping[str, Source]) -> list[np.dtype | None]:
+        """Of each leaf, the type in which its source has it; None for leaves that are computed."""
+        names = self.recipes.names
+        return [None if k is None else sources[names[k]].dtype for k in self.recipes.leaves]
 
     def blocks_of(self, piece: Piece, n_rows: int) -> NumberedBlocks:
         """The rows of a piece in blocks of limited length."""

@@ -6,23 +6,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import Anchor, Modes
+from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import RowSource
+from pymc_austerity.rows import RowSource, StoredRows
 from pymc_austerity.setup.checked_bounds import NotExactError
-from pymc_austerity.setup.modes import normal_approximations
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 
 __all__ = [
+    "ANYTHING",
     "About",
     "Kept",
+    "May",
     "NoPlan",
     "Plan",
     "not_exact",
@@ -39,7 +40,7 @@ class Plan(NamedTuple):
     row_function: RowFunction
     source: RowSource
     sampling: Sampling | PoissonSampling
-    anchor: Anchor
+    anchor: Anchor | None
     details: tuple[str, ...]
     compiled_as: str
     modes: tuple[GaussianApproximation, ...]
@@ -55,6 +56,24 @@ class NoPlan(NamedTuple):
     modes: tuple[GaussianApproximation, ...] = ()
 
 
+class May(NamedTuple):
+    """What a plan may do.
+
+    Attributes
+    ----------
+    keep_rows : bool
+        Know influential rows as they are.
+    decide_together : bool
+        Evaluate proposals on all rows before the chain is where they are decided.
+    """
+
+    keep_rows: bool = True
+    decide_together: bool = True
+
+
+ANYTHING = May()
+
+
 class Kept(NamedTuple):
     """Rows that are known as they are, and pairs of points of the surrogate that keeps them."""
 
@@ -65,17 +84,20 @@ class Kept(NamedTuple):
 class About(NamedTuple):
     """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
 
-    The difference of the row-free part is there where rows may be kept as they are.
+    The normal approximation has the mean of the posterior. The difference of the row-free part is
+    there where the package chooses proposals.
     """
 
     residuals: Residuals
     anchor: Anchor
+    approximation: GaussianApproximation
     surrogate: SurrogatePosterior | None
     where: str
     problem: Problem
     settings: Settings
     say: Say
     row_free_difference: Callable[..., Any] | None = None
+    may: May = ANYTHING
     kept: Kept | None = None
 
     def plan(
@@ -90,14 +112,18 @@ class About(NamedTuple):
             f"Control variates of order {self.anchor.order} about {self.where}.",
             *details,
         )
+        if (rows := self.problem.prepared.from_sources) and isinstance(source, StoredRows):
+            details += (
+                "The rows were stored on this machine in sampling order "
+                f"({source.n_bytes / 1e9:,.2g} GB), in {rows.n_passes} passes over all of them.",
+            )
         n_kept = 0 if self.kept is None else self.kept.which.size
         if n_kept:
             details += (
                 f"The {n_kept:,} rows with the most influence are evaluated as they are, at every "
                 "decision and by proposals, because the posterior is far from normal.",
             )
-        modes = normal_approximations(Modes(self.anchor))
-        as_what = self.residuals.compiled_as
+        as_what, modes = self.residuals.compiled_as, (self.approximation,)
         known = self.surrogate, n_kept
         return Plan(function, source, sampling, self.anchor, details, as_what, modes, *known)
 

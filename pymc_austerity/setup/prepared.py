@@ -18,7 +18,7 @@ from pymc_austerity.model import (
     verify_examples,
 )
 from pymc_austerity.model.cut import array_of
-from pymc_austerity.rows import ArrayRows, SharedRows
+from pymc_austerity.rows import ArrayRows, SharedRows, Store
 from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.kept_passes import KeptPasses, about_set_up
@@ -88,7 +88,7 @@ class PreparedModel:
         self.centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
         self.from_sources = from_sources
         self.no_groups = ""
-        self._shuffled: SharedRows | None = None
+        self._shuffled: Store | None = None
 
     @property
     def rows(self) -> ArrayRows | SourceRows:
@@ -114,7 +114,7 @@ class PreparedModel:
         if self.from_sources is not None:
             self.from_sources.kept = None
 
-    def shuffled_rows(self) -> SharedRows:
+    def shuffled_rows(self) -> Store:
         """The rows in random order, stored once."""
         if self._shuffled is None and self.from_sources is not None:
             self._shuffled = self.from_sources.shuffled(self.rng)

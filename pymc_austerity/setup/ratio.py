@@ -11,7 +11,7 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import RowSource, SharedRows, blocks_of
+from pymc_austerity.rows import RowSource, blocks_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 
 __all__ = ["PosteriorRatio"]
@@ -67,11 +67,6 @@ class PosteriorRatio:
     def n_rows(self) -> int:
         """Number of all rows."""
         return self.source.n_rows + self.n_kept
-
-    def release_rows(self) -> None:
-        """Drop what the system holds in memory of rows that may be larger than it."""
-        if isinstance(self.source, SharedRows):
-            self.source.release()
 
     def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
         """Difference of the row-free part, nats."""

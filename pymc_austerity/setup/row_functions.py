@@ -13,23 +13,19 @@ from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.model import (
     Kernel,
     PredictorDerivatives,
-    ThirdDerivatives,
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
     differences_agree,
     kernel_of,
     predictor_derivatives,
-    third_derivatives,
 )
-from pymc_austerity.rows import ArrayRows, Block, RowSource, blocks_of
+from pymc_austerity.rows import ArrayRows, Block, blocks_of
 from pymc_austerity.setup.problem import Problem
 
 __all__ = [
-    "CubicRows",
     "ExpandedRows",
     "Residuals",
-    "cubic_rows",
     "expanded_rows",
     "row_differences",
 ]
@@ -108,24 +104,6 @@ def _with_constants(at_anchor: Callable[..., NDArray[np.float64]] | None, data: 
     return data if at_anchor is None else (*data, at_anchor(*data))
 
 
-class CubicRows(NamedTuple):
-    """Rows whose expansion is of third order.
-
-    Attributes
-    ----------
-    residuals : Residuals
-        Residuals of the expansion.
-    thirds : ThirdDerivatives
-        Of the rows.
-    rows : RowSource
-        Data of the rows that have terms of third order.
-    """
-
-    residuals: Residuals
-    thirds: ThirdDerivatives
-    rows: RowSource
-
-
 @dataclass(frozen=True, eq=False)
 class ExpandedRows:
     """Functions of rows that are expanded about an anchor.
@@ -188,59 +166,6 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     if isinstance(kernel, str):
         return _by_graph(problem, by_predictors, order, kernel)
     return _by_kernel(problem, by_predictors, kernel)
-
-
-def cubic_rows(
-    problem: Problem,
-    residuals: Residuals,
-    anchor: NDArray[np.float64],
-    which: NDArray[np.intp] | None = None,
-) -> CubicRows | str:
-    """The same rows expanded to the third order, or why that is not possible.
-
-    Parameters
-    ----------
-    problem : Problem
-        What to sample.
-    residuals : Residuals
-        Of an expansion of second order.
-    anchor : float array, shape (d,)
-        Its point.
-    which : int array, optional
-        Rows in memory that get terms of third order; the others stay as they are.
-
-    Raises
-    ------
-    NotImplementedError, NullTypeGradError
-        An operation of the model has no third derivative.
-    """
-    structure, second = problem.structure, residuals.at_anchor
-    if isinstance(structure, str) or second is None:
-        return f"rows are evaluated by {residuals.compiled_as}"
-    thirds, kernel = third_derivatives(structure, problem.model), _kernel(problem, order=3)
-    if isinstance(kernel, str):
-        return kernel
-    at_anchor = partial(_up_to_third, second, thirds, anchor)
-    if which is None:
-        of_all = Residuals(kernel, _in_memory(problem), _BY_KERNEL, True, at_anchor)
-        return CubicRows(of_all, thirds, problem.prepared.rows)
-    *data, known = residuals.arrays
-    some = ArrayRows(data).take(which)
-    constants = np.zeros((len(known), kernel.n_constants))
-    constants[:, : known.shape[1]] = known
-    constants[which, known.shape[1] :] = thirds.of_rows(anchor, *some)
-    of_some = Residuals(kernel, data, _BY_KERNEL, True, at_anchor)
-    of_some.__dict__["arrays"] = [*data, constants]  # for the others, terms of third order are zero
-    return CubicRows(of_some, thirds, ArrayRows(some))
-
-
-def _up_to_third(
-    second: Callable[..., NDArray[np.float64]],
-    thirds: ThirdDerivatives,
-    anchor: NDArray[np.float64],
-    *block: NDArray,
-) -> NDArray[np.float64]:
-    return np.hstack([second(*block), thirds.of_rows(anchor, *block)])
 
 
 def _by_pytensor(reason: str) -> str:

@@ -11,7 +11,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.row_likelihood import fingerprint
-from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, SharedRows, store_by_label
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, StoredRows, store_by_label
 from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
 from pymc_austerity.setup.setup_progress import rows_done
@@ -227,27 +227,34 @@ class SourceRows:
 
     def stored(
         self, labeled: Iterable[Labeled], shares: NDArray[np.float64], rng: np.random.Generator
-    ) -> tuple[SharedRows, NDArray[np.int64]]:
-        """Store all rows by their labels; see `store_by_label`.
+    ) -> tuple[StoredRows, NDArray[np.int64]]:
+        """Store all rows by their labels; see `store_by_label`. Leaves come first in each block.
 
         Raises
         ------
         StorageError
             There is no room for the rows, or they were changed while they were read.
         """
-        source, sizes = store_by_label(labeled, n_rows=self.n_rows, shares=shares, rng=rng)
+        types = self._leaves.types(self.sources)
+        source, sizes = store_by_label(
+            labeled, n_rows=self.n_rows, shares=shares, rng=rng, types=types
+        )
         self.refuse_if_changed()
         return source, sizes
 
     def shuffled(
         self, rng: np.random.Generator, block_of: Callable[[Block], Block] = tuple
-    ) -> SharedRows:
+    ) -> StoredRows:
         """Store all rows in random order, in one pass; `block_of` makes what is stored."""
 
         def labeled(_: int, block: Block) -> Labeled:
             return np.zeros(len(block[0]), dtype=np.int64), block_of(block)
 
         return self.stored(self.mapped_with_numbers(labeled, here=True), np.ones(1), rng)[0]
+
+    def numbers(self, first: int, n_rows: int) -> NDArray[np.unsignedinteger]:
+        """Numbers of consecutive rows, in the shortest type."""
+        return np.arange(first, first + n_rows, dtype=np.min_scalar_type(self.n_rows))
 
     def pieces(self, n_rows: int = LARGEST_BLOCK) -> list[tuple[int, int]]:
         """Ranges of rows that are read at once, each in blocks of `n_rows`."""

@@ -6,10 +6,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.together import AllTogether
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     ConditionalProposal,
+    CrankNicolsonProposal,
     GaussianApproximation,
     Layout,
     Proposal,
@@ -22,7 +24,7 @@ from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
-from pymc_austerity.setup.posterior_mean import about_mean
+from pymc_austerity.setup.plans import ANYTHING, May
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 from pymc_austerity.setup.row_free_part import row_free_difference
@@ -70,7 +72,7 @@ def build(
     anchor: NDArray | None = None,
     earlier: NDArray | None = None,
     say: Say = str,
-    may_keep_rows: bool = True,
+    may: May = ANYTHING,
 ) -> tuple[Target, Proposal[Any]]:
     """Compile what decisions need, choose how rows are sampled, and approximate the posterior.
 
@@ -88,8 +90,8 @@ def build(
         Draws of an earlier run, whose moments are used to approximate the posterior.
     say : callable
         Shows which stage begins.
-    may_keep_rows : bool
-        Whether influential rows may be known as they are.
+    may : May
+        What the plan may do.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def build(
         A variable has one entry per row, or the user's settings are not possible for the model.
     """
     refuse_local(problem)
-    ratio = _posterior_ratio(problem, settings, proposal, anchor, say, may_keep_rows)
+    ratio = _posterior_ratio(problem, settings, proposal, anchor, say, may)
     approximation = ratio.modes[0] if ratio.modes else None
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
@@ -117,9 +119,6 @@ def build(
     proposal = with_gradients(proposal, problem, ratio, settings)
     proposal = with_surrogate(proposal, problem, ratio)
     try_proposal(proposal, problem.layout, approximation, problem.start)
-    if ratio.anchor and earlier is None and isinstance(proposal, ProposalMixture):
-        say("finding the posterior mean")
-        approximation = about_mean(ratio, ratio.modes[0], proposal, problem, untouched)
     target = Target(
         **vars(ratio),
         layout=problem.layout,
@@ -142,8 +141,10 @@ def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> PriorOnlyMoves 
 
 def _default_proposal(
     ratio: PosteriorRatio, untouched: PriorOnlyMoves | None
-) -> ProposalMixture | RandomWalkProposal:
+) -> ProposalMixture | CrankNicolsonProposal | RandomWalkProposal:
     """Moves of all entries about the normal approximation, or of those that rows read."""
+    if isinstance(ratio.sampling, AllTogether):
+        return CrankNicolsonProposal()
     if ratio.anchor is None:
         return RandomWalkProposal()
     usual = ProposalMixture()
@@ -159,7 +160,7 @@ def _posterior_ratio(
     proposal: Proposal[Any] | None,
     anchor: NDArray | None,
     say: Say,
-    may_keep_rows: bool,
+    may: May,
 ) -> PosteriorRatio:
     say("compiling")
     exact, without = row_free_difference(problem), NoPlan("")
@@ -173,7 +174,7 @@ def _posterior_ratio(
                 by_default=proposal is None,
                 anchor=anchor,
                 say=say,
-                may_keep_rows=may_keep_rows,
+                may=may,
             )
         if isinstance(plan, Plan):
             known = exact if plan.surrogate is None else plan.surrogate.row_free_difference

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.model import DenseRows, Design, DesignFunction
+from pymc_austerity.model import DesignFunction
 from pymc_austerity.rows import ArrayRows, blocks_of
 
 __all__ = ["WhitenedRows", "whitened_block", "whitened_rows"]
@@ -55,7 +55,7 @@ def whitened_rows(
 
     def gradients() -> NDArray[np.float64]:
         each = (designs(block)[0] for block in blocks_of(source))
-        return np.concatenate([_whitened(design, anchor.root) for design in each])
+        return np.concatenate([design.product(anchor.root) for design in each])
 
     return WhitenedRows(center, gram, gradients)
 
@@ -66,21 +66,9 @@ def whitened_block(
     """The same for a block of rows, small enough that their gradients can be kept."""
     on_rows = designs(block)
     center = np.stack([design.eta(anchor.point) for design in on_rows], axis=1)
-    each = [_whitened(design, anchor.root) for design in on_rows]
+    each = [design.product(anchor.root) for design in on_rows]
     if len(each) == 1:
         (only,) = each
         return WhitenedRows(center, np.einsum("ij,ij->i", only, only)[:, None, None], lambda: only)
     z = np.stack(each, axis=1)
     return WhitenedRows(center, np.matmul(z, z.transpose(0, 2, 1)), lambda: each[0])
-
-
-def _whitened(design: Design, root: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gradients of a predictor in whitened coordinates, shape (m, d)."""
-    total = None
-    for term in design.terms:
-        if isinstance(term, DenseRows):
-            part = term.data @ root[term.entries]
-        else:
-            part = term.coefficient[:, None] * root[term.entries]
-        total = part if total is None else np.add(total, part, out=total)
-    return np.zeros((design.n_rows, len(root))) if total is None else total

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import STATISTICS, CompiledChain, Transitions
+from pymc_austerity.compiled import STATISTICS, Transitions
 from pymc_austerity.proposals import Block
 
 __all__ = ["DrawsAhead", "Given", "Recorder"]
@@ -24,6 +24,21 @@ class Recorder(Protocol):
 
     def __call__(self, made: Transitions, /) -> list[dict[str, Any]]:
         """One dictionary for each draw."""
+        ...
+
+
+class Chain(Protocol):
+    """Makes transitions that do not change what follows; see `CompiledChain.make`."""
+
+    def make(
+        self,
+        n_transitions: int,
+        start: NDArray,
+        rng: np.random.Generator,
+        audits: np.random.Generator,
+        /,
+    ) -> Transitions:
+        """Make transitions from a point."""
         ...
 
 
@@ -51,7 +66,7 @@ class DrawsAhead:
 
     Parameters
     ----------
-    chain : CompiledChain
+    chain : CompiledChain or IndependentChain
         Makes the transitions.
     steps_per_draw : int
         Transitions between draws.
@@ -61,23 +76,26 @@ class DrawsAhead:
         Type of the points.
     record : Recorder
         Computes the statistics.
+    at_once : int
+        Transitions of the first block.
     """
 
     def __init__(
         self,
-        chain: CompiledChain,
+        chain: Chain,
         *,
         steps_per_draw: int,
         blocks: Sequence[Block],
         dtype: Any,
         record: Recorder,
+        at_once: int = 1,
     ) -> None:
         self._chain = chain
         self._steps = steps_per_draw
         self._blocks = {block.name: block for block in blocks}
         self._dtype = dtype
         self._record = record
-        self._length = 1
+        self._first = self._length = -(-at_once // steps_per_draw)
         self._points: list[dict[str, Any]] = []
         self._next = 0
         self._last: dict[str, Any] | None = None
@@ -89,7 +107,7 @@ class DrawsAhead:
         """The draw that follows a point, and its statistics; None if Python has to reject it."""
         if point is not self._last:
             self._given = self.give_back()
-            self._length = 1
+            self._length = self._first
             self._make(point, rng, audits)
         elif self._next == len(self._points):
             self._make(point, rng, audits)

@@ -1,6 +1,5 @@
 """A step method's transitions after tuning, assembled for compiled code."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,12 +29,15 @@ from pymc_austerity.setup.compiled_target import why_python as why_target_needs_
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.ahead import DrawsAhead
 from pymc_austerity.step_methods.statistics import of_transitions
+from pymc_austerity.step_methods.together import IndependentChain, is_independent
 
 __all__ = ["compile_now", "draws_ahead", "why_python"]
 
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as a clause; empty if they do not."""
+    if is_independent(target, proposal):
+        return ""
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
@@ -65,11 +67,10 @@ def draws_ahead(
     chain = _chain(target, decider, proposal, proposal_state)
     record = partial(
         _recorded,
-        target.release_rows,
         n_rows=target.n_rows,
         n_kept=target.n_kept,
         steps_per_draw=steps_per_draw,
-        scalings=chain.proposals.sizes,
+        scalings=chain.sizes,
         epsilon=decider.epsilon,
     )
     return DrawsAhead(
@@ -78,12 +79,15 @@ def draws_ahead(
         blocks=target.layout.blocks,
         dtype=target.start.dtype,
         record=record,
+        at_once=chain.at_once,
     )
 
 
 def _chain(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
-) -> CompiledChain:
+) -> CompiledChain | IndependentChain:
+    if is_independent(target, proposal):
+        return IndependentChain(target, decider.audits.share)
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
     assert target.approximation is not None
@@ -100,8 +104,5 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     return sequential_target(target, decider.sampling, compiled_test(test), share)
 
 
-def _recorded(
-    release_rows: Callable[[], None], made: Transitions, **about: Any
-) -> list[dict[str, Any]]:
-    release_rows()
+def _recorded(made: Transitions, **about: Any) -> list[dict[str, Any]]:
     return of_transitions(made.statistics, **about)

@@ -30,6 +30,7 @@ from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
+from pymc_austerity.step_methods.together import is_independent
 
 __all__ = ["MetropolisStep"]
 
@@ -104,7 +105,7 @@ class MetropolisStep(SubsamplingStep):
 
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, after tuning in compiled code if possible."""
-        if self.python_needed or self.is_to_look_again or self.phase is not Phase.SAMPLING:
+        if self.python_needed or self.is_to_look_again or not self._is_settled:
             self.surroundings.look(point)
             return super().step(point)
         stop_if_interrupted()
@@ -115,6 +116,13 @@ class MetropolisStep(SubsamplingStep):
             self._give_back()
             return super().step(point)
         return made
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether transitions depend on nothing that may still change."""
+        if is_independent(self.target, self.proposal):
+            return not self.phase.is_start
+        return self.phase is Phase.SAMPLING
 
     def _give_back(self) -> None:
         """Return to the last draw that PyMC has, with all state of the chain."""
@@ -228,7 +236,8 @@ class MetropolisStep(SubsamplingStep):
             if self.untouched is not None and self.untouched_state is not None:
                 self.untouched_state = self.untouched.freeze(self.untouched_state)
         designed = self.decider.stop_tuning()
-        self.is_to_look_again = isinstance(self.decider, Decider)
+        is_open = isinstance(self.decider, Decider) and not self.decider.sampling.is_exact
+        self.is_to_look_again = is_open
         if designed:
             _log.info(designed)
 

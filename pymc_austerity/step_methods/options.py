@@ -26,7 +26,7 @@ class OptionFields(TypedDict, total=False):
     axis: int
     batch_size: int | Literal["auto"]
     sampling: Literal["auto", "strata", "windows", "fresh"]
-    control_variates: Literal["auto", 1, 2, 3] | None
+    control_variates: Literal["auto", 1, 2] | None
     anchor: Any
     steps_per_draw: int
     tune: bool
@@ -54,12 +54,10 @@ class Options:
         How rows are sampled. "strata", the default with control variates: by influence, as
         measured on pilot pairs of points. "windows", the default without control variates: short
         runs of consecutive rows in a random order. "fresh": every row drawn anew, as in the paper.
-    control_variates : {"auto", 1, 2, 3} or None
+    control_variates : {"auto", 1, 2} or None
         Subtract from each difference its Taylor expansion of this order about the posterior
         mode, whose sum over all rows is known. "auto" is the second order if the model
-        allows it, else none; a sequential test uses the third order if pilot pairs of points
-        show that it saves many rows. Only the rows with the most influence have third-order
-        terms. `AusterityMH.explain` reports the order. None: without control variates.
+        allows it, else none. None: without control variates.
     anchor : dict, InferenceData or "auto"
         Point of the expansion: values of the free variables, or draws of an earlier run, whose
         mean is used. "auto" is the mode.
@@ -95,7 +93,7 @@ class Options:
     axis: int = 0
     batch_size: int | Literal["auto"] = "auto"
     sampling: Literal["auto", "strata", "windows", "fresh"] = "auto"
-    control_variates: Literal["auto", 1, 2, 3] | None = "auto"
+    control_variates: Literal["auto", 1, 2] | None = "auto"
     anchor: Any = "auto"
     steps_per_draw: int = 1
     tune: bool = True
@@ -114,7 +112,7 @@ class Options:
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         checked_choice("sampling", self.sampling, ("auto", "strata", "windows", "fresh"))
-        checked_choice("control_variates", self.control_variates, ("auto", 1, 2, 3, None))
+        checked_choice("control_variates", self.control_variates, ("auto", 1, 2, None))
         checked_choice("tune", self.tune, (True, False))
         checked_choice("blocked", self.blocked, (True, False))
         checked_compile_kwargs(self.compile_kwargs)

@@ -267,10 +267,6 @@ SUBJECTS = {
         rates, lambda: AusterityMH(proposal=CrankNicolsonProposal(0.7), **_ALMOST_EXACT)
     ),
     "mixture": Subject(rates, lambda: AusterityMH(proposal=ProposalMixture(), **_ALMOST_EXACT)),
-    "mixture, third order": Subject(
-        rates,
-        lambda: AusterityMH(proposal=ProposalMixture(), **{**_ALMOST_EXACT, "control_variates": 3}),
-    ),
     "random walk, Poisson rows": Subject(rates, _poisson(RandomWalkProposal())),
     "MALA, Poisson rows": Subject(rates, _poisson(LangevinProposal())),
     "Langevin on small batches, Poisson rows": Subject(

@@ -33,7 +33,7 @@ def hessians(function, point, step=3e-3):
     return result
 
 
-def taylor_differences(gradient, hessian, anchor, proposed, current, order=2, thirds=None):
+def taylor_differences(gradient, hessian, anchor, proposed, current, order=2):
     """Expansion at one point minus that at another, term by term, shape (n,)."""
 
     def expansion(point):
@@ -41,9 +41,6 @@ def taylor_differences(gradient, hessian, anchor, proposed, current, order=2, th
         first = gradient @ away
         if order == 1:
             return first
-        second = np.einsum("j,njk,k->n", away, hessian, away) / 2
-        if thirds is None:
-            return first + second
-        return first + second + np.einsum("njkl,j,k,l->n", thirds, away, away, away) / 6
+        return first + np.einsum("j,njk,k->n", away, hessian, away) / 2
 
     return expansion(proposed) - expansion(current)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import ArrayRows, ReorderedRows, SharedRows
 
 
 @pytest.fixture
@@ -61,16 +61,14 @@ def test_what_is_made_of_the_rows_can_be_stored_with_them(arrays, order, tempora
     assert not list(temporary_folder.iterdir())
 
 
-def test_the_last_arrays_can_become_a_store_of_their_own(arrays, order, temporary_folder):
-    rows = SharedRows(arrays, order)
-    others = rows.split(1)
-    assert (rows.n_arrays, others.n_arrays) == (1, 2)
-    rows.close()
-    for known in (others, pickle.loads(pickle.dumps(others))):
-        for got, array in zip(known.window(0, 1_000), arrays[1:], strict=True):
+def test_rows_of_another_store_can_be_mapped(arrays, order, temporary_folder):
+    rows = SharedRows.of(ReorderedRows(ArrayRows(arrays), order))
+    for known in (rows, pickle.loads(pickle.dumps(rows))):
+        assert known.n_rows == 1_000
+        for got, array in zip(known.window(0, 1_000), arrays, strict=True):
             np.testing.assert_array_equal(got, array[order])
     del known
-    others.close()
+    rows.close()
     assert not list(temporary_folder.iterdir())
 
 

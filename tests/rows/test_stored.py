@@ -1,18 +1,22 @@
 """An external shuffle: uniformly random orders within strata, with little memory."""
 
 import itertools
+import mmap
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter, namedtuple
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import chisquare, kstest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import shared, store_by_label, stored
+from pymc_austerity.rows import records, store_by_label, stored
 
 
 @pytest.fixture(autouse=True)
@@ -104,7 +108,7 @@ def test_no_trace_is_left_of_the_order_that_rows_came_in(rng, monkeypatch):
 def test_a_file_is_shared_by_path_and_removed_at_the_end(rng, temporary_folder):
     rows, _ = put(np.zeros(9, dtype=np.int64), [np.arange(9.0)], rng)
     (folder,) = temporary_folder.iterdir()
-    assert sorted(os.listdir(folder)) == ["0.npy", "in-use"]
+    assert sorted(os.listdir(folder)) == ["0.rows", "in-use"]
     other = pickle.loads(pickle.dumps(rows))
     np.testing.assert_array_equal(other.window(0, 9)[0], rows.window(0, 9)[0])
     rows.close()
@@ -169,15 +173,124 @@ class TestRefused:
         assert not list(temporary_folder.iterdir())
 
 
-def test_pages_that_are_dropped_are_read_again(rng, monkeypatch):
-    monkeypatch.setattr(shared, "_BYTES_OF_PAGES", 0)
-    values = rng.normal(size=(5_000, 3))
-    labels = rng.integers(0, 4, size=5_000)
-    rows, _ = store_by_label([(labels, (values,))], n_rows=5_000, shares=np.full(4, 0.25), rng=rng)
-    first = rows.window(0, 5_000)[0]
-    before = first.copy()
-    for _ in range(3):
-        rows.take(np.arange(10))
-        rows.release()
-    np.testing.assert_array_equal(first, before)
-    np.testing.assert_array_equal(np.sort(first, axis=0), np.sort(values, axis=0))
+REAL, WHOLE = np.dtype("float64"), np.dtype("int64")
+
+
+class TestTypes:
+    """Rows are stored in the types in which their values were, and read in those of the model."""
+
+    @pytest.mark.parametrize("dtype", [REAL, WHOLE])
+    @pytest.mark.parametrize("given", ["bool", "int8", "uint8", "int16", "int32", "float32"])
+    def test_every_value_is_read_as_it_was(self, given, dtype, rng):
+        if given == "float32":
+            values = np.float32([0.1, -np.inf, np.nan, 3.4e38, 1e-45, -0.0, 7.0, 2.5])
+        else:
+            ends = (0, 1) if given == "bool" else (np.iinfo(given).min, np.iinfo(given).max)
+            values = np.array([*ends, 0, 1, *ends, 1, 1], dtype=given)
+        wide = values.reshape(4, 2).astype(dtype if given != "float32" else REAL)
+        block = np.arange(4), wide, wide[:, 0].astype(np.float32)
+        rows, _ = store_by_label(
+            [(np.zeros(4, dtype=np.int64), block)],
+            n_rows=4,
+            shares=np.ones(1),
+            rng=rng,
+            types=[None, values.dtype],
+        )
+        assert rows.n_bytes < 4 * (8 + 16 + 4) or given == "float32"
+        number, found, first = rows.window(0, 4)
+        assert (found.dtype, first.dtype) == (wide.dtype, np.float32)
+        assert found.tobytes() == wide[number].tobytes()
+        np.testing.assert_array_equal(first, block[2][number])
+
+    def test_a_type_that_holds_other_values_is_not_used(self, rng):
+        values, labels = rng.normal(size=7), np.zeros(7, dtype=np.int64)
+        types = [np.dtype("uint32"), np.dtype("float16"), None]
+        rows, _ = store_by_label(
+            [(labels, (values, values, np.arange(7)))],
+            n_rows=7,
+            shares=np.ones(1),
+            rng=rng,
+            types=types,
+        )
+        first, second, number = rows.window(0, 7)
+        np.testing.assert_array_equal(first, values[number])
+        np.testing.assert_array_equal(second, values[number])
+
+
+@pytest.fixture
+def rows(rng, monkeypatch):
+    """More of them than are read at once."""
+    monkeypatch.setattr(records, "_SCRATCH", 1_000)
+    number = np.arange(900)
+    return put(number % 5, [number, number % 7 == 0, np.outer(number, [1.0, 2.0])], rng)[0]
+
+
+def test_rows_are_read_in_any_order_and_again(rows, rng):
+    everything = rows.window(0, 900)
+    for chosen in (rng.integers(0, 900, size=300), np.array([3, 4, 5, 5, 4]), np.array([], int)):
+        for got, expected in zip(rows.take(chosen), everything, strict=True):
+            assert got.flags.c_contiguous and got.flags.writeable and got.flags.aligned
+            np.testing.assert_array_equal(got, expected[chosen])
+    np.testing.assert_array_equal(rows.window(890, 950)[0], everything[0][890:])
+    with pytest.raises(IndexError, match="rows 3 to 900 are not among 900"):
+        rows.take(np.array([3, 900]))
+
+
+def test_arrays_can_be_added_and_parted(rows):
+    number, is_seventh, pair = rows.window(0, 900)
+    rows.extend(lambda block: block[2] + 0.5)
+    others = rows.split(1)
+    assert (rows.n_arrays, others.n_arrays) == (1, 3)
+    expected = [(rows, [number]), (others, [is_seventh, pair, pair + 0.5])]
+    for known in [*expected, *((pickle.loads(pickle.dumps(own)), want) for own, want in expected)]:
+        for got, want in zip(known[0].window(0, 900), known[1], strict=True):
+            np.testing.assert_array_equal(got, want)
+    folder = rows.folder
+    rows.close()
+    np.testing.assert_array_equal(others.window(0, 900)[0], is_seventh)
+    others.close()
+    del known
+    assert not folder.exists()
+
+
+def test_a_file_that_was_cut_off(rows):
+    os.truncate(rows.folder / "0.rows", 100)
+    with pytest.raises(StorageError, match=r"are gone or cannot be read"):
+        rows.window(0, 900)
+
+
+def test_what_was_read_takes_no_memory(rng):
+    """Beside the arrays that are returned."""
+    values = rng.normal(size=(200_000, 10))
+    rows, _ = put(np.zeros(200_000, dtype=np.int64), [values], rng)
+    rows.take(np.arange(10))
+    before = resident_bytes()
+    for _ in range(200):
+        rows.take(rng.integers(0, 200_000, size=1_000))
+    assert resident_bytes() - before < 4e6
+
+
+def resident_bytes():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+WITHOUT_PREAD = """
+import os
+del os.pread
+import numpy as np
+from pymc_austerity.rows import store_by_label
+
+labels, values = np.arange(900) % 3, np.arange(1_800.0).reshape(900, 2)
+blocks, rng = [(labels, (values,))], np.random.default_rng(1)
+rows, _ = store_by_label(blocks, n_rows=900, shares=np.ones(3) / 3, rng=rng)
+print(rows.window(0, 900)[0].sum() - values.sum(), rows.take(np.array([5, 3]))[0][:, 0] % 6)
+rows.close()
+"""
+
+
+@pytest.mark.exhaustive
+def test_files_are_mapped_where_they_cannot_be_read_at_a_place(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_PREAD]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    made = subprocess.run(command, env=environment, text=True, capture_output=True, check=True)
+    assert made.stdout == "0.0 [0. 0.]\n"

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement
-from math import comb
 from textwrap import indent
 from typing import Any, ClassVar
 
@@ -120,7 +118,7 @@ def source_of(layout: RowFormula, types: Sequence[tuple[str, int]], order: int) 
         Predictors and formula.
     types : sequence of (str, int)
         Dtype and ndim of the arrays of a block, without the constants at the anchor.
-    order : {0, 1, 2, 3}
+    order : {0, 1, 2}
         Plain differences, or residuals of an expansion of that order.
 
     Notes
@@ -253,8 +251,6 @@ def _value(formula: _Formula, points: dict[str, Names], rows: Names, k: int, ord
     pieces += [f"constants[i, {k + a}] * (new_{a} - old_{a})" for a in range(k) if order > 0]
     if order > 1:
         pieces += _second_order(k)
-    if order > 2:
-        pieces += _third_order(k)
     return "(\n            " + "\n            - ".join(pieces) + "\n        )"
 
 
@@ -268,26 +264,6 @@ def _second_order(k: int) -> list[str]:
                 product = f"({product} + {_step(b)} * {_middle(a)})"
             pieces.append(f"constants[i, {column}] * {product}")
             column += 1
-    return pieces
-
-
-def _third_order(k: int) -> list[str]:
-    """A sixth of T(v, v, v) - T(u, u, u), which is T(m, m, s) / 2 + T(s, s, s) / 24.
-
-    With s = v - u and m = (u + v) / 2; each set of three predictors stands for all its orders.
-    """
-    pieces, column = [], 2 * k + k * (k + 1) // 2
-    for places in combinations_with_replacement(range(k), 3):
-        a, b, c = places
-        products = [
-            f"{_step(a)} * {_middle(b)} * {_middle(c)}",
-            f"{_step(b)} * {_middle(a)} * {_middle(c)}",
-            f"{_step(c)} * {_middle(a)} * {_middle(b)}",
-            f"0.25 * {_step(a)} * {_step(b)} * {_step(c)}",
-        ]
-        share = {1: 1.0 / 6.0, 2: 0.5, 3: 1.0}[len(set(places))]
-        pieces.append(f"{share} * constants[i, {column}] * ({' + '.join(products)})")
-        column += 1
     return pieces
 
 
@@ -310,7 +286,7 @@ class Kernel(Generated):
 
     Attributes
     ----------
-    order : {0, 1, 2, 3}
+    order : {0, 1, 2}
         Order of the expansion about the anchor; 0 for plain differences.
     n_predictors : int
         Linear predictors of a row, k.
@@ -339,8 +315,7 @@ class Kernel(Generated):
         *block : array
             One for each leaf, rows on axis 0, C-contiguous. For residuals one more: constants at
             the anchor, float64, shape (m, `n_constants`): the k predictors, the k first
-            derivatives, the upper triangle of the second derivatives by rows, and for order 3
-            the third derivatives by predictors a <= b <= c, the last one fastest.
+            derivatives, and the upper triangle of the second derivatives by rows.
         """
         n_rows = len(block[0])
         rows, out = np.arange(n_rows, dtype=np.uint64), np.empty(n_rows)
@@ -350,11 +325,9 @@ class Kernel(Generated):
 
     @property
     def n_constants(self) -> int:
-        """Numbers stored for each row: 2k + k(k+1)/2, k(k+1)(k+2)/6 more for order 3; or none."""
+        """Numbers stored for each row: 2k + k(k+1)/2, or none."""
         k = self.n_predictors
-        if self.order == 0:
-            return 0
-        return 2 * k + comb(k + 1, 2) + (comb(k + 2, 3) if self.order > 2 else 0)
+        return (2 * k + k * (k + 1) // 2) * (self.order > 0)
 
     def differences(
         self, proposed: NDArray, current: NDArray, *block: NDArray
@@ -391,7 +364,7 @@ def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True)
     ----------
     structure : RowStructure
         Predictors and the function above them.
-    order : {0, 1, 2, 3}
+    order : {0, 1, 2}
         Plain differences, or residuals of an expansion of that order.
     check_bounds : bool
         Whether a failed check of parameters gives -inf; otherwise checks are left out. See

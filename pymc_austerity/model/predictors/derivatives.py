@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -16,9 +15,9 @@ from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabili
 from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
+    Dense,
     DenseRows,
     Design,
-    DesignFunction,
     GatheredRows,
     RowStructure,
     design_function,
@@ -43,6 +42,11 @@ class PredictorDerivatives:
         ``f(point, *block)``: sum of the Hessians, shape (d, d).
     sparse_hessian : callable
         The same as a ``scipy.sparse.csr_matrix``: nothing of size d x d is stored.
+    averaged_gradient : callable
+        ``f(point, root, *block)``: sum of the gradients, averaged over the normal distribution with
+        mean `point` and covariance ``root root'``, up to terms of fifth derivatives, shape (d,).
+    cost_of_average : float
+        Multiplications of the same for a row.
     anchor_constants : callable
         ``f(point, *block)``: what the second-order expansion of a row about the point needs, shape
         (m, k + k + k (k + 1) / 2), C-contiguous: the k predictors, their k first derivatives and
@@ -53,6 +57,8 @@ class PredictorDerivatives:
     gradient: Callable[..., tuple[NDArray, NDArray[np.float64]]]
     hessian: Callable[..., NDArray[np.float64]]
     sparse_hessian: Callable[..., sparse.csr_matrix]
+    averaged_gradient: Callable[..., NDArray[np.float64]]
+    cost_of_average: float
     anchor_constants: Callable[..., NDArray[np.float64]]
 
     def differences(
@@ -114,10 +120,7 @@ def predictor_derivatives(
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
         on_rows, etas = at(point, block)
         log_densities, *slopes = first(*etas, *block)
-        total = np.zeros(size)
-        for design, slope in zip(on_rows, slopes, strict=True):
-            design.add_transposed(slope, total)
-        return np.asarray(log_densities.sum()), total
+        return np.asarray(log_densities.sum()), _summed(on_rows, slopes, size)
 
     @_quiet
     def hessian(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
@@ -138,12 +141,32 @@ def predictor_derivatives(
         return sparse.csr_matrix((values, (rows, columns)), shape=(size, size))
 
     @_quiet
+    def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        on_rows, etas = at(point, block)
+        slopes = first(*etas, *block)[1:]
+        averages = [slope.copy() for slope in slopes]
+        for moves in _spread(on_rows, root):
+            for side in (1.0, -1.0):
+                there = [eta + side * move for eta, move in zip(etas, moves, strict=True)]
+                for k, slope in enumerate(first(*there, *block)[1:]):
+                    averages[k] += 0.5 * (slope - slopes[k])
+        return _summed(on_rows, averages, size)
+
+    @_quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
         slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
         return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
 
-    return PredictorDerivatives(values, gradient, hessian, sparse_hessian, anchor_constants)
+    return PredictorDerivatives(
+        values,
+        gradient,
+        hessian,
+        sparse_hessian,
+        averaged_gradient,
+        _cost_of_average(structure),
+        anchor_constants,
+    )
 
 
 def _quiet(function: _Function) -> _Function:
@@ -198,14 +221,12 @@ def predictor_function(
     return _made(structure, model, etas, [function, *slopes, *curvatures], None)
 
 
-def predictor_thirds(structure: RowStructure, model: pm.Model) -> Callable[..., list]:
-    """Third derivatives by predictors a <= b <= c, as a function like `predictor_function`."""
+def predictor_values(
+    structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
+) -> Callable[..., list]:
+    """Log-likelihoods of the rows alone, as a function like `predictor_function`."""
     function, etas = _of_predictors(structure)
-    thirds = []
-    for a, slope in enumerate(_slopes_of(function, etas)):
-        for b, curvature in enumerate(_slopes_of(slope, etas[a:]), start=a):
-            thirds += _slopes_of(curvature, etas[b:])
-    return _made(structure, model, etas, thirds, None)
+    return _made(structure, model, etas, [function], compile_kwargs)
 
 
 def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
@@ -269,6 +290,39 @@ class _OfTypes:
 # ------------------------------------------------------------------ sums over rows
 
 
+def _summed(designs: Sequence[Design], slopes: Sequence[NDArray], size: int) -> NDArray[np.float64]:
+    """Gradient of the rows from derivatives by their predictors, shape (d,)."""
+    total = np.zeros(size)
+    for design, slope in zip(designs, slopes, strict=True):
+        design.add_transposed(slope, total)
+    return total
+
+
+def _cost_of_average(structure: RowStructure) -> float:
+    terms = [term for predictor in structure.predictors for term in predictor.terms]
+    products = sum(term.entries.size if isinstance(term, Dense) else 1 for term in terms)
+    k = len(structure.predictors)
+    return products * structure.size + _OF_EIGENVECTORS * k**3 * (k > 1)
+
+
+def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
+    """Moves of the k predictors of each row whose outer products add up to their covariance.
+
+    Returns
+    -------
+    float array, shape (k, k, m)
+        By the move, and by the predictor.
+    """
+    found = [design.product(root) for design in designs]
+    if len(found) == 1:
+        (only,) = found
+        return np.sqrt(np.einsum("ij,ij->i", only, only))[None, None]
+    z = np.stack(found, axis=1)
+    values, vectors = np.linalg.eigh(np.matmul(z, z.transpose(0, 2, 1)))
+    moves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+    return np.ascontiguousarray(moves.transpose(2, 1, 0))
+
+
 def _parts(designs: Sequence[Design], curvatures: Sequence[NDArray]) -> list[tuple]:
     """Rows, columns and numbers, broadcast, that add up to the Hessian."""
     pairs = [(j, k) for j in range(len(designs)) for k in range(j, len(designs))]
@@ -288,8 +342,7 @@ def _product(
 ) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
-        part = (one.data * weights[:, None]).T @ two.data
-        return one.entries[:, None], two.entries[None, :], part
+        return one.entries[:, None], two.entries[None, :], _weighted(one.data, two.data, weights)
     if isinstance(one, DenseRows):
         rows, columns, part = _product(two, one, weights)
         return columns, rows, part
@@ -307,104 +360,14 @@ def _product(
     return levels[:, None], two.entries[None, :], picks @ two.data
 
 
-_AT_ONCE = 2**18
-"""Products of two columns at once, 2 MB: they stay in the cache until they are multiplied."""
+def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:
+    """One matrix, transposed, times weights times another; half the work where both are one."""
+    if one is two and (np.all(weights <= 0.0) or np.all(weights >= 0.0)):
+        scaled = one * np.sqrt(np.abs(weights))[:, None]
+        product = scaled.T @ scaled  # symmetric, as NumPy sees
+        return -product if np.any(weights < 0.0) else product
+    return (one * weights[:, None]).T @ two
 
 
-@dataclass(frozen=True, eq=False)
-class ThirdDerivatives:
-    """Third derivatives of the rows, in float64.
-
-    Parameters
-    ----------
-    designs : callable
-        From a block of rows to the matrices of the predictors.
-    function : callable
-        ``f(*etas, *block)``: derivatives by predictors a <= b <= c, each of shape (m,).
-    size : int
-        Length of a point, d.
-    """
-
-    designs: DesignFunction
-    function: Callable[..., list[NDArray]]
-    size: int
-
-    def of_rows(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        """By predictors a <= b <= c, the last one fastest, shape (m, k (k + 1) (k + 2) / 6)."""
-        return np.stack(self._at(point, block)[1], axis=1)
-
-    def sums(self, point: NDArray, *block: NDArray) -> NDArray[np.float64]:
-        r"""Third derivatives by the entries of the point, summed over the block.
-
-        .. math:: T = \sum_i \sum_{abc} f_{i,abc}''' \, A_{ia} \otimes A_{ib} \otimes A_{ic}
-
-        Returns
-        -------
-        float array, shape (d, d (d + 1) / 2)
-            By one entry and a pair j <= l of entries, in the order of ``numpy.triu_indices``.
-        """
-        n_pairs = self.size * (self.size + 1) // 2
-        total = np.zeros((self.size, n_pairs))
-        n_rows = max(_AT_ONCE // n_pairs, 1)
-        for start in range(0, len(block[0]), n_rows):
-            designs, thirds = self._at(point, [a[start : start + n_rows] for a in block])
-            total += _sum_of([design.columns(self.size) for design in designs], thirds)
-        return total
-
-    def _at(self, point: NDArray, block: Sequence[NDArray]) -> tuple[list[Design], list[NDArray]]:
-        with np.errstate(over="ignore", invalid="ignore"):
-            designs, etas = predictors_at(self.designs, point, block)
-            return designs, self.function(*etas, *block)
-
-
-def third_derivatives(structure: RowStructure, model: pm.Model) -> ThirdDerivatives:
-    """Make the third derivatives of rows that are functions of linear predictors.
-
-    Parameters
-    ----------
-    structure : RowStructure
-        The rows as a function of linear predictors.
-    model : pymc.Model
-        The model, for compilation.
-
-    Raises
-    ------
-    NotImplementedError, NullTypeGradError
-        An operation of the model has no third derivative.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pymc as pm
-    >>> from pymc_austerity.model import find_predictors, split_log_density
-    >>> with pm.Model() as model:
-    ...     b = pm.Normal("b", shape=2)
-    ...     _ = pm.Poisson("y", pm.math.exp(np.eye(2) @ b), observed=np.zeros(2))
-    >>> split = split_log_density(model)
-    >>> structure = find_predictors(split, model.value_vars, {}, model.initial_point())
-    >>> third_derivatives(structure, model).sums(np.zeros(2), *split.arrays)
-    array([[-1.,  0.,  0.],
-           [ 0.,  0., -1.]])
-    """
-    function = predictor_thirds(structure, model)
-    return ThirdDerivatives(design_function(structure, model), function, structure.size)
-
-
-def _sum_of(
-    columns: Sequence[NDArray[np.float64]], thirds: Sequence[NDArray[np.float64]]
-) -> NDArray[np.float64]:
-    """Products of pairs of columns, weighted, times the columns once more."""
-    k, (size, n_rows) = len(columns), columns[0].shape
-    number = {abc: n for n, abc in enumerate(combinations_with_replacement(range(k), 3))}
-    total = np.zeros((size, size * (size + 1) // 2))
-    for a in range(k):
-        products = np.zeros((total.shape[1], n_rows))
-        for b, c in np.ndindex(k, k):
-            weights = thirds[number[tuple(sorted((a, b, c)))]]
-            first = 0
-            for j in range(size):
-                own = products[first : first + size - j]
-                own += (weights * columns[b][j]) * columns[c][j:]
-                first += size - j
-        total += columns[a] @ products.T
-    return total
+_OF_EIGENVECTORS = 20.0
+"""Multiplications for each number of a cube with the size of a matrix."""

@@ -26,7 +26,7 @@ from pymc_austerity.model import (
     level_terms,
     partial_row_free,
 )
-from pymc_austerity.rows import SharedRows
+from pymc_austerity.rows import Store
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
 from pymc_austerity.setup.garbage import collection_paused
@@ -82,9 +82,9 @@ class GroupedTarget:
     Attributes
     ----------
     sweep : Sweep
-    source : SharedRows
+    source : SharedRows or StoredRows
         The rows, sorted by the levels of the first factor.
-    numbers : SharedRows
+    numbers : SharedRows or StoredRows
         Their numbers in the user's data.
     coordinates : Coordinates
         From the user's points to those that the sweep moves.
@@ -95,8 +95,8 @@ class GroupedTarget:
     """
 
     sweep: Sweep
-    source: SharedRows
-    numbers: SharedRows
+    source: Store
+    numbers: Store
     coordinates: Coordinates
     reads_all: str
     compiled_as: str
@@ -231,7 +231,7 @@ def _refuse_where_others_are_better(
 
 def _parts(
     problem: Problem, blocks: Blocks, derivatives: PredictorDerivatives
-) -> tuple[GroupedModel, list[NDArray[np.int32]], SharedRows]:
+) -> tuple[GroupedModel, list[NDArray[np.int32]], Store]:
     """The parts; the level of each row in storage order for each factor; and the rows' numbers."""
     likelihood, variables, _, point = problem.parts
     try:

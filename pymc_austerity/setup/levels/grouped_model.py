@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.compiled import table_of
 from pymc_austerity.levels import ResidualsByAddress
 from pymc_austerity.model import (
     Blocks,
@@ -21,8 +20,8 @@ from pymc_austerity.model import (
     PredictorDerivatives,
     data_reader,
 )
-from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows, blocks_of
-from pymc_austerity.setup.compiled_target import places_of
+from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows, Store, StoredRows, blocks_of
+from pymc_austerity.setup.compiled_target import RowsByAddress
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.source_rows import Labeled, SourceRows
 
@@ -52,7 +51,7 @@ class GroupedModel:
         Which rows read which entries.
     derivatives : PredictorDerivatives
         Of the rows.
-    rows : SharedRows
+    rows : SharedRows or StoredRows
         Sorted by the levels of the first factor.
     terms : tuple of LevelTerms
         Terms of the row-free part that depend on the levels of each factor.
@@ -65,7 +64,7 @@ class GroupedModel:
     problem: Problem
     blocks: Blocks
     derivatives: PredictorDerivatives
-    rows: SharedRows
+    rows: Store
     terms: tuple[LevelTerms, ...]
     common_row_free: PartialDerivatives
     untouched_row_free: PartialDerivatives
@@ -134,17 +133,17 @@ class StoredByLevel(NamedTuple):
 
     Attributes
     ----------
-    rows : SharedRows
+    rows : SharedRows or StoredRows
         Their data.
     levels : SharedRows
         The level of each row for each factor.
-    numbers : SharedRows
+    numbers : SharedRows or StoredRows
         Numbers of the rows in the user's data.
     """
 
-    rows: SharedRows
+    rows: Store
     levels: SharedRows
-    numbers: SharedRows
+    numbers: Store
 
 
 def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> StoredByLevel:
@@ -160,14 +159,14 @@ def stored_by_level(problem: Problem, factors: Sequence[Factor]) -> StoredByLeve
 
     if isinstance(rows, SourceRows):
         source = _from_sources(rows, levels_of, len(factors[0].entries), problem.prepared.rng)
-    else:
-        found = zip(*map(levels_of, blocks_of(rows)), strict=True)
-        levels = [np.concatenate(own) for own in found]
-        order = np.argsort(levels[0], kind="stable")
-        arrays = problem.likelihood.arrays
-        source = SharedRows([*arrays, *levels, np.arange(order.size)], order)
-    own_levels = source.split(source.n_arrays - len(factors) - 1)
-    return StoredByLevel(source, own_levels, own_levels.split(len(factors)))
+        own_levels = source.split(source.n_arrays - len(factors) - 1)
+        numbers = own_levels.split(len(factors))
+        return StoredByLevel(source, SharedRows.of(own_levels), numbers)
+    found = zip(*map(levels_of, blocks_of(rows)), strict=True)
+    levels = [np.concatenate(own) for own in found]
+    order = np.argsort(levels[0], kind="stable")
+    stored = problem.likelihood.arrays, levels, [np.arange(order.size)]
+    return StoredByLevel(*(SharedRows(arrays, order) for arrays in stored))
 
 
 def _from_sources(
@@ -175,14 +174,14 @@ def _from_sources(
     levels_of: Callable[[Block], list[NDArray[np.int32]]],
     n_levels: int,
     rng: np.random.Generator,
-) -> SharedRows:
+) -> StoredRows:
     assert rows.sample is not None
     some = levels_of(rows.sample.window(0, rows.sample.n_rows))[0]
     one_at_a_time = OneAtATime(levels_of)
 
     def labeled(first: int, block: Block) -> Labeled:
         levels = one_at_a_time(block)
-        numbers = np.arange(first, first + levels[0].size)
+        numbers = rows.numbers(first, levels[0].size)
         return levels[0].astype(np.int64), (*block, *levels, numbers)
 
     shares = np.bincount(some, minlength=n_levels) / some.size
@@ -196,23 +195,24 @@ class KernelOnRows:
     Attributes
     ----------
     kernel : Kernel
-    source : SharedRows
+    source : SharedRows or StoredRows
         Addresses are valid as long as the source is open.
     """
 
     kernel: Kernel
-    source: SharedRows
+    source: Store
 
     def __call__(self, proposed: NDArray, current: NDArray) -> ResidualsByAddress:
         """Between two points, float arrays of shape (d,)."""
-        kernel, (function, starts, table, places) = self.kernel, self._addresses
+        kernel, stored = self.kernel, self._stored
+        stored.refuse_unread()
         new, old = kernel.ordered(proposed), kernel.ordered(current)
-        return ResidualsByAddress(new, old, function, starts, table.ctypes.data, places)
+        starts, table = kernel.starts.ctypes.data, stored.table.ctypes.data
+        return ResidualsByAddress(new, old, stored.function, starts, table, stored.places)
 
     @cached_property
-    def _addresses(self) -> tuple[int, int, NDArray, NDArray]:
-        arrays, kernel = self.source.window(0, self.source.n_rows), self.kernel
-        return kernel.address, kernel.starts.ctypes.data, table_of(arrays), places_of(arrays)
+    def _stored(self) -> RowsByAddress:
+        return RowsByAddress.of(self.kernel, self.source)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""

@@ -1,0 +1,144 @@
+"""Decisions on all rows, where reading them once for many proposals is cheaper than a few rows."""
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.control_variates import influence_scores
+from pymc_austerity.deciding.together import AT_ONCE, AllTogether, TotalsOfAll
+from pymc_austerity.model import RowStructure, RowTotals, differences_agree, row_totals
+from pymc_austerity.proposals import GaussianApproximation
+from pymc_austerity.rows import AllRows, ArrayRows, Block
+from pymc_austerity.setup.plans import About, Plan
+from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_functions import row_differences
+from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
+
+__all__ = ["together"]
+
+_SOME_ROWS = 4_096
+_WORTH = 2.0
+"""Times as long as a sequential test that decisions may take, because none of them is wrong."""
+
+_FEWEST_ACCEPTED = 0.2
+"""Share of accepted proposals below which smaller moves, on some of the rows, are better."""
+
+
+def together(about: About) -> Plan | None:
+    """The plan to decide on all rows, many proposals at once; None where another is better.
+
+    Proposals are draws of the normal approximation. As these do not depend on where a chain is,
+    the log-density of the next 64 of them is computed in one pass over the rows, and decisions are
+    made one after the other, exactly as if each had read all rows.
+
+    Parameters
+    ----------
+    about : About
+        Rows in memory and their expansion.
+    """
+    problem, row_free_difference = about.problem, about.row_free_difference
+    is_possible = about.may.decide_together and problem.prepared.from_sources is None
+    if row_free_difference is None or not is_possible:
+        return None
+    if not isinstance(problem.structure, RowStructure):
+        return None
+    about.say("timing decisions on all rows")
+    sums = row_totals(problem.structure, problem.model, compile_kwargs=problem.compile_kwargs)
+    if not _agree(sums, problem):
+        problem.doubts.append("the sums of rows at several points")
+        return None
+    n_rows, (some, per_row) = problem.likelihood.n_rows, _some_rows(problem)
+    points = _draws(about.approximation, problem)
+    seconds = _seconds_of_all(sums, points, some, n_rows)
+    if seconds > _WORTH * _seconds_of_some(about, some, per_row):
+        return None
+    source = problem.prepared.shuffled_rows()
+    totals = TotalsOfAll(sums, source)
+    known = [float(row_free_difference(point, problem.start)) for point in points]
+    accepted = acceptance(known + totals(points) - about.approximation.log_densities(points))
+    if not accepted > _FEWEST_ACCEPTED:
+        return None
+    differences, compiled_as = row_differences(problem)
+    sampling = AllTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)
+    details = (
+        f"Proposals are draws of a normal approximation about the posterior mean; {AT_ONCE} of "
+        "them are evaluated on all rows at once, faster than one decision after the other on some "
+        f"of the rows; {accepted:.0%} of them are expected to be accepted.",
+    )
+    modes = (about.approximation,)
+    return Plan(differences, source, sampling, None, details, compiled_as, modes)
+
+
+def acceptance(log_weights: NDArray[np.float64]) -> float:
+    r"""Share of independent proposals that are accepted, from draws of these.
+
+    .. math:: \sum_{i \ne j} \min(w_i, w_j) \Big/ (n - 1) \sum_i w_i
+
+    Parameters
+    ----------
+    log_weights : float array, shape (n,)
+        Log of the ratio of the densities of the posterior and of the proposal, nats; NaN where
+        the posterior is zero.
+
+    Examples
+    --------
+    >>> float(acceptance(np.log([1.0, 3.0])).round(3))
+    0.5
+    """
+    possible = np.where(np.isnan(log_weights), -np.inf, log_weights)
+    if not np.isfinite(possible.max()):
+        return 0.0
+    weights = np.exp(possible - possible.max())
+    shared, total = float(np.minimum(weights[:, None], weights).sum()), float(weights.sum())
+    return (shared - total) / ((weights.size - 1) * total)
+
+
+def _agree(sums: RowTotals, problem: Problem) -> bool:
+    """Whether sums over single rows are the numbers of the model."""
+    likelihood, variables, _, point = problem.parts
+
+    def differences(proposed: NDArray, current: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        points = np.stack([proposed, current])
+        rows = ([array[i : i + 1] for array in block] for i in range(len(block[0])))
+        new, old = np.transpose([sums(points, *row) for row in rows])
+        return np.asarray(new - old)
+
+    verified, rng = problem.prepared.verified, np.random.default_rng(0)
+    return differences_agree(differences, likelihood, verified, variables, point, rng=rng)
+
+
+def _some_rows(problem: Problem) -> tuple[Block, float]:
+    """Random rows, and the seconds that it takes to read one of them."""
+    n_rows, rng = problem.likelihood.n_rows, problem.prepared.rng
+    chosen = rng.choice(n_rows, min(n_rows, _SOME_ROWS), replace=False)
+    started = time.process_time()
+    some = ArrayRows(problem.likelihood.arrays).take(chosen)
+    return some, (time.process_time() - started) / chosen.size
+
+
+def _draws(approximation: GaussianApproximation, problem: Problem) -> NDArray:
+    noise = problem.prepared.rng.standard_normal((AT_ONCE, problem.start.size))
+    points = approximation.mean + noise @ approximation.root.T
+    return points.astype(problem.start.dtype)
+
+
+def _seconds_of_all(sums: RowTotals, points: NDArray, some: Block, n_rows: int) -> float:
+    """Of a decision on all rows, as part of a pass for many of them."""
+    totals = TotalsOfAll(sums, ArrayRows(some))
+    totals(points)  # compile
+    started = time.process_time()
+    totals(points)
+    return (time.process_time() - started) / len(points) * n_rows / len(some[0])
+
+
+def _seconds_of_some(about: About, some: Block, per_row: float) -> float:
+    """Of a decision on some of the rows by a sequential test."""
+    pairs, function = about.pilot_pairs(), about.residuals.function
+    rows = ArrayRows(about.residuals.block_of(some))
+    function(*pairs[0], *rows.window(0, 1))  # compile
+    started = time.process_time()
+    scores = influence_scores(function, pairs, rows)
+    per_row += (time.process_time() - started) / (len(pairs) * scores.size)
+    expected = expected_first_look(scores, about.problem.likelihood.n_rows, about.settings)
+    return per_row * max(expected.expected_rows, FEWEST_FIRST_ROWS)
