@@ -132,15 +132,11 @@ def flow(
     return Flow(exact.mean(), n_accepted / expected, noise / expected, n_rows / n_all)
 
 
-def flows(
-    order: int, start: float, n_points: int, n_decisions: int
-) -> dict[str, tuple[Flow, Flow]]:
+def flows(start: float, n_points: int, n_decisions: int) -> dict[str, tuple[Flow, Flow]]:
     """Flow out of a tail and into it, by each test.
 
     Parameters
     ----------
-    order : {2, 3}
-        Order of the control variates.
     start : float
         Where the tail begins, in posterior standard deviations beyond the mean.
     n_points : int
@@ -151,7 +147,7 @@ def flows(
     problem, rng = saturation(N_ROWS), np.random.default_rng(1)
     curve = Curve(problem.rows["x"], problem.rows["y"])
     with problem.model(problem.rows):
-        step = AusterityMH(epsilon=EPSILON, control_variates=order)
+        step = AusterityMH(epsilon=EPSILON, control_variates=2)
     normal = step.target.approximation
     draws = curve.draws(1_000_000, normal.mean[2], rng)
     limit = draws[:, 0].mean() + start * draws[:, 0].std()
@@ -168,11 +164,11 @@ def flows(
     return found
 
 
-def lines_of_table(order: int, start: float, found: dict[str, tuple[Flow, Flow]]) -> list[str]:
+def lines_of_table(start: float, found: dict[str, tuple[Flow, Flow]]) -> list[str]:
     """Lines of Markdown, one for each test."""
     lines = []
     for name, (out, into) in found.items():
-        cells = [f"{order}", f"{start:g}", name, f"{out.exact:.2g}"]
+        cells = [f"{start:g}", name, f"{out.exact:.2g}"]
         cells += [f"{flow.ratio:.2f} ± {flow.error:.2f}" for flow in (out, into)]
         cells += [f"{flow.rows:,.0f}" for flow in (out, into)]
         lines.append("| " + " | ".join(cells) + " |")
@@ -187,15 +183,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     logging.getLogger("pymc").setLevel(logging.WARNING)
     n_points, n_decisions = (10, 50) if quick else (100, 200)
     head = [
-        "order of the control variates", "tail beyond, sds", "t-test",
-        "exact acceptance out of the tail", "accepted to exact, out", "accepted to exact, in",
-        "rows, out", "rows, in",
+        "tail beyond, sds", "t-test", "exact acceptance out of the tail",
+        "accepted to exact, out", "accepted to exact, in", "rows, out", "rows, in",
     ]  # fmt: skip
-    lines = ["| " + " | ".join(head) + " |", "| ---: | ---: | --- " + "| ---: " * 5 + "|"]
-    for order in (2, 3):
-        for start in FROM:
-            lines += lines_of_table(order, start, flows(order, start, n_points, n_decisions))
-            print("\n".join(lines[-len(TESTS) :]), flush=True)
+    lines = ["| " + " | ".join(head) + " |", "| ---: | --- " + "| ---: " * 5 + "|"]
+    for start in FROM:
+        lines += lines_of_table(start, flows(start, n_points, n_decisions))
+        print("\n".join(lines[-len(TESTS) :]), flush=True)
     OUTPUT.mkdir(exist_ok=True)
     (OUTPUT / f"{NAME}.md").write_text("\n".join(lines) + "\n")
     if not quick:
