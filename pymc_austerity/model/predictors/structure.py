@@ -323,7 +323,7 @@ class _Designs:
     """The function that `design_function` makes; copies can be sent to other processes."""
 
     predictors: tuple[Predictor, ...]
-    read: "_DataReader"
+    read: Callable[[Sequence[NDArray]], dict[Variable, NDArray]]
 
     def __call__(self, block: Sequence[NDArray]) -> list[Design]:
         values, n_rows = self.read(block), len(block[0])
