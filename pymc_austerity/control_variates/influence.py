@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypedDict, Unpack
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,22 +129,6 @@ class Influence:
     pairs: Sequence[tuple[NDArray, NDArray]]
     weights: NDArray[np.float64]
 
-    @classmethod
-    def by_sample(
-        cls,
-        function: Callable[..., NDArray],
-        pairs: Sequence[tuple[NDArray, NDArray]],
-        differences: Sequence[NDArray[np.float64]],
-    ) -> "Influence":
-        """Scores by the root mean square of the differences of some rows, for each pair."""
-        squares = (np.square(own[np.isfinite(own)]) for own in differences)
-        sizes = np.array([own.mean() if own.size else 0.0 for own in squares])
-        return cls(function, pairs, _weights(sizes))
-
-    def of_all(self, source: RowSource) -> NDArray[np.float64]:
-        """Scores of all rows of a source, nats."""
-        return np.concatenate([self(block) for block in blocks_of(source)])
-
     def __call__(self, block: Block) -> NDArray[np.float64]:
         """Scores of the rows of a block, nats; infinite where they are not finite for a pair."""
         squares = np.zeros(len(block[0]))
@@ -188,6 +172,22 @@ class LargestScores:
     sum_known: float = 0.0
     largest: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
+    @classmethod
+    def of_all(cls, scores: NDArray[np.float64], most: int) -> "LargestScores":
+        """Those of rows that are there at once."""
+        found = cls(most)
+        found.add(scores)
+        return found
+
+    @classmethod
+    def of_sample(cls, scores: NDArray[np.float64], most: int, n_rows: int) -> "LargestScores":
+        """Those to expect if all rows are like those of a sample."""
+        known = cls.of_all(scores, scores.size)
+        each = n_rows / scores.size
+        places = (np.arange(min(most, n_rows)) / each).astype(np.int64)
+        total, largest = each * known.total, known.falling[places]
+        return cls(most, n_rows, 0, known.largest_known, total, largest)
+
     def add(self, scores: NDArray[np.float64]) -> None:
         """Add rows."""
         known = scores[np.isfinite(scores)]
@@ -222,30 +222,40 @@ class LargestScores:
         return self.sum_known + self.n_unknown * self.largest_known
 
 
-class FirstLookLimits(TypedDict):
-    """Limits of first looks, from which their sizes are chosen.
+class FirstLookSizes(NamedTuple):
+    """Sizes of a first look.
 
     Attributes
     ----------
-    epsilon : float
-        Of the test.
+    n_take_all : int
+        Rows that every decision reads.
     n_strata : int
-        Strata besides the rows that are always read.
-    fewest_per_stratum : int
-        Rows that an estimate of the spread within a stratum needs.
-    most : int
-        Largest first look in rows, unless `n_strata` with `fewest_per_stratum` are more.
+        Strata of the others.
+    per_stratum : int
+        Rows of each of them.
+    expected_rows : float
+        Rows of a decision on average, which may need further looks.
     """
 
-    epsilon: float
+    n_take_all: int
     n_strata: int
-    fewest_per_stratum: int
-    most: int
+    per_stratum: int
+    expected_rows: float
+
+    @property
+    def n_rows(self) -> int:
+        """All of them."""
+        return self.n_take_all + self.n_strata * self.per_stratum
 
 
-def first_look_sizes(
-    scores: NDArray[np.float64], **look: Unpack[FirstLookLimits]
-) -> tuple[int, int]:
+def cheapest_first_look(
+    largest: LargestScores,
+    *,
+    epsilon: float,
+    n_strata: int,
+    fewest_per_stratum: int,
+    most: int,
+) -> FirstLookSizes:
     r"""Numbers of rows always read and of rows of each stratum, for the cheapest decisions.
 
     A look with standard error :math:`s` leaves a decision open if the sum of the differences lies
@@ -262,67 +272,19 @@ def first_look_sizes(
 
     Parameters
     ----------
-    scores : float array, shape (N,)
-        Standard deviation of each row's difference over decisions, :math:`r_i`, nats.
-    **look
-        As `FirstLookLimits` has it.
-
-    Returns
-    -------
-    n_take_all, per_stratum : int
+    largest : LargestScores
+        Standard deviations of rows' differences over decisions, :math:`r_i`, nats; at least `most`
+        of them, or all.
+    epsilon : float
+        Of the test.
+    n_strata : int
+        Strata besides the rows that are always read.
+    fewest_per_stratum : int
+        Rows that an estimate of the spread within a stratum needs.
+    most : int
+        Largest first look in rows, unless `n_strata` with `fewest_per_stratum` are more.
     """
-    falling = np.sort(scores)[::-1]
-    return sizes_of_largest(falling, float(falling.sum()), scores.size, **look)
-
-
-def sizes_of_largest(
-    falling: NDArray[np.float64], total: float, n_rows: int, **look: Unpack[FirstLookLimits]
-) -> tuple[int, int]:
-    """The same from the largest scores and the sum of all.
-
-    Parameters
-    ----------
-    falling : float array, shape (at least `most` or N,)
-        The largest scores, the first one first, nats.
-    total : float
-        Sum of all scores, nats.
-    n_rows : int
-        Number of all rows, N.
-    **look
-        As `FirstLookLimits` has it.
-    """
-    choice = _cheapest(falling, total, n_rows, **look)
-    return choice.n_take_all, choice.per_stratum
-
-
-def rows_of_decisions(scores: NDArray[np.float64], **look: Unpack[FirstLookLimits]) -> float:
-    """Rows of a decision on average, with first looks of the sizes that are chosen.
-
-    Parameters
-    ----------
-    scores, **look
-        As for `first_look_sizes`.
-    """
-    falling = np.sort(scores)[::-1]
-    return _cheapest(falling, float(falling.sum()), scores.size, **look).expected_rows
-
-
-class _Choice(NamedTuple):
-    n_take_all: int
-    per_stratum: int
-    expected_rows: float
-
-
-def _cheapest(
-    falling: NDArray[np.float64],
-    total: float,
-    n_rows: int,
-    *,
-    epsilon: float,
-    n_strata: int,
-    fewest_per_stratum: int,
-    most: int,
-) -> _Choice:
+    falling, total, n_rows = largest.falling, largest.total, largest.n_rows
     quantile = float(norm.isf(max(epsilon, 1e-6)))
     candidates = np.unique(np.concatenate([[0], np.geomspace(10, max(most, 11), 40)]).astype(int))
     fewest = n_strata * fewest_per_stratum
@@ -339,4 +301,5 @@ def _cheapest(
     else:  # as small a standard error as the most rows give
         best = int(np.argmin(left / np.sqrt(room)))
     per_stratum = min(np.ceil(n_sampled[best] / n_strata), room[best] // n_strata)
-    return _Choice(int(candidates[best]), int(per_stratum), float(cost[best]))
+    sizes = int(candidates[best]), n_strata, int(per_stratum)
+    return FirstLookSizes(*sizes, expected_rows=float(cost[best]))

@@ -14,7 +14,12 @@ from pymc_austerity.rows.reading import reader
 from pymc_austerity.rows.records import Reading, Store, StoredRows
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.stored import store_by_label
-from pymc_austerity.rows.strata import StratifiedWindows, equal_total_score, strata_by_score
+from pymc_austerity.rows.strata import (
+    StratifiedWindows,
+    equal_total_score,
+    in_order,
+    in_random_order,
+)
 
 __all__ = [
     "LARGEST_BLOCK",
@@ -35,8 +40,9 @@ __all__ = [
     "Windows",
     "blocks_of",
     "equal_total_score",
+    "in_order",
+    "in_random_order",
     "reader",
     "store_by_label",
-    "strata_by_score",
     "sum_over_rows",
 ]

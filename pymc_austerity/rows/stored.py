@@ -15,6 +15,7 @@ from pymc_austerity.rows.files import in_words
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
 from pymc_austerity.rows.reading import can_widen
 from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
+from pymc_austerity.rows.strata import in_random_order
 from pymc_austerity.rows.tenancy import Tenancy
 
 __all__ = ["store_by_label"]
@@ -179,8 +180,7 @@ class _Buckets:
             for path in filter(Path.exists, self._paths):
                 records = np.fromfile(path, dtype=self.record)
                 path.unlink()
-                order = rng.permutation(records.size)
-                order = order[np.argsort(records[_LABEL][order], kind="stable")]
+                order = in_random_order(records[_LABEL], rng)
                 for start in range(0, order.size, LARGEST_BLOCK):
                     records["row"][order[start : start + LARGEST_BLOCK]].tofile(file)
 

@@ -1,6 +1,5 @@
-"""Rows grouped by influence: which stratum each belongs to, and drawing them stratum by stratum."""
+"""Rows in the order of their labels, strata for example, and drawing them stratum by stratum."""
 
-import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,53 +11,19 @@ from numpy.typing import NDArray
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.strata import Strata
 
-__all__ = ["StratifiedWindows", "equal_total_score", "strata_by_score"]
+__all__ = ["StratifiedWindows", "equal_total_score", "in_order", "in_random_order"]
 
 
-def strata_by_score(
-    scores: NDArray[np.float64],
-    *,
-    n_take_all: int,
-    n_strata: int,
-    per_stratum: int,
-    rng: np.random.Generator,
-) -> tuple[NDArray[np.intp], Strata]:
-    """Order in which to store rows, and the strata this makes, from the influence of each row.
+def in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Rows label by label; short integers are sorted in time proportional to their number."""
+    is_short = labels.max(initial=0) < 2**16
+    return np.argsort(labels.astype(np.uint16) if is_short else labels, kind="stable")
 
-    The rows with the highest scores form the take-all stratum; the others are cut, in the order
-    of their scores, into strata of the same total score and put in random order within each.
-    Strata of the same total score need the same number of rows (Neyman's allocation, as far as
-    the scores are the standard deviations).
 
-    Parameters
-    ----------
-    scores : float array, shape (N,)
-        Influence of each row, not negative. Any scores give a valid test; good ones a cheap one.
-    n_take_all : int
-        Rows that every decision reads; 0 for none.
-    n_strata : int
-        Strata besides the take-all one, at most.
-    per_stratum : int
-        Rows of each of them that the first look reads.
-    rng : numpy.random.Generator
-        Source of the order within strata.
-
-    Returns
-    -------
-    order : int array, shape (N,)
-        Rows in the order in which to store them.
-    strata : Strata
-    """
-    n_rows = scores.size
-    ranked = np.argsort(scores, kind="stable")[::-1]
-    edges = n_take_all + equal_total_score(scores[ranked[n_take_all:]], n_strata)
-    bounds = np.unique(np.concatenate([[0, n_take_all], edges, [n_rows]]))
-    order = np.concatenate([rng.permutation(ranked[a:b]) for a, b in itertools.pairwise(bounds)])
-    sizes = np.diff(bounds)
-    counts = np.minimum(sizes, max(2, per_stratum))
-    if n_take_all > 0:
-        counts[0] = sizes[0]
-    return order, Strata(sizes, counts)
+def in_random_order(labels: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.intp]:
+    """Rows label by label, in uniformly random order within each."""
+    order = rng.permutation(labels.size)
+    return order[in_order(labels[order])]
 
 
 def equal_total_score(scores: NDArray[np.float64], n_strata: int) -> NDArray[np.int64]:

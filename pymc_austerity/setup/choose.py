@@ -6,7 +6,7 @@ from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows, Store
-from pymc_austerity.setup.by_influence import ByInfluence, by_influence
+from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, stored
 from pymc_austerity.setup.kept_rows import keep_influential
@@ -17,7 +17,6 @@ from pymc_austerity.setup.plans import (
     not_possible,
     refuse_too_few_for_strata,
 )
-from pymc_austerity.setup.sequential_from_sources import rows_of_first_look, stored_in_strata
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.together import together
 
@@ -64,7 +63,7 @@ def _cheaper(about: About) -> Plan:
     if (plan := together(about)) is not None:
         return plan
     about.say(_INFLUENCE)
-    sampled = by_influence(about)
+    sampled = ScoredRows.of(about).divided()
     if rows <= sampled.n_first:
         return _plan_of(exact, about, sampled.n_first)
     plan = _best(sampled)
@@ -75,38 +74,36 @@ def _refuse_many(about: About, expected: float) -> None:
     """Refuse exact decisions that are expected to read many rows, before all rows are bounded."""
     most = MOST_ROWS
     if about.problem.prepared.from_sources and expected > FEWEST_FIRST_ROWS:
-        most = min(most, rows_of_first_look(about))
+        most = min(most, ScoredRows.of(about).n_first)
     if expected > most:
         raise NotExactError(f"they are expected to read {in_round_numbers(expected)} rows")
 
 
 def _sequential(about: About) -> Plan:
     about.say(_INFLUENCE)
-    settings, from_sources = about.settings, about.problem.prepared.from_sources
+    settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
-        if from_sources:
-            return _in_strata(about)
-        return _best(by_influence(about))
+        return _best(ScoredRows.of(about).divided())
     refuse_too_few_for_strata(settings)
     return _uniform(about)
 
 
-def _best(rows: ByInfluence) -> Plan:
+def _best(divided: DividedRows) -> Plan:
     """Sample by influence what is not kept."""
-    about = rows.about
+    about = divided.rows.about
+    if about.problem.prepared.from_sources:
+        return divided.plan()
     about.say("looking for rows to keep")
-    kept = keep_influential(about, rows.scores)
-    return (rows if kept is None else by_influence(kept)).plan()
+    kept = keep_influential(about, divided.rows.scores)
+    return (divided if kept is None else ScoredRows.of(kept).divided()).plan()
 
 
 def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
     sampling = stored(sampling, about.residuals)
-    assert isinstance(sampling.source, Store)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
         f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "
         "similar bounds.",
-        *_where(about, sampling.source),
     )
     if n_first is not None:
         details += (f"A sequential test would read {n_first:,} rows or more at its first look.",)
@@ -124,22 +121,4 @@ def _uniform(about: About) -> Plan:
     sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
     if settings.by_influence:
         words += ", too few for strata"
-    return about.plan(residuals.function, source, sampling, f"{words}.", *_where(about, source))
-
-
-def _in_strata(about: About) -> Plan:
-    """Sample rows in sources by influence."""
-    source, sampling, words = stored_in_strata(about)
-    where = _where(about, source)
-    return about.plan(about.residuals.function, source, sampling, f"{words}.", *where)
-
-
-def _where(about: About, source: Store) -> tuple[str, ...]:
-    """Where rows from sources are, as a sentence."""
-    rows = about.problem.prepared.from_sources
-    if rows is None:
-        return ()
-    return (
-        f"The rows were stored on this machine in sampling order ({source.n_bytes / 1e9:,.2g} "
-        f"GB), in {rows.n_passes} passes over all of them.",
-    )
+    return about.plan(residuals.function, source, sampling, f"{words}.")

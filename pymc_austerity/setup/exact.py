@@ -40,6 +40,7 @@ from pymc_austerity.rows import (
     ReorderedRows,
     SharedRows,
     StoredRows,
+    in_order,
 )
 from pymc_austerity.setup.checked_bounds import NotExactError, checked
 from pymc_austerity.setup.plans import About
@@ -117,7 +118,7 @@ def exact_sampling(
     grouped, pairs = bounds.of_all(problem.likelihood.arrays).grouped(
         problem.prepared.rng, by_directions=by_directions
     )
-    order = _in_order(grouped.labels)
+    order = in_order(grouped.labels)
     numbers, residuals = ArrayRows([order]), ReorderedRows(ArrayRows(about.residuals.arrays), order)
     return _sampling(about, residuals, numbers, grouped.groups, pairs)
 
@@ -146,12 +147,6 @@ def _sampling(
     function = about.residuals.function
     sampling = PoissonSampling(function, source, numbers, anchor.point, inverse_root, groups)
     return _inflated(checked(sampling, anchor, problem), anchor, problem, pairs)
-
-
-def _in_order(labels: NDArray[np.int32]) -> NDArray[np.intp]:
-    """Rows label by label; short integers are sorted in time proportional to their number."""
-    is_short = labels.max(initial=0) < 2**16
-    return np.argsort(labels.astype(np.uint16) if is_short else labels, kind="stable")
 
 
 def _pays_by_directions(

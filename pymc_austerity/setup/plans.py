@@ -12,7 +12,7 @@ from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import RowSource
+from pymc_austerity.rows import RowSource, StoredRows
 from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import Residuals
@@ -112,6 +112,11 @@ class About(NamedTuple):
             f"Control variates of order {self.anchor.order} about {self.where}.",
             *details,
         )
+        if (rows := self.problem.prepared.from_sources) and isinstance(source, StoredRows):
+            details += (
+                "The rows were stored on this machine in sampling order "
+                f"({source.n_bytes / 1e9:,.2g} GB), in {rows.n_passes} passes over all of them.",
+            )
         n_kept = 0 if self.kept is None else self.kept.which.size
         if n_kept:
             details += (

@@ -6,24 +6,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.control_variates import FirstLookLimits, first_look_sizes, rows_of_decisions
+from pymc_austerity.control_variates import FirstLookSizes, LargestScores, cheapest_first_look
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
-from pymc_austerity.rows import strata_by_score
+from pymc_austerity.rows import equal_total_score, in_random_order
 from pymc_austerity.strata import Strata
 
 __all__ = [
     "FEWEST_FIRST_ROWS",
-    "FEWEST_PER_STRATUM",
-    "STRATA_IF_NORMAL",
-    "Stratification",
-    "expected_rows_of",
-    "first_look",
+    "ByScore",
+    "cheapest",
+    "expected_first_look",
     "has_room_for_strata",
-    "has_usual_tails",
     "most_first_rows",
-    "most_strata",
-    "stratify",
+    "strata_by_score",
     "words_on_strata",
 ]
 
@@ -50,22 +46,37 @@ _FEWEST_STRATA = 4
 _MOST_FIRST_ROWS = 20_000
 
 
-class Stratification(NamedTuple):
-    """Rows divided into strata.
+_TIMES_AS_MANY = 3
+"""Fewest rows of a sample in each stratum, relative to a first look, that represent all rows."""
+
+
+class ByScore(NamedTuple):
+    """Strata as ranges of scores.
 
     Attributes
     ----------
-    order : int array, shape (N,)
-        Rows in the order in which to store them.
-    strata : Strata
-        Consecutive ranges of the stored rows.
+    ascending : float array, shape (H - 1,)
+        Nats; a stratum has the rows above one of them, and not above the next.
+    first_counts : int array, shape (H,)
+        Rows of each that the first look reads; of the first one all, if `n_take_all` is not 0.
     n_take_all : int
-        Rows of the first stratum if every decision reads all of it; otherwise 0.
+        Rows above the last threshold, or more if scores tie; 0 if these are not always read.
     """
 
-    order: NDArray[np.intp]
-    strata: Strata
+    ascending: NDArray[np.float64]
+    first_counts: NDArray[np.int64]
     n_take_all: int
+
+    def labels(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The stratum of each row; the first one has the highest scores."""
+        return self.ascending.size - np.searchsorted(self.ascending, scores)
+
+    def strata(self, sizes: NDArray[np.int64]) -> Strata:
+        """The strata that have rows, from the number of rows in each, shape (H,)."""
+        counts = np.minimum(sizes, self.first_counts)
+        if self.n_take_all:
+            counts[0] = sizes[0]
+        return Strata(sizes[sizes > 0], counts[sizes > 0])
 
 
 def has_room_for_strata(settings: Settings) -> bool:
@@ -73,36 +84,57 @@ def has_room_for_strata(settings: Settings) -> bool:
     return most_strata(settings) >= _FEWEST_STRATA
 
 
-def stratify(
+def strata_by_score(
+    largest: LargestScores,
     scores: NDArray[np.float64],
     differences: Sequence[NDArray[np.float64]],
     settings: Settings,
     rng: np.random.Generator,
-) -> Stratification:
+) -> ByScore:
     """Strata by influence, fewer than usual if these suffice for the t-test.
+
+    The rows with the highest scores are always read; the others are in strata of the same total
+    score. These need the same number of rows (Neyman's allocation, as far as the scores are the
+    standard deviations). Any scores give a valid test; good ones a cheap one.
 
     Parameters
     ----------
-    scores : float array, shape (N,)
-        Influence of each row.
-    differences : sequence of float arrays, shape (N,), nats
-        Differences of all rows, or their residuals, between some pairs of points.
+    largest : LargestScores
+        Those of all rows.
+    scores : float array, shape (n,)
+        Influence of all rows, or of rows drawn at random.
+    differences : sequence of float arrays, shape (n,), nats
+        Their differences, or residuals, between some pairs of points.
     settings : Settings
         What the user chose.
     rng : numpy.random.Generator
-        Source of the order within strata.
+        Draws first looks to test.
     """
     most = most_strata(settings)
     if most > STRATA_IF_NORMAL:
-        few = _divided(scores, STRATA_IF_NORMAL, settings, rng)
-        if _is_normal(few, differences, settings.tail, rng):
+        few = _divided(largest, scores, STRATA_IF_NORMAL, settings)
+        if _suffices(few, largest.n_rows, scores, differences, settings.tail, rng):
             return few
-    return _divided(scores, most, settings, rng)
+    return _divided(largest, scores, most, settings)
 
 
-def expected_rows_of(scores: NDArray[np.float64], settings: Settings) -> float:
-    """Expected rows of a decision, where half as many strata are enough."""
-    return rows_of_decisions(scores, **first_look(STRATA_IF_NORMAL, settings, scores.size))
+def cheapest(largest: LargestScores, settings: Settings, n_strata: int) -> FirstLookSizes:
+    """First look that the settings determine for a number of strata."""
+    return cheapest_first_look(
+        largest,
+        epsilon=settings.tail,
+        n_strata=n_strata,
+        fewest_per_stratum=FEWEST_PER_STRATUM,
+        most=most_first_rows(settings, largest.n_rows),
+    )
+
+
+def expected_first_look(
+    scores: NDArray[np.float64], n_rows: int, settings: Settings
+) -> FirstLookSizes:
+    """First look to expect if all rows are like some of them, and half as many strata suffice."""
+    most = most_first_rows(settings, n_rows) + 1
+    return cheapest(LargestScores.of_sample(scores, most, n_rows), settings, STRATA_IF_NORMAL)
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
@@ -127,47 +159,42 @@ def most_strata(settings: Settings) -> int:
 
 
 def _divided(
-    scores: NDArray[np.float64], n_strata: int, settings: Settings, rng: np.random.Generator
-) -> Stratification:
-    n_take_all, per_stratum = first_look_sizes(
-        scores, **first_look(n_strata, settings, scores.size)
+    largest: LargestScores, scores: NDArray[np.float64], n_strata: int, settings: Settings
+) -> ByScore:
+    n_take_all, _, per_stratum, _ = cheapest(largest, settings, n_strata)
+    top = largest.falling[n_take_all] if n_take_all else np.inf
+    others = np.sort(scores[scores <= top])[::-1]
+    edges = others[equal_total_score(others, n_strata)]
+    ascending = np.unique(np.append(edges, top) if n_take_all else edges)
+    # where scores tie, a stratum has the total score of several, and is sampled as often
+    totals = np.bincount(
+        ascending.size - np.searchsorted(ascending, others), others, ascending.size + 1
     )
-    order, strata = strata_by_score(
-        scores, n_take_all=n_take_all, n_strata=n_strata, per_stratum=per_stratum, rng=rng
-    )
-    return Stratification(order, strata, n_take_all)
+    shares = totals / max(totals.sum(), np.finfo(float).tiny)
+    times = np.maximum(np.rint(n_strata * shares).astype(np.int64), 1)
+    return ByScore(ascending, np.maximum(per_stratum * times, 2), n_take_all)
 
 
-def first_look(n_strata: int, settings: Settings, n_rows: int) -> FirstLookLimits:
-    """First look that the settings determine, for a number of strata and of rows."""
-    return FirstLookLimits(
-        epsilon=settings.tail,
-        n_strata=n_strata,
-        fewest_per_stratum=FEWEST_PER_STRATUM,
-        most=most_first_rows(settings, n_rows),
-    )
-
-
-def _is_normal(
-    stratification: Stratification,
+def _suffices(
+    few: ByScore,
+    n_rows: int,
+    scores: NDArray[np.float64],
     differences: Sequence[NDArray[np.float64]],
     tail: float,
     rng: np.random.Generator,
 ) -> bool:
-    """Whether first looks at these differences have a t statistic with the tails of Student's."""
-    order, strata, _ = stratification
-    return has_usual_tails([values[order] for values in differences], strata, tail, rng)
-
-
-def has_usual_tails(
-    stored: list[NDArray[np.float64]],
-    strata: Strata,
-    tail: float,
-    rng: np.random.Generator,
-) -> bool:
-    """Whether first looks at differences in storage order have the tails of Student's t."""
+    """Whether first looks at some rows, or all, have a t statistic with the tails of Student's."""
+    labels = few.labels(scores)
+    order = in_random_order(labels, rng)
+    order = order[np.searchsorted(labels[order], 1 if few.n_take_all else 0) :]
+    present, sizes = np.unique(labels[order], return_counts=True)
+    counts = few.first_counts[present]
+    if scores.size < n_rows and (sizes < _TIMES_AS_MANY * counts).any():
+        return False
+    stored = [values[order] for values in differences]
     if not all(np.isfinite(values).all() for values in stored):
         return False
+    strata = Strata(sizes, np.minimum(counts, sizes))
     samples = first_look_statistics(stored, strata, n_samples=_SAMPLES, rng=rng)
     check = NormalityCheck(*samples, epsilon=tail)
     return max(check.tail_shares) <= _TOLERATED * check.tail

@@ -13,7 +13,7 @@ from pymc_austerity.rows import AllRows, ArrayRows, Block
 from pymc_austerity.setup.plans import About, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
-from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_rows_of
+from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
 
 __all__ = ["together"]
 
@@ -141,6 +141,5 @@ def _seconds_of_some(about: About, some: Block, per_row: float) -> float:
     started = time.process_time()
     scores = influence_scores(function, pairs, rows)
     per_row += (time.process_time() - started) / (len(pairs) * scores.size)
-    n_rows = about.problem.likelihood.n_rows
-    of_all = np.repeat(scores, -(-n_rows // scores.size))[:n_rows]
-    return per_row * max(expected_rows_of(of_all, about.settings), FEWEST_FIRST_ROWS)
+    expected = expected_first_look(scores, about.problem.likelihood.n_rows, about.settings)
+    return per_row * max(expected.expected_rows, FEWEST_FIRST_ROWS)

@@ -77,7 +77,7 @@ class _BatchesSource(ChunkedSource):
 class ParquetSource(_BatchesSource):
     """Rows of Parquet files.
 
-    Memory is that of a row group of these columns, and of a few pages while it is decoded.
+    Memory is that of a few pages of these columns while they are decoded.
     """
 
     def __init__(self, what: str, paths: Sequence[Path], columns: Columns) -> None:
@@ -102,6 +102,7 @@ class ParquetSource(_BatchesSource):
         metadata = _metadata(path, self._stamps[path])
         with _parquet(path, metadata=metadata) as file:
             yield from file.iter_batches(_ROWS_AT_ONCE, [number], self._listed)
+        library("pyarrow").default_memory_pool().release_unused()
 
 
 class ArrowSource(_BatchesSource):

@@ -5,6 +5,7 @@ import importlib
 import os
 import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -16,16 +17,20 @@ from pymc_austerity.sources.columns import fill_columns, native_dtype, numbers
 
 __all__ = ["ChunkedSource", "even_lengths", "library", "readable"]
 
+_BYTES_KEPT = 2**24
+"""Rows of a chunk that are kept for other threads, in bytes, or one piece."""
+
 Stamp: TypeAlias = tuple[int, int]
 """Size of a file in bytes and time of its last change in nanoseconds."""
 
 
 class ChunkedSource(ABC):
-    """Rows of a store; the last chunk that was read in part is kept.
+    """Rows of a store; the last pieces of a chunk that was read in part are kept.
 
     If blocks are read in order, every chunk is decoded once, also with several threads: those that
-    need the same chunk wait for it. Memory is that of one chunk and of the returned rows. A new
-    kind of store gives pieces of consecutive rows, and the files that they are in.
+    need the same chunk wait for it. Memory is that of some pieces, of a chunk at most, and of the
+    returned rows. A new kind of store gives pieces of consecutive rows, and the files that they
+    are in.
 
     Parameters
     ----------
@@ -49,7 +54,7 @@ class ChunkedSource(ABC):
         There are no rows.
     """
 
-    _kept: dict[int, NDArray]
+    _decoded: "_Decoded | None"
 
     def __init__(
         self,
@@ -110,43 +115,64 @@ class ChunkedSource(ABC):
                 self._fill_unchanged(left[: end - begin], begin)
             else:
                 end = min(int(self._starts[first + 1]), stop)
-                rows = slice(begin - self._starts[first], end - self._starts[first])
-                left[: end - begin] = self._chunk(first)[rows]
+                self._fill_in_part(left[: end - begin], begin, first)
             begin = end
         return out
 
-    def _chunk(self, number: int) -> NDArray:
+    def _fill_in_part(self, out: NDArray, start: int, number: int) -> None:
+        """Write some rows of a chunk, which is decoded as far as that takes."""
         if os.getpid() != self._process:  # the lock may have been held when a process was forked
             self._begin()
-        with self._lock:
-            if number not in self._kept:
-                self._kept = {}
-                start, stop = self._starts[number : number + 2].tolist()
-                chunk = np.empty((stop - start, *self.row_shape), self.dtype)
-                self._fill_unchanged(chunk, start)
-                self._kept = {number: chunk}
-            return self._kept[number]
+        with self._lock, self._unchanged(start, start + len(out)):
+            decoded, self._decoded = self._decoded, None  # an error leaves nothing half-way
+            if decoded is None or decoded.number != number or start < decoded.start:
+                first, end = self._starts[number : number + 2].tolist()
+                decoded = _Decoded(number, first, self._arrays(first, end))
+            decoded.fill(out, start, int(self._starts[number + 1]))
+            self._decoded = decoded
 
     def _fill_unchanged(self, out: NDArray, start: int) -> None:
-        self._refuse_changed(self._files(start, start + len(out)))
-        with readable(self._what):
+        with self._unchanged(start, start + len(out)):
             self._fill(out, start)
+
+    @contextlib.contextmanager
+    def _unchanged(self, start: int, stop: int) -> Iterator[None]:
+        self._refuse_changed(self._files(start, stop))
+        with readable(self._what):
+            yield
 
     def _fill(self, out: NDArray, start: int) -> None:
         """Write rows from ``start`` on into a C-contiguous array."""
-        begin = end = 0
-        for piece in self._pieces(start, start + len(out)):
-            arrays = [
-                numbers(name, column, start + begin)
-                for name, column in zip(self._names, piece, strict=True)
+        for begin, end, columns in self._in_columns(start, start + len(out)):
+            fill_columns(self._what, out[begin - start : end - start], columns)
+
+    def _arrays(self, start: int, stop: int) -> Iterator[NDArray]:
+        """The same rows, piece by piece."""
+        for begin, end, columns in self._in_columns(start, stop):
+            array = np.empty((end - begin, *self.row_shape), self.dtype)
+            fill_columns(self._what, array, columns)
+            yield array
+
+    def _in_columns(self, start: int, stop: int) -> Iterator[tuple[int, int, list[NDArray]]]:
+        """First row, end and columns of each piece.
+
+        Raises
+        ------
+        ValueError
+            There are more rows, or fewer.
+        """
+        end = start
+        for piece in self._pieces(start, stop):
+            columns = [
+                numbers(name, column, end) for name, column in zip(self._names, piece, strict=True)
             ]
-            end = begin + len(arrays[0])
-            if end > len(out):
+            begin, end = end, end + len(columns[0])
+            if end > stop:
                 break
-            fill_columns(self._what, out[begin:end], arrays)
-            begin = end
-        if end != len(out):
-            raise ValueError(f"not {len(out):,} but {end:,} rows from {start:,} on are there")
+            yield begin, end, columns
+        if end != stop:
+            n_rows = stop - start
+            raise ValueError(f"not {n_rows:,} but {end - start:,} rows from {start:,} on are there")
 
     def _overlapping(self, start: int, stop: int) -> range:
         """Numbers of the chunks with these rows."""
@@ -169,14 +195,61 @@ class ChunkedSource(ABC):
 
     def _begin(self) -> None:
         self._process, self._lock = os.getpid(), threading.Lock()
-        self._kept = {}
+        self._decoded = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in {"_process", "_lock", "_kept"}}
+        return {k: v for k, v in vars(self).items() if k not in {"_process", "_lock", "_decoded"}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._begin()
+
+
+class _Decoded:
+    """Rows of a chunk as far as they are decoded; the last of them are kept.
+
+    Parameters
+    ----------
+    number : int
+        Of the chunk.
+    start : int
+        Its first row.
+    arrays : iterator of arrays
+        Its rows, piece by piece.
+
+    Attributes
+    ----------
+    start, stop : int
+        Rows that are there.
+    """
+
+    def __init__(self, number: int, start: int, arrays: Iterator[NDArray]) -> None:
+        self.number, self.start, self.stop = number, start, start
+        self._arrays = arrays
+        self._kept: deque[NDArray] = deque()
+
+    def fill(self, out: NDArray, start: int, end: int) -> None:
+        """Write rows from ``start`` on into an array; ``end`` is that of the chunk."""
+        begin = self.start
+        for piece in self._kept:
+            _copy(piece, begin, out, start)
+            begin += len(piece)
+        while self.stop < start + len(out):
+            piece = next(self._arrays)
+            _copy(piece, self.stop, out, start)
+            self._kept.append(piece)
+            self.stop += len(piece)
+            while sum(kept.nbytes for kept in self._kept) > max(_BYTES_KEPT, piece.nbytes):
+                self.start += len(self._kept.popleft())
+        if self.stop == end:
+            next(self._arrays, None)  # there must not be more
+
+
+def _copy(piece: NDArray, begin: int, out: NDArray, start: int) -> None:
+    """The rows of a piece that are among those of an array."""
+    first, last = max(begin, start), min(begin + len(piece), start + len(out))
+    if first < last:
+        out[first - start : last - start] = piece[first - begin : last - begin]
 
 
 def even_lengths(n_rows: int, length: int) -> list[int]:

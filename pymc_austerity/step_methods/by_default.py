@@ -40,8 +40,8 @@ _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 
 _PROBE_SHARE, _PROBE_SECONDS = 0.2, 0.5
 """Time of the short chains as a share of set-up, and at least in seconds."""
-_COMPILATION_SECONDS = 5.0
-"""Time that NUTS takes to compile."""
+_COMPILATION_SECONDS = 3.0
+"""Time that NUTS takes to compile, at least."""
 _ENOUGH_EFFECTIVE = 0.03
 """Effective draws of a draw that suffice, whatever NUTS does."""
 _CLEARLY_ENOUGH = 0.1
@@ -138,7 +138,7 @@ def _candidates(request: Request, variables: Sequence, model: pm.Model) -> Itera
 
 def _time_for_setup(size: Size) -> float:
     """Seconds after which a set-up is given up: a part of a run of NUTS and of its compilation."""
-    return _COMPILATION_SECONDS + 0.25 * nuts_seconds(size)
+    return _COMPILATION_SECONDS + 0.2 * nuts_seconds(size)
 
 
 def _probed(step: Any, point: dict[str, Any]) -> Probe:

@@ -3,18 +3,13 @@ import pytest
 from scipy.stats import norm
 
 from pymc_austerity.control_variates import (
-    Influence,
     LargestScores,
-    find_anchor,
-    first_look_sizes,
+    cheapest_first_look,
+    influence_of_all,
     influence_scores,
-    rows_of_decisions,
-    sizes_of_largest,
 )
-from pymc_austerity.rows import ArrayRows, strata_by_score
+from pymc_austerity.rows import ArrayRows
 from pymc_austerity.rows.protocols import LARGEST_BLOCK
-from tests.control_variates.brute_force import taylor_differences
-from tests.control_variates.regressions import logistic, simulate
 
 SETTINGS = {"epsilon": 0.05, "n_strata": 10, "fewest_per_stratum": 12, "most": 20_000}
 
@@ -86,6 +81,16 @@ def test_rows_that_are_not_finite_come_first(bad, rng):
 # ------------------------------------------------------------------ sizes
 
 
+def first_look_sizes(scores, **settings):
+    largest = LargestScores.of_all(scores, scores.size)
+    n_take_all, _, per_stratum, _ = cheapest_first_look(largest, **settings)
+    return n_take_all, per_stratum
+
+
+def rows_of_decisions(scores):
+    return cheapest_first_look(LargestScores.of_all(scores, scores.size), **SETTINGS).expected_rows
+
+
 def standard_error(scores, n_take_all, n_sampled):
     """Of the sum, in nats, by Neyman's allocation among the rows that are not always taken."""
     return np.sort(scores)[: scores.size - n_take_all].sum() / np.sqrt(n_sampled)
@@ -134,14 +139,14 @@ def test_wild_rows_stay_below_the_cap_and_use_it_well(most, shape, rng):
 
 def test_expected_rows(rng):
     """The first look, and what close decisions go on to: in proportion to what is left."""
-    assert rows_of_decisions(np.zeros(50_000), **SETTINGS) == 120.0
+    assert rows_of_decisions(np.zeros(50_000)) == 120.0
     scores = np.full(100_000, 1e-6)  # far too small for another first look
-    further = [rows_of_decisions(k * scores, **SETTINGS) - 120.0 for k in (1.0, 2.0)]
+    further = [rows_of_decisions(k * scores) - 120.0 for k in (1.0, 2.0)]
     assert further[1] == pytest.approx(2.0 * further[0])
     assert further[0] == pytest.approx(0.2 * norm.isf(0.05) * np.sqrt(100_000) * 0.1)
     wild = 1e-5 * rng.pareto(1.2, size=100_000)
     n_take_all, per_stratum = first_look_sizes(wild, **SETTINGS)
-    assert rows_of_decisions(wild, **SETTINGS) > n_take_all + 10 * (per_stratum - 1)
+    assert rows_of_decisions(wild) > n_take_all + 10 * (per_stratum - 1)
 
 
 def test_smaller_epsilon_and_wilder_rows_take_more(rng):
@@ -156,55 +161,6 @@ def test_smaller_epsilon_and_wilder_rows_take_more(rng):
     assert total(scores, epsilon=0.0) >= total(scores, epsilon=1e-6)
 
 
-# ------------------------------------------------------------------ both, on a regression
-
-
-def test_one_row_in_a_thousand_carries_the_error_and_is_always_taken(rng):
-    """Ten coefficients of which six rows each know."""
-    n_rows, n_rare = 60_000, 60
-    X = np.zeros((n_rows, 12))
-    X[:, :2] = rng.normal(size=(n_rows, 2))
-    rare = rng.choice(n_rows, n_rare, replace=False)
-    X[rare, 2 + np.arange(n_rare) % 10] = 2 * rng.normal(size=n_rare)
-    model = simulate(logistic, n_rows, rng, np.r_[0.2, -0.1, rng.normal(size=10)], X)
-    model.prior_precision = 0.1
-    anchor = find_anchor(
-        model.start, model.rows, model.exact, model.differences, model.source, rng=rng
-    )
-    g, H = model.row_gradients(anchor.point), model.row_hessians(anchor.point)
-
-    def residuals(proposed, current, rows):
-        differences = model.differences(proposed, current, X, model.y)
-        return (differences - taylor_differences(g, H, anchor.point, proposed, current))[rows]
-
-    def pairs(n):
-        draws = anchor.point + rng.standard_normal((2 * n, 12)) @ anchor.root.T
-        return list(zip(draws[:n], draws[n:], strict=True))
-
-    scores = influence_scores(residuals, pairs(8), ArrayRows([np.arange(n_rows)]))
-    assert np.isin(np.argsort(-scores)[:n_rare], rare).mean() > 0.9
-    n_take_all, per_stratum = first_look_sizes(scores, **SETTINGS)
-    order, strata = strata_by_score(
-        scores, n_take_all=n_take_all, n_strata=10, per_stratum=per_stratum, rng=rng
-    )
-    assert n_take_all >= 20
-    assert strata.first_counts[0] == strata.sizes[0] == n_take_all
-    assert strata.first_counts.sum() < 500
-    n_always = strata.sizes[strata.first_counts == strata.sizes].sum()  # also the smallest strata
-    assert n_always < 100
-    for proposed, current in pairs(20):  # others than those that the scores are made of
-        signed = residuals(proposed, current, order)
-        squares = signed**2
-        assert squares[:n_always].sum() > 0.99 * squares.sum()
-        pieces = np.split(signed, np.cumsum(strata.sizes)[:-1])
-        stratified = sum(
-            N**2 * piece.var() / n * (1 - n / N)
-            for piece, N, n in zip(pieces, strata.sizes, strata.first_counts, strict=True)
-        )
-        uniform = n_rows**2 * signed.var() / strata.first_counts.sum()
-        assert stratified < 0.01 * uniform
-
-
 # ------------------------------------------------------------------ block by block
 
 
@@ -216,7 +172,7 @@ def test_scores_of_blocks_are_those_of_all_rows(rng):
         return residuals[int(proposed[0])][rows]
 
     pairs = [(np.array([float(k)]), np.zeros(1)) for k in range(5)]
-    influence = Influence.by_sample(function, pairs, list(residuals))
+    _, influence = influence_of_all(function, pairs, ArrayRows([np.arange(900)]))
     found = [influence((rows,)) for rows in np.split(np.arange(900), 3)]
     np.testing.assert_allclose(np.concatenate(found), scores_of(residuals), rtol=1e-12)
     residuals[1, 5] = -np.inf
@@ -233,5 +189,5 @@ def test_the_largest_scores_choose_what_all_of_them_do(most, rng):
     np.testing.assert_array_equal(largest.falling, falling[: most + 1])
     assert largest.total == pytest.approx(scores.sum(), rel=1e-12)
     settings = SETTINGS | {"most": most}
-    found = sizes_of_largest(largest.falling, largest.total, largest.n_rows, **settings)
-    assert found == first_look_sizes(scores, **settings)
+    found = cheapest_first_look(largest, **settings)
+    assert (found.n_take_all, found.per_stratum) == first_look_sizes(scores, **settings)

@@ -5,6 +5,8 @@ import mmap
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import tracemalloc
 from collections import Counter, namedtuple
 from pathlib import Path
@@ -270,3 +272,25 @@ def test_what_was_read_takes_no_memory(rng):
 
 def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+
+WITHOUT_PREAD = """
+import os
+del os.pread
+import numpy as np
+from pymc_austerity.rows import store_by_label
+
+labels, values = np.arange(900) % 3, np.arange(1_800.0).reshape(900, 2)
+blocks, rng = [(labels, (values,))], np.random.default_rng(1)
+rows, _ = store_by_label(blocks, n_rows=900, shares=np.ones(3) / 3, rng=rng)
+print(rows.window(0, 900)[0].sum() - values.sum(), rows.take(np.array([5, 3]))[0][:, 0] % 6)
+rows.close()
+"""
+
+
+@pytest.mark.exhaustive
+def test_files_are_mapped_where_they_cannot_be_read_at_a_place(tmp_path):
+    command = [sys.executable, "-c", WITHOUT_PREAD]
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "numba")}
+    made = subprocess.run(command, env=environment, text=True, capture_output=True, check=True)
+    assert made.stdout == "0.0 [0. 0.]\n"

@@ -3,7 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from pymc_austerity.control_variates import LargestScores
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.rows import in_random_order
 from pymc_austerity.sequential import (
     FirstLook,
     StratifiedSurvey,
@@ -11,7 +13,7 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     exceeds,
 )
-from pymc_austerity.setup.strata import stratify
+from pymc_austerity.setup.strata import strata_by_score
 from pymc_austerity.strata import Strata
 
 
@@ -171,6 +173,14 @@ def test_rows_whose_squares_overflow_are_all_read(rng):
 # ------------------------------------------------------------------ residuals as models have them
 
 
+def stratified(scores, differences, rng, **settings):
+    """Rows in the order of their strata, and the strata."""
+    largest = LargestScores.of_all(scores, 20_001)
+    known = strata_by_score(largest, scores, differences, Settings(**settings), rng)
+    labels = known.labels(scores)
+    return in_random_order(labels, rng), known.strata(np.bincount(labels))
+
+
 @pytest.mark.parametrize("epsilon", [0.05, 0.01])
 def test_skewed_residuals_of_one_sign(epsilon, rng):
     """Pairs as far apart as the first look is made for, thresholds log u about the border."""
@@ -179,7 +189,7 @@ def test_skewed_residuals_of_one_sign(epsilon, rng):
     unit = rng.standard_normal((2, n_rows)) ** 2 / math.sqrt(3.0)
     n_wrong, rule = 0, StudentTTest(epsilon)
     for _ in range(n_orders):
-        order, strata, _ = stratify(scores, -scores * unit, Settings(epsilon=epsilon), rng)
+        order, strata = stratified(scores, -scores * unit, rng, epsilon=epsilon)
         residuals = -scores[order] * rng.standard_normal(n_rows) ** 2 / math.sqrt(3.0)
         pieces, total = np.split(residuals, strata.offsets[1:]), residuals.sum()
         for log_uniform in np.log(rng.random(n_thresholds)):
@@ -195,6 +205,6 @@ def test_fewer_strata_where_the_t_statistic_is_as_it_should_be(skewed, rng):
     scores = 2e-5 * np.exp(0.5 * rng.standard_normal(50_000))
     normal = rng.standard_normal((2, scores.size))
     differences = -scores * np.exp(1.5 * normal) if skewed else scores * normal
-    _, strata, _ = stratify(scores, differences, Settings(), rng)
+    _, strata = stratified(scores, differences, rng)
     assert strata.sizes.size == (32 if skewed else 16)
     assert strata.first_counts.sum() == 10 * strata.sizes.size
