@@ -41,7 +41,7 @@ class Case(NamedTuple):
     dtype: str
     setup_seconds: float
     milliseconds: float
-    draws: int = 500
+    draws: int = 1_000
 
     @property
     def title(self) -> str:

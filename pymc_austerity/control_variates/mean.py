@@ -22,7 +22,7 @@ _FEW_ROWS, _FEW_ENTRIES = 10_000, 100
 """Rows and dimensions up to which gradients are averaged without linear predictors."""
 
 _MOST_ROUNDS = 4
-_NEAR, _NEGLIGIBLE = 0.1, 0.01
+_NEAR, _NEGLIGIBLE = 0.02, 0.01
 """Squared distances in standard deviations: of a step that is the last, and of one not made."""
 
 _LONGEST = 0.1
