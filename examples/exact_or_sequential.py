@@ -125,7 +125,7 @@ def row_of_table(data: Data, costs: dict[str, Cost]) -> str:
 
 def picture(found: dict[tuple[int, int], dict[str, Cost]], path: Path) -> None:
     """Rows and time over the number of rows: a color for each dimension."""
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
     dimensions = sorted({d for _, d in found})
     for color, d in enumerate(dimensions):
         sizes = sorted(n for n, other in found if other == d)
@@ -137,7 +137,8 @@ def picture(found: dict[tuple[int, int], dict[str, Cost]], path: Path) -> None:
                 axis.plot(sizes, values, style, color=f"C{color}", label=label)
     for axis, label in zip(axes, ("rows read by a decision", "time of a draw, µs"), strict=True):
         axis.set(xscale="log", yscale="log", xlabel="rows of the data", ylabel=label)
-    axes[0].legend(frameon=False, fontsize=8)
+    named = axes[0].get_legend_handles_labels()
+    figure.legend(*named, loc="outside right upper", frameon=False, fontsize=8)
     figure.savefig(path, dpi=80)
     plt.close(figure)
 

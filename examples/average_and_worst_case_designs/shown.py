@@ -24,10 +24,10 @@ def picture(by_data: Found) -> Figure:
             right.plot(TARGETS, [m.data_fraction for m in each], marker=marker, label=kind)
         left.plot(TARGETS, TARGETS, "0.6", lw=0.8)
         left.set(yscale="log", ylabel="error on new decisions", title=name)
-        left.legend(frameon=False, fontsize="small")
         right.set(ylim=(0, 1), ylabel="share of the rows read")
         for axis in (left, right):
             axis.set(xscale="log", xlabel="target")
+    figure.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What the benchmark of rows measured: one file for each part, and the table of all."""
+"""What a benchmark measured: one file for each part, and the table of all."""
 
 import json
 import os
@@ -15,30 +15,32 @@ __all__ = ["keep", "kept", "page"]
 RESULTS = Path(__file__).parents[2] / "results" / "rows"
 
 
-def keep(name: str, title: str, measurements: Sequence[Measurement]) -> None:
+def keep(
+    name: str, title: str, measurements: Sequence[Measurement], results: Path = RESULTS
+) -> None:
     """Write the numbers of a part."""
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    results.mkdir(parents=True, exist_ok=True)
     found = {
         "title": title,
         "measurements": [asdict(entry) for entry in measurements],
         "n_cores": len(os.sched_getaffinity(0)),
     }
-    (RESULTS / f"{name}.json").write_text(json.dumps(found | circumstances(), indent=1) + "\n")
+    (results / f"{name}.json").write_text(json.dumps(found | circumstances(), indent=1) + "\n")
 
 
-def kept(name: str) -> dict[str, Any] | None:
+def kept(name: str, results: Path = RESULTS) -> dict[str, Any] | None:
     """The numbers of a part, None before it was measured."""
-    path = RESULTS / f"{name}.json"
+    path = results / f"{name}.json"
     if not path.exists():
         return None
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
 
-def page(names: Sequence[str]) -> str:
+def page(names: Sequence[str], results: Path = RESULTS) -> str:
     """A table of all parts that were measured, in this order."""
     entries, measured = [], set()
-    for found in filter(None, map(kept, names)):
+    for found in filter(None, (kept(name, results) for name in names)):
         n_cores, when = found["n_cores"], f"{found['date']}, revision {found['revision']}"
         measured.add(f"{when}, {n_cores} core{'s' if n_cores > 1 else ''}")
         entries += [(found["title"], Measurement(**each)) for each in found["measurements"]]

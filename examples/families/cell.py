@@ -14,8 +14,9 @@ from pymc.model.transform.basic import remove_minibatched_nodes
 import pymc_austerity
 from examples.families.registry import Family
 from examples.hard_models.references import quantities_of, summaries
+from examples.hard_models.said import listening
 from examples.hard_models.verdicts import Found, Record
-from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
+from pymc_austerity import AusterityMH, GroupedMH
 
 __all__ = ["FULL", "QUICK", "Lengths", "least_rate", "run_austerity", "run_nuts", "run_reference"]
 
@@ -63,8 +64,7 @@ def run_austerity(family: Family, lengths: Lengths) -> Record:
     """
     watch, facts, error, refused = Stopwatch(), {}, "", False
     found: dict[str, Found] = {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with listening() as said:
         try:
             with family.build() as model:
                 started = time.process_time()
@@ -82,8 +82,7 @@ def run_austerity(family: Family, lengths: Lengths) -> Record:
     if not error:
         facts["sampling"] = round(watch.seconds, 3)
         found = _found(idata, _names(family, model))
-    said = [str(each.message) for each in caught if issubclass(each.category, AusterityWarning)]
-    return Record(found, list(dict.fromkeys(said)), [], error, refused, facts | _versions())
+    return Record(found, said.about_draws, [], error, refused, facts | _versions())
 
 
 def _path(step: Any) -> str:

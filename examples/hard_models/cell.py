@@ -15,6 +15,7 @@ import pymc_austerity
 from examples.hard_models import references
 from examples.hard_models.moments import Moments
 from examples.hard_models.registry import HardModel
+from examples.hard_models.said import listening
 from examples.hard_models.verdicts import Found, Record
 from pymc_austerity import AusterityMH, AusterityWarning
 
@@ -49,8 +50,7 @@ def run(hard: HardModel, lengths: dict[str, int]) -> Record:
     found: dict[str, Found] = {}
     error, refused = "", False
     facts: dict[str, Any] = {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with listening() as said:
         try:
             with hard.build():
                 step = AusterityMH(**hard.settings)
@@ -71,9 +71,8 @@ def run(hard: HardModel, lengths: dict[str, int]) -> Record:
             found = _found(idata)
             facts |= _facts(idata)
     facts["seconds"] = round(time.process_time() - started, 1)
-    said = [str(each.message) for each in caught if issubclass(each.category, AusterityWarning)]
-    foreign = [_in_words(each) for each in caught if _is_foreign(each)]
-    return Record(found, _once(said), _once(foreign), error, refused, facts)
+    foreign = list(dict.fromkeys(_in_words(each) for each in said.caught if _is_foreign(each)))
+    return Record(found, said.about_draws, foreign, error, refused, facts)
 
 
 def _found(idata: Any) -> dict[str, Found]:
@@ -96,16 +95,14 @@ def _is_foreign(warning: warnings.WarningMessage) -> bool:
     harmless = (FutureWarning, DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
     if issubclass(warning.category, (AusterityWarning, *harmless)):
         return False
+    if Path(warning.filename).parent.name == "hmc":  # of NUTS, with this package or without
+        return False
     return not any(words in str(warning.message) for words in _OF_THE_INSTALLATION)
 
 
 def _in_words(warning: warnings.WarningMessage) -> str:
     where = Path(warning.filename)
     return f"{warning.category.__name__}: {warning.message} ({where.parent.name}/{where.name})"
-
-
-def _once(messages: list[str]) -> list[str]:
-    return list(dict.fromkeys(messages))
 
 
 # ---------------------------------------------------------------------- files

@@ -1,7 +1,7 @@
 """The posterior mean, where the gradient of the log-posterior is zero on average."""
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,30 +9,28 @@ from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.anchor import Anchor, some_rows
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
-from pymc_austerity.rows import ArrayRows, Block, RowSource, sum_over_rows
+from pymc_austerity.rows import ArrayRows, Block, RowSource, SampledRows, sum_over_rows
 
 __all__ = ["posterior_mean"]
 
-_MULTIPLICATIONS = 3e10
-"""In a pass over some of the rows: about a second."""
+_MULTIPLICATIONS = 1e10
+"""In a pass over some of the rows: about half a second."""
 
 _MOST_ROWS = 200_000
+_DIRECTIONS = 64
 _FEW_ROWS, _FEW_ENTRIES = 10_000, 100
 """Rows and dimensions up to which gradients are averaged without linear predictors."""
 
 _MOST_ROUNDS = 4
-_NEAR, _NEGLIGIBLE = 0.1, 0.01
+_NEAR, _NEGLIGIBLE = 0.02, 0.01
 """Squared distances in standard deviations: of a step that is the last, and of one not made."""
+
+_LONGEST = 0.1
+"""Length of a step as a share of the distance of draws from their mean; at least one standard
+deviation."""
 
 _MARGIN = 2.0
 """Squared distance that is attributed to the choice of rows, relative to the expected one."""
-
-
-class _Part(NamedTuple):
-    """Rows, and how many rows each of them represents."""
-
-    rows: RowSource
-    weight: float
 
 
 def posterior_mean(
@@ -49,9 +47,9 @@ def posterior_mean(
     .. math:: m \leftarrow m + R R' \, E \, \nabla \log p(m + R z \mid x), \qquad z \sim N(0, I)
 
     with :math:`R R'` the inverse of minus the Hessian at the mode. Where it ends, the
-    Kullback-Leibler divergence of :math:`N(m, R R')` from the posterior is least. About its mode,
-    proposals from a normal distribution are accepted less often, and hardly ever where the
-    posterior is skewed.
+    Kullback-Leibler divergence of :math:`N(m, R R')` from the posterior is least. Draws of a normal
+    distribution about the mode are accepted less often, and hardly ever where the posterior is
+    skewed.
 
     Parameters
     ----------
@@ -78,17 +76,22 @@ def posterior_mean(
     Opper, M. and Archambeau, C. (2009). The variational Gaussian approximation revisited. Neural
     Computation 21(3), 786-792.
     """
-    if not hasattr(rows, "averaged_gradient") and anchor.point.size > _FEW_ENTRIES:
-        return anchor.point
+    point, has_average = anchor.point, hasattr(rows, "averaged_gradient")
+    if not has_average and point.size > _FEW_ENTRIES:
+        return point
     density = RowDensity(rows, exact, [(source, 1.0)], dtype)
+    parts, directions = _parts(density, source, rows, rng), None
+    if has_average and len(parts) > 1 and not isinstance(source, SampledRows):
+        noise = rng.standard_normal((point.size, _DIRECTIONS))
+        directions = anchor.root @ noise / np.sqrt(_DIRECTIONS)
+    gradient = _Averages(anchor, rows, exact, source, parts, directions, dtype)
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
-        gradient = _Averages(anchor, rows, exact, dtype, _parts(density, source, rows, rng))
-        point = anchor.point
         for number in range(_MOST_ROUNDS):
             step, squared = _step([anchor.root.T @ own for own in gradient(point)])
             if not _NEGLIGIBLE * (number == 0) < squared < np.inf:
                 break
-            point = point + anchor.root @ (step / max(1.0, np.sqrt(squared)))
+            too_long = np.sqrt(squared / max(1.0, _LONGEST**2 * point.size))
+            point = point + anchor.root @ (step / max(1.0, too_long))
             if squared < _NEAR:
                 break
     return point
@@ -96,16 +99,15 @@ def posterior_mean(
 
 def _parts(
     density: RowDensity, source: RowSource, rows: Differentiable, rng: np.random.Generator
-) -> list[_Part]:
+) -> list[RowSource]:
     """All rows, or two halves of some of them."""
     most = _FEW_ROWS
     if hasattr(rows, "cost_of_average"):
         most = int(min(_MULTIPLICATIONS / rows.cost_of_average, _MOST_ROWS))
     ((some, weight),) = some_rows(density, source, most, rng).parts
     if weight == 1.0:
-        return [_Part(some, weight)]
-    halves = (ArrayRows(some.take(np.arange(first, some.n_rows, 2))) for first in (0, 1))
-    return [_Part(half, source.n_rows / half.n_rows) for half in halves]
+        return [some]
+    return [ArrayRows(some.take(np.arange(first, some.n_rows, 2))) for first in (0, 1)]
 
 
 def _step(shifts: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], float]:
@@ -125,42 +127,64 @@ def _step(shifts: Sequence[NDArray[np.float64]]) -> tuple[NDArray[np.float64], f
     return mean, squared
 
 
+@dataclass(frozen=True, eq=False)
 class _Averages:
-    """Gradients of the log-posterior, averaged over normal distributions of the anchor's shape."""
+    """Gradients of the log-posterior, averaged over normal distributions of the anchor's shape.
 
-    def __init__(
-        self,
-        anchor: Anchor,
-        rows: Differentiable,
-        exact: Differentiable,
-        dtype: np.dtype,
-        parts: Sequence[_Part],
-    ) -> None:
-        self._anchor, self._rows, self._exact, self._dtype = anchor, rows, exact, dtype
-        self._parts = parts
+    Rows that represent others contribute what their averages differ by from something that is
+    known of all rows: averages over a few directions, or gradients at the anchor.
+    """
+
+    anchor: Anchor
+    rows: Differentiable
+    exact: Differentiable
+    source: RowSource
+    parts: Sequence[RowSource]
+    directions: NDArray[np.float64] | None
+    dtype: np.dtype
 
     def __call__(self, point: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """By each of the parts of the rows, shape (d,)."""
-        known = self._anchor.gradient + self._by_columns(self._exact.gradient, point)
-        average = getattr(self._rows, "averaged_gradient", None)
-        at, here = self._anchor.point, self._anchor.point.astype(self._dtype)
+        root, directions, at = self.anchor.root, self.directions, self.anchor.point
 
-        def change(block: Block) -> NDArray[np.float64]:
-            before = self._rows.gradient(here, *block)[1]
-            if average is not None:
-                return average(point, self._anchor.root, *block) - before
-            return self._by_columns(lambda x: self._rows.gradient(x, *block), point) - before
+        def known(block: Block) -> NDArray[np.float64]:
+            if directions is not None:
+                return self._of_rows(point, directions, block)
+            gradient = self.rows.gradient(at.astype(self.dtype), *block)[1]
+            return np.asarray(gradient, dtype=np.float64)
 
-        about = ("averaged gradient", at, point)
-        return [known + w * sum_over_rows(change, rows, about) for rows, w in self._parts]
+        def unknown(block: Block) -> NDArray[np.float64]:
+            return self._of_rows(point, root, block) - known(block)
+
+        of_all = self.anchor.gradient
+        if directions is not None:
+            of_all = sum_over_rows(known, self.source)
+        total = of_all + self._by_columns(self.exact.gradient, point, root)
+        about, n_rows = ("averaged gradient", at, point), self.source.n_rows
+        return [
+            total + n_rows / part.n_rows * sum_over_rows(unknown, part, about)
+            for part in self.parts
+        ]
+
+    def _of_rows(
+        self, point: NDArray[np.float64], root: NDArray[np.float64], block: Block
+    ) -> NDArray[np.float64]:
+        average = getattr(self.rows, "averaged_gradient", None)
+        if average is None:
+            return self._by_columns(lambda x: self.rows.gradient(x, *block), point, root)
+        of_block: NDArray[np.float64] = average(point, root, *block)
+        return of_block
 
     def _by_columns(
-        self, gradient: Callable[..., Sequence[NDArray]], point: NDArray[np.float64]
+        self,
+        gradient: Callable[..., Sequence[NDArray]],
+        point: NDArray[np.float64],
+        root: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """Average of a gradient, from its values one standard deviation away on each axis."""
 
         def at(x: NDArray[np.float64]) -> NDArray[np.float64]:
-            return np.asarray(gradient(x.astype(self._dtype))[1], dtype=np.float64)
+            return np.asarray(gradient(x.astype(self.dtype))[1], dtype=np.float64)
 
-        here, columns = at(point), self._anchor.root.T
-        return here + 0.5 * sum(at(point + c) + at(point - c) - 2.0 * here for c in columns)
+        here = at(point)
+        return here + 0.5 * sum(at(point + c) + at(point - c) - 2.0 * here for c in root.T)

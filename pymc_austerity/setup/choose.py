@@ -60,6 +60,8 @@ def _cheaper(about: About) -> Plan:
         return _plan_of(exact, about)
     if rows <= FEWEST_FIRST_ROWS:
         return _plan_of(exact, about, FEWEST_FIRST_ROWS)
+    if (plan := together(about)) is not None:
+        return plan
     about.say(_INFLUENCE)
     sampled = ScoredRows.of(about).divided()
     if rows <= sampled.n_first:

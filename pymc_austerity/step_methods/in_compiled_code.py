@@ -87,7 +87,7 @@ def _chain(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
 ) -> CompiledChain | IndependentChain:
     if is_independent(target, proposal):
-        return IndependentChain(target)
+        return IndependentChain(target, decider.audits.share)
     if isinstance(proposal, SurrogateHamiltonianProposal):
         return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
     assert target.approximation is not None

@@ -35,6 +35,8 @@ class IndependentChain:
     ----------
     target : Target
         With `AllTogether` as its sampling.
+    audit : float
+        Share of decisions that are recorded as checked.
 
     Attributes
     ----------
@@ -46,10 +48,10 @@ class IndependentChain:
 
     at_once = AT_ONCE
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, audit: float) -> None:
         assert isinstance(target.sampling, AllTogether) and target.approximation is not None
         self._target, self._totals = target, target.sampling.totals
-        self._normal = target.approximation
+        self._normal, self._audit = target.approximation, audit
         self._known: dict[bytes, float] = {}
         self.sizes = np.array([_SIZE_OF_MOVES])
 
@@ -67,7 +69,7 @@ class IndependentChain:
         n_transitions : int
         start : array, shape (d,)
         rng, audits : numpy.random.Generator
-            Of the chain; the other is not used, as there is nothing to check.
+            Of the chain, and of what is checked.
 
         Returns
         -------
@@ -75,11 +77,11 @@ class IndependentChain:
             Fewer where the prior excludes a proposal: the next one is for Python to reject.
         """
         size = start.size
-        noise, log_thresholds = np.empty((n_transitions, size)), np.empty(n_transitions)
-        for t in range(n_transitions):
-            noise[t] = rng.standard_normal(size)
+        proposed = np.empty((n_transitions, size), dtype=start.dtype)
+        log_thresholds = np.empty(n_transitions)
+        for t in range(n_transitions):  # a product of matrices would round as their shapes have it
+            proposed[t] = self._normal.mean + self._normal.root.dot(rng.standard_normal(size))
             log_thresholds[t] = log_uniform(rng)
-        proposed = (self._normal.mean + noise @ self._normal.root.T).astype(start.dtype)
         log_weights = self._log_weights(np.vstack([start[None], proposed]))
         excluded = np.flatnonzero(np.isneginf(log_weights[1:]))
         n_made = int(excluded[0]) if excluded.size else n_transitions
@@ -91,6 +93,8 @@ class IndependentChain:
                 current, here = proposed[t], log_weights[1 + t]
                 statistics[t, STATISTICS.index("accepted")] = 1.0
             points[t] = current
+            if self._audit > 0.0 and audits.random() < self._audit:
+                statistics[t, STATISTICS.index("audited")] = 1.0
         statistics[:, STATISTICS.index("n_rows_used")] = self._target.n_rows
         for name, value in _USUAL.items():
             statistics[:, STATISTICS.index(name)] = value

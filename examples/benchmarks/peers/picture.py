@@ -16,23 +16,27 @@ PANELS = {
 
 
 def write(folder: Path, file: Path) -> None:
-    """Draw the cells of the logistic regression with 20 columns."""
+    """Draw the cells of the logistic regression with 20 columns, a color for each sampler."""
     results = Results.read(folder)
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4), sharex=True, layout="constrained")
+    colors = plt.colormaps["tab20"].colors  # type: ignore[attr-defined]
     for axis, (label, number) in zip(axes, PANELS.items(), strict=True):
-        for name in LABELS:
+        for name, color in zip(LABELS, colors, strict=False):
             points = sorted(
-                (n_rows, number(cell))
+                (n_rows, found)
                 for (model, n_rows, sampler), cell in results.cells.items()
                 if (model, sampler) == ("logistic-20", name)
                 and "failed" not in cell
                 and converged(cell)
+                and (found := number(cell)) is not None
             )
             if points:
-                axis.loglog(*zip(*points, strict=True), "o-", label=LABELS[name])
+                its = {"color": color, "label": LABELS[name]}
+                axis.loglog(*zip(*points, strict=True), "o-", **its)
         axis.set(xlabel="rows", ylabel=label)
         axis.grid(alpha=0.3)
-    axes[1].legend(fontsize="small", frameon=False)
+    named = dict(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(named.values(), named.keys(), loc="outside right upper", frameon=False)
     figure.suptitle("Logistic regression, 20 columns, one core")
     figure.savefig(file, dpi=80)
     plt.close(figure)

@@ -313,26 +313,33 @@ def design_function(structure: RowStructure, model: pm.Model) -> DesignFunction:
     callable
         ``f(block)``: one `Design` per predictor.
     """
-    read = data_reader(_graphs(structure), structure, model)
+    return _Designs(
+        structure.predictors, data_reader(_graphs(structure.predictors), structure, model)
+    )
 
-    def designs(block: Sequence[NDArray]) -> list[Design]:
-        values = read(block)
-        n_rows = len(block[0])
+
+@dataclass(frozen=True, eq=False)
+class _Designs:
+    """The function that `design_function` makes; copies can be sent to other processes."""
+
+    predictors: tuple[Predictor, ...]
+    read: Callable[[Sequence[NDArray]], dict[Variable, NDArray]]
+
+    def __call__(self, block: Sequence[NDArray]) -> list[Design]:
+        values, n_rows = self.read(block), len(block[0])
         return [
             Design(
                 tuple(_on_rows(p.terms, values, n_rows)),
                 None if p.offset is None else values[p.offset],
                 n_rows,
             )
-            for p in structure.predictors
+            for p in self.predictors
         ]
 
-    return designs
 
-
-def _graphs(structure: RowStructure) -> list[Variable]:
+def _graphs(predictors: Sequence[Predictor]) -> list[Variable]:
     found: dict[Variable, None] = {}
-    for predictor in structure.predictors:
+    for predictor in predictors:
         graphs = [predictor.offset]
         for term in predictor.terms:
             if isinstance(term, Dense):
@@ -349,21 +356,30 @@ def data_reader(
 ) -> Callable[[Sequence[NDArray]], dict[Variable, NDArray]]:
     """Make a function from a block of rows to the values of graphs of their data."""
     placeholders = [leaf.placeholder for leaf in structure.leaves]
-    places = {p: k for k, p in enumerate(placeholders)}
+    places = {p: k for k, p in enumerate(placeholders) if p in graphs}
     computed = [g for g in graphs if g not in places]
     function: Any = None
     if computed:
         function = interpreted(model, placeholders, computed)
         function = function or OneAtATime(compiled(model, placeholders, computed, None))
+    return _DataReader(places, computed, function, [p.dtype for p in placeholders])
 
-    def read(block: Sequence[NDArray]) -> dict[Variable, NDArray]:
-        values = {g: block[places[g]] for g in graphs if g in places}
-        if function is not None:
-            given = [np.asarray(b, dtype=p.dtype) for b, p in zip(block, placeholders, strict=True)]
-            values.update(zip(computed, function(*given), strict=True))
+
+@dataclass(frozen=True, eq=False)
+class _DataReader:
+    """The function that `data_reader` makes."""
+
+    places: dict[Variable, int]
+    computed: list[Variable]
+    function: Any
+    dtypes: list[str]
+
+    def __call__(self, block: Sequence[NDArray]) -> dict[Variable, NDArray]:
+        values = {graph: block[place] for graph, place in self.places.items()}
+        if self.computed:
+            given = [np.asarray(b, dtype=t) for b, t in zip(block, self.dtypes, strict=True)]
+            values.update(zip(self.computed, self.function(*given), strict=True))
         return values
-
-    return read
 
 
 def _on_rows(
