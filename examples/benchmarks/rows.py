@@ -41,7 +41,7 @@ STORES = ("npy", "memory_map", "npy_folder", "zarr_array", "parquet", "feather",
 SLOPES = np.linspace(-0.5, 0.5, sources.N_COLUMNS)
 INTERCEPT = -0.3
 
-MOST_MEGABYTES, MOST_PASSES, MOST_READS = 2**30 / 1e6, 15, 2.0
+MOST_MEGABYTES, MOST_PASSES, MOST_READS = 250.0, 15, 2.0
 FULL_SIZE = 50_000_000
 """Rows from which on set-up has a bar: compilation takes seconds whatever their number."""
 

@@ -1,5 +1,7 @@
 """AusterityMH(data=...) where decisions are sequential tests on rows in a local store."""
 
+import os
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -116,6 +118,31 @@ def test_the_store_is_removed_with_the_step_method(place):
     assert len(set(place.iterdir()) - before) == 1
     step.target.source.close()
     assert set(place.iterdir()) == before
+
+
+def test_types_of_the_sources_take_less_room_and_change_no_draw(place):
+    data = rows_with_outliers("in any order")
+    narrow = {name: array.astype(np.float32) for name, array in data.items()}
+    wide = {name: array.astype(np.float64) for name, array in narrow.items()}
+    model = robust(wide)
+    steps = [built(model, data=given, epsilon=0.05) for given in (narrow, wide)]
+    sizes = [step.target.source.n_bytes / N_ROWS for step in steps]
+    assert sizes[1] - sizes[0] == 2 * 4
+    assert_same_draws(*(sample(step, model, draws=300, tune=50, chains=1) for step in steps))
+
+
+def test_a_store_that_cannot_be_read_ends_a_run(place):
+    data = rows_with_outliers("in any order")
+    model = robust(data)
+    step = built(model, data=data, epsilon=0.05)
+    (path,) = step.target.source.folder.glob("*.rows")
+
+    def cut_off(trace, draw):
+        if not draw.tuning:  # compiled code makes draws from now on
+            os.truncate(path, 0)
+
+    with pytest.raises(StorageError, match="are gone or cannot be read"):
+        sample(step, model, draws=2_000, tune=50, chains=1, callback=cut_off)
 
 
 def test_without_room(place, monkeypatch):
