@@ -26,6 +26,7 @@ def test_wide_models_decide_on_all_rows(started):
     assert is_independent(step.target, step.proposal) and not step.python_needed
     assert "no decision can be wrong" in step.summary
     assert "all 2,000 rows per decision" in step.summary
+    assert "Transitions are made 64 at a time" in step.explain()
 
 
 def test_decisions_are_those_of_one_after_the_other(started):
