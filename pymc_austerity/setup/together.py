@@ -22,8 +22,9 @@ _WORTH = 4.0
 """Times as long as a sequential test in a trial that decisions may take: none of them is wrong,
 proposals are independent, and looks at rows in strata take two or three times as long."""
 
-_FEWEST_ACCEPTED = 0.2
-"""Share of accepted proposals below which smaller moves, on some of the rows, are better."""
+_FEWEST_ACCEPTED = 0.4
+"""Share of accepted proposals below which the posterior is too far from normal: smaller moves, or
+moves on a surrogate with influential rows, reach tails that independent draws hardly ever do."""
 
 
 def together(about: About) -> Plan | None:
