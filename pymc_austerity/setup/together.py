@@ -22,6 +22,9 @@ _WORTH = 4.0
 """Times as long as a sequential test in a trial that decisions may take: none of them is wrong,
 proposals are independent, and looks at rows in strata take two or three times as long."""
 
+_OVERHEAD = 1e-4
+"""Seconds of a decision besides reading rows, in Python; sequential tests are compiled."""
+
 _FEWEST_ACCEPTED = 0.4
 """Share of accepted proposals below which the posterior is too far from normal: smaller moves, or
 moves on a surrogate with influential rows, reach tails that independent draws hardly ever do."""
@@ -131,7 +134,8 @@ def _seconds_of_all(sums: RowTotals, points: NDArray, some: Block, n_rows: int) 
     totals(points)  # compile
     started = time.process_time()
     totals(points)
-    return (time.process_time() - started) / len(points) * n_rows / len(some[0])
+    seconds = (time.process_time() - started) / len(points)
+    return _OVERHEAD + seconds * n_rows / len(some[0])
 
 
 def _seconds_of_some(about: About, some: Block, per_row: float) -> float:
