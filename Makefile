@@ -35,7 +35,7 @@ help:
 	@echo "make austerity2014  run the paper's experiments, resumes if interrupted; ARGS=--quick for seconds of each"
 	@echo "make hard-models  models that are easy to get wrong; resumes if interrupted"
 	@echo "make families  models of many kinds, beside NUTS; resumes if interrupted"
-	@echo "make size    count lines, and list what may exist twice"
+	@echo "make size    count lines and words, and list what may exist twice"
 	@echo "make clean   remove environments, caches and everything that was built"
 	@echo
 	@echo "PYTHON=python3.13 picks another interpreter (3.11 gives PyMC 5.28, later ones PyMC 6)."

@@ -1,10 +1,12 @@
-"""Size of the repository: lines of code, and what often shows that something exists twice.
+"""Size of the repository: lines of code, words of the site, and what may exist twice.
 
-Lines of code are those that hold neither comments nor docstrings nor nothing.
+Lines of code are those that hold neither comments nor docstrings nor nothing. Words are those of
+README.md and of the pages of the site, without code, formulas and tables that commands write.
 """
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -40,6 +42,23 @@ def module_of(path: Path) -> str:
     """Dotted name of a file of the package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def words_of(path: Path) -> int:
+    """Words of a page in Markdown, without code blocks, indented code and formulas."""
+    text = re.sub(r"\A---\n.*?\n---\n", "", path.read_text(), flags=re.S)
+    text = re.sub(
+        r"^ *(`{3,}).*?^ *\1 *$|^ {4}.*?$|\$\$.*?\$\$|\$[^$\n]+\$", "", text, flags=re.M | re.S
+    )
+    return sum(any(map(str.isalnum, word)) for word in text.split())
+
+
+def pages() -> list[Path]:
+    """README.md, and the pages of the site that are written by hand."""
+    docs = ROOT / "docs"
+    made = (docs / "_generated", docs / "_build", docs / "api" / "generated")
+    written = [p for p in sorted(docs.rglob("*.md")) if not set(made) & set(p.parents)]
+    return [ROOT / "README.md", *written]
 
 
 def definitions(path: Path) -> Iterator[ast.FunctionDef | ast.ClassDef]:
@@ -80,6 +99,7 @@ def main() -> None:
     for folder in (PACKAGE, ROOT / "tests", ROOT / "examples"):
         paths = sorted(folder.rglob("*.py"))
         print(f"{folder.name}: {sum(map(lines_of_code, paths)):,} lines in {len(paths)} files")
+    print(f"site: {sum(map(words_of, pages())):,} words in {len(pages())} pages")
     paths = sorted(PACKAGE.rglob("*.py"))
     by_part: Counter[str] = Counter()
     for path in paths:

@@ -16,7 +16,7 @@ from numba import types
 from pymc_austerity.parts import part
 from pymc_austerity.pointers import integers, pointer_to, reals
 
-__all__ = ["N_FACTS", "call_of_reader", "can_widen", "reader", "widening"]
+__all__ = ["call_of_reader", "can_widen", "reader", "widening"]
 
 _int8, _uint8, _int16, _int32, _float32 = map(
     pointer_to, (types.int8, types.uint8, types.int16, types.int32, types.float32)
@@ -29,7 +29,7 @@ _KINDS = {
 }  # fmt: skip
 _WIDE = ("float64", "int64")
 
-N_FACTS = 6
+_N_FACTS = 6
 """Numbers for each field: its file, where it begins in a record, its length in items or, where the
 type stays as it is, in bytes; the two numbers of `widening`; and where its array begins in the
 output."""
@@ -128,7 +128,7 @@ def _read(
             if not _fill(file, size, scratch, integers(rows), done, m):
                 integers(counts)[3] += 1
                 return
-            for k in range(0, N_FACTS * n_fields, N_FACTS):
+            for k in range(0, _N_FACTS * n_fields, _N_FACTS):
                 if known[k] == f:
                     _spread(known, k, scratch, out, size, done, m)
             done += m
@@ -144,7 +144,7 @@ def reader() -> Any:
         Addresses are of arrays of int64, those of `scratch` and `out` of bytes. In `counts` are
         the numbers of files and of fields, the bytes of `scratch`, and how often records could
         not be read, which is increased. `files` has the number of each file and the bytes of a
-        record, `facts` has those of `N_FACTS`, and `rows` has numbers of rows.
+        record, `facts` has those of `_N_FACTS`, and `rows` has numbers of rows.
     """
     return numba.cfunc(types.void(*[types.intp] * 7), cache=True)(_read)
 

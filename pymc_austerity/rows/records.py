@@ -13,7 +13,7 @@ from pymc_austerity.errors import StorageError
 from pymc_austerity.rows.files import RowFiles, gone, in_words
 from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block
-from pymc_austerity.rows.reading import N_FACTS, call_of_reader, widening
+from pymc_austerity.rows.reading import call_of_reader, widening
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.tenancy import Tenancy
 
@@ -115,9 +115,11 @@ class StoredRows(RowFiles):
         largest = max(size for _, size in files)
         n_scratch = max(largest, min(_SCRATCH, largest * n_rows))
         scratch = np.empty(-(-n_scratch // _ALIGNED) * _ALIGNED, dtype=np.uint8)
-        counts = np.array([len(files), len(facts), scratch.size, 0])
-        known = np.array(files), np.array(facts).reshape(-1, N_FACTS)
-        return Reading(counts, *known, scratch, out, block)
+        counts, of_files, of_facts = (
+            np.array(numbers, dtype=np.int64)
+            for numbers in ([len(files), len(facts), scratch.size, 0], files, facts)
+        )
+        return Reading(counts, of_files, of_facts, scratch, out, block)
 
     def refuse_if_failed(self, reading: Reading) -> None:
         """Raise StorageError where rows could not be read."""

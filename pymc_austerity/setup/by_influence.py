@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,8 @@ def _rows_at_once(about: About) -> ArrayRows:
     return ArrayRows(about.residuals.block_of(rows.sample.window(0, rows.sample.n_rows)))
 
 
-class DividedRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DividedRows:
     """Rows that will be sampled by influence, before they are stored.
 
     Attributes
@@ -136,13 +137,18 @@ class DividedRows(NamedTuple):
     @property
     def n_first(self) -> int:
         """Rows of a first look, of rows that are all there."""
-        return self.strata.strata(np.bincount(self._labels, minlength=self._n_strata)).n_first
+        return self.strata.strata(self._counts).n_first
 
     @property
     def _n_strata(self) -> int:
         return self.strata.first_counts.size
 
     @property
+    def _counts(self) -> NDArray[np.int64]:
+        """Of the rows that are there at once, in each stratum."""
+        return np.bincount(self._labels, minlength=self._n_strata)
+
+    @cached_property
     def _labels(self) -> NDArray[np.int64]:
         return self.strata.labels(self.scores)
 
@@ -160,20 +166,18 @@ class DividedRows(NamedTuple):
 
     def _stored(self) -> tuple[Store, NDArray[np.int64], NDArray[np.float64]]:
         """All rows by their strata; number of rows and sum of squared scores of each stratum."""
-        about, labels, n_strata = self.rows.about, self._labels, self._n_strata
-        squares = np.zeros(n_strata)
+        about, squares = self.rows.about, np.zeros(self._n_strata)
 
         def add(labels: NDArray[np.int64], scores: NDArray[np.float64]) -> None:
-            squares[:] += np.bincount(labels, np.minimum(scores, self.highest) ** 2, n_strata)
+            squares[:] += np.bincount(labels, np.minimum(scores, self.highest) ** 2, squares.size)
 
-        sizes, rng = np.bincount(labels, minlength=n_strata), about.problem.prepared.rng
-        rows, kept = about.problem.prepared.from_sources, about.kept
+        rows, rng = about.problem.prepared.from_sources, about.problem.prepared.rng
         if rows is None:
-            add(labels, self.scores)
-            order = in_random_order(labels, rng)
-            if kept is not None:
-                order = np.delete(np.arange(self.rows.scores.size), kept.which)[order]
-            return SharedRows(about.residuals.arrays, order), sizes, squares
+            add(self._labels, self.scores)
+            order = in_random_order(self._labels, rng)
+            if about.kept is not None:
+                order = np.delete(np.arange(self.rows.scores.size), about.kept.which)[order]
+            return SharedRows(about.residuals.arrays, order), self._counts, squares
         block_of, scores_of = about.residuals.block_of, OneAtATime(self.rows.influence)
 
         def scored(_: int, block: Block) -> tuple[NDArray[np.float64], Block]:
@@ -187,4 +191,4 @@ class DividedRows(NamedTuple):
                 yield own, block
 
         about.say("storing the rows in the order of sampling")
-        return *rows.stored(labeled(), sizes / labels.size, rng), squares
+        return *rows.stored(labeled(), self._counts / self.scores.size, rng), squares

@@ -143,6 +143,7 @@ def test_rows_are_counted_as_used(step, model):
 @pytest.mark.parametrize(
     "settings", [{"control_variates": 2}, {"proposal": SurrogateHamiltonianProposal()}]
 )
+@pytest.mark.filterwarnings("ignore:The t statistic of the first look")
 def test_not_where_the_user_has_chosen_otherwise(model, settings):
     with model:
         step = AusterityMH(epsilon=0.05, **settings)
