@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import influence_scores
-from pymc_austerity.deciding.together import AT_ONCE, AllTogether, TotalsOfAll
+from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether, TotalsOfAll
 from pymc_austerity.model import RowStructure, RowTotals, differences_agree, row_totals
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import AllRows, ArrayRows, Block
@@ -65,7 +65,7 @@ def together(about: About) -> Plan | None:
     if not accepted > _FEWEST_ACCEPTED:
         return None
     differences, compiled_as = row_differences(problem)
-    sampling = AllTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)
+    sampling = AllRowsTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)
     details = (
         f"Proposals are draws of a normal approximation about the posterior mean; {AT_ONCE} of "
         "them are evaluated on all rows at once, faster than one decision after the other on some "
