@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import RowSource, blocks_of
 
-__all__ = ["AT_ONCE", "AllTogether", "RowSums", "TotalsOfAll"]
+__all__ = ["AT_ONCE", "AllRowsTogether", "RowSums", "TotalsOfAll"]
 
 AT_ONCE = 64
 """Proposals for which rows are read once: reading a row for more of them costs no less for each."""
@@ -46,7 +46,7 @@ class TotalsOfAll:
 
 
 @dataclass(frozen=True)
-class AllTogether(UniformSampling):
+class AllRowsTogether(UniformSampling):
     """All rows, read once for many proposals: these do not depend on where the chain is.
 
     Parameters

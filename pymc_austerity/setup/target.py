@@ -6,7 +6,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AllTogether
+from pymc_austerity.deciding.together import AllRowsTogether
 from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
@@ -143,7 +143,7 @@ def _default_proposal(
     ratio: PosteriorRatio, untouched: PriorOnlyMoves | None
 ) -> ProposalMixture | CrankNicolsonProposal | RandomWalkProposal:
     """Moves of all entries about the normal approximation, or of those that rows read."""
-    if isinstance(ratio.sampling, AllTogether):
+    if isinstance(ratio.sampling, AllRowsTogether):
         return CrankNicolsonProposal()
     if ratio.anchor is None:
         return RandomWalkProposal()

@@ -15,6 +15,7 @@ from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.exact import ExactState
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.together import AT_ONCE
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves
@@ -320,5 +321,9 @@ class MetropolisStep(SubsamplingStep):
 
     def explain(self) -> str:
         """What is subsampled, what is evaluated in full, and why, in plain language."""
-        how = f"by Python, because {self.python_needed}" if self.python_needed else _IN_BLOCKS
-        return f"{super().explain()}\nTransitions after tuning are made {how}."
+        when, how = "after tuning ", _IN_BLOCKS
+        if self.python_needed:
+            how = f"by Python, because {self.python_needed}"
+        elif is_independent(self.target, self.proposal):
+            when, how = "", f"{AT_ONCE} at a time, some ahead of the draw that is recorded"
+        return f"{super().explain()}\nTransitions {when}are made {how}."

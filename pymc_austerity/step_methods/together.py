@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import STATISTICS, Transitions
-from pymc_austerity.deciding.together import AT_ONCE, AllTogether
+from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether
 from pymc_austerity.proposals import CrankNicolsonProposal, Proposal
 from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.target import Target
@@ -19,7 +19,7 @@ _USUAL = {"n_looks": 1.0, "standardized_mean": math.nan}
 
 def is_independent(target: Target, proposal: Proposal) -> bool:
     """Whether proposals are independent draws that decisions evaluate together."""
-    is_for_all = isinstance(target.sampling, AllTogether)
+    is_for_all = isinstance(target.sampling, AllRowsTogether)
     return is_for_all and proposal == CrankNicolsonProposal(_SIZE_OF_MOVES)
 
 
@@ -34,7 +34,7 @@ class IndependentChain:
     Parameters
     ----------
     target : Target
-        With `AllTogether` as its sampling.
+        With `AllRowsTogether` as its sampling.
     audit : float
         Share of decisions that are recorded as checked.
 
@@ -49,7 +49,7 @@ class IndependentChain:
     at_once = AT_ONCE
 
     def __init__(self, target: Target, audit: float) -> None:
-        assert isinstance(target.sampling, AllTogether) and target.approximation is not None
+        assert isinstance(target.sampling, AllRowsTogether) and target.approximation is not None
         self._target, self._totals = target, target.sampling.totals
         self._normal, self._audit = target.approximation, audit
         self._known: dict[bytes, float] = {}

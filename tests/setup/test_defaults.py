@@ -19,6 +19,7 @@ from pymc_austerity import (
     RandomWalkProposal,
     SettingError,
 )
+from pymc_austerity.setup import control_variates
 from pymc_austerity.setup.levels import NoGroupsError
 from tests.running import QUIET
 from tests.step_methods.models import normal_regression, switch_point
@@ -214,14 +215,14 @@ def flat():
 def many():
     rng = np.random.default_rng(1)
     with pm.Model() as model:
-        slope = pm.Normal("slope", shape=501)
-        pm.Normal("y", rng.normal(size=(2_000, 501)) @ slope, 1.0, observed=rng.normal(size=2_000))
+        slope = pm.Normal("slope", shape=41)
+        pm.Normal("y", rng.normal(size=(2_000, 41)) @ slope, 1.0, observed=rng.normal(size=2_000))
     return model
 
 
 @pytest.mark.few(
     "switch_point-settings0-there are discrete variables",
-    "many-settings2-there are 501 dimensions, more than 500",
+    "many-settings2-there are 41 dimensions, more than 40",
 )
 @pytest.mark.parametrize(
     ("build", "settings", "reason"),
@@ -232,11 +233,13 @@ def many():
             {"vars": ["level"]},
             "other step methods move 'tau', 'flip', which the rows depend on",
         ),
-        (many, {"epsilon": 0.05}, "there are 501 dimensions, more than 500"),
+        (many, {"epsilon": 0.05}, "there are 41 dimensions, more than 40"),
         (flat, {}, "the Hessian .* is not negative definite"),
     ],
 )
-def test_explain_says_why_there_are_no_control_variates(build, settings, reason):
+def test_explain_says_why_there_are_no_control_variates(build, settings, reason, monkeypatch):
+    n_bytes = control_variates._MATRICES * 8 * 40**2
+    monkeypatch.setattr(control_variates, "_MOST_BYTES", n_bytes)
     model = build()
     step = built(model, **settings)
     (line,) = [line for line in step.explain().splitlines() if "no control variates" in line]

@@ -75,7 +75,13 @@ def test_exact_decisions_satisfy_any_promise_and_any_audit(model, settings, word
     assert np.isnan(step.constants["max_error"])
 
 
-def test_a_sequential_test_where_it_reads_fewer_rows():
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """No decisions on all rows for many proposals."""
+    monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about: None)
+
+
+def test_a_sequential_test_where_it_reads_fewer_rows(one_by_one):
     step = built(logistic(1_000, 40))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because they are expected to read" in step.explain()
@@ -88,14 +94,14 @@ def test_exact_with_several_predictors():
     assert step.target.sampling.expected_rows < 20.0
 
 
-def test_a_sequential_test_where_bounds_take_long(monkeypatch):
+def test_a_sequential_test_where_bounds_take_long(monkeypatch, one_by_one):
     monkeypatch.setattr(constants, "_FEW_COEFFICIENTS", 100_000)
     step = built(normal_regression(20_000))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because their bounds take long to compute" in step.explain()
 
 
-def test_a_sequential_test_where_there_are_no_bounds():
+def test_a_sequential_test_where_there_are_no_bounds(one_by_one):
     rng = np.random.default_rng(2)
     with pm.Model() as model:
         mean = pt.arctan(pm.Normal("angle"))

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from pymc_austerity import AusterityMH, CrankNicolsonProposal
-from pymc_austerity.deciding.together import AllTogether, TotalsOfAll
+from pymc_austerity.deciding.together import AllRowsTogether, TotalsOfAll
 from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup import together as chosen
 from pymc_austerity.setup.checked_bounds import NotExactError
@@ -22,10 +22,11 @@ def started():
 
 def test_wide_models_decide_on_all_rows(started):
     step, _ = started
-    assert isinstance(step.target.sampling, AllTogether)
+    assert isinstance(step.target.sampling, AllRowsTogether)
     assert is_independent(step.target, step.proposal) and not step.python_needed
     assert "no decision can be wrong" in step.summary
     assert "all 2,000 rows per decision" in step.summary
+    assert "Transitions are made 64 at a time" in step.explain()
 
 
 def test_decisions_are_those_of_one_after_the_other(started):
@@ -98,7 +99,7 @@ def test_a_skewed_posterior(always):
     model, x, y = few_successes()
     with model:
         step = AusterityMH(max_error=0.01)
-    assert isinstance(step.target.sampling, AllTogether)
+    assert isinstance(step.target.sampling, AllRowsTogether)
     idata = sample(step, model, draws=6_000, tune=50, chains=2, random_seed=2)
     means, sds = moments_on_a_grid(x, y)
     for name, mean, sd in zip("ab", means, sds, strict=True):
@@ -115,7 +116,7 @@ def test_a_prior_with_bounds_rejects(always):
         a = pm.Uniform("a", -1.0, 1.0, default_transform=None)
         pm.Normal("y", a, 3.0, observed=rng.normal(0.9, 3.0, size=40))
     step, point = sampling(model, {"max_error": 0.01}, n_tune=5)
-    assert isinstance(step.target.sampling, AllTogether)
+    assert isinstance(step.target.sampling, AllRowsTogether)
     python = in_python(step)
     points, statistics = run(step, point, 200)
     np.testing.assert_array_equal(points, run(python, point, 200)[0])
@@ -126,7 +127,7 @@ def test_a_prior_with_bounds_rejects(always):
 def test_other_proposals_are_not_evaluated_together(always):
     with wide():
         step = AusterityMH(max_error=0.01, proposal=CrankNicolsonProposal(1.0))
-    assert not isinstance(step.target.sampling, AllTogether)
+    assert not isinstance(step.target.sampling, AllRowsTogether)
 
 
 @pytest.mark.parametrize("spread", [0.3, 1.0])
