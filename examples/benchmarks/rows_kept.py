@@ -16,9 +16,10 @@ RESULTS = Path(__file__).parents[2] / "results" / "rows"
 
 
 def keep(
-    name: str, title: str, measurements: Sequence[Measurement], results: Path = RESULTS
+    name: str, title: str, measurements: Sequence[Measurement], results: Path | None = None
 ) -> None:
     """Write the numbers of a part."""
+    results = results or RESULTS
     results.mkdir(parents=True, exist_ok=True)
     found = {
         "title": title,
@@ -28,16 +29,16 @@ def keep(
     (results / f"{name}.json").write_text(json.dumps(found | circumstances(), indent=1) + "\n")
 
 
-def kept(name: str, results: Path = RESULTS) -> dict[str, Any] | None:
+def kept(name: str, results: Path | None = None) -> dict[str, Any] | None:
     """The numbers of a part, None before it was measured."""
-    path = results / f"{name}.json"
+    path = (results or RESULTS) / f"{name}.json"
     if not path.exists():
         return None
     found: dict[str, Any] = json.loads(path.read_text())
     return found
 
 
-def page(names: Sequence[str], results: Path = RESULTS) -> str:
+def page(names: Sequence[str], results: Path | None = None) -> str:
     """A table of all parts that were measured, in this order."""
     entries, measured = [], set()
     for found in filter(None, (kept(name, results) for name in names)):
