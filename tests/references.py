@@ -41,6 +41,19 @@ def metropolis(log_density, proposal, start, n_steps, rng):
     return np.array(chain[1:])
 
 
+def thinned(residuals, bounds, rng):
+    """What each candidate of a Poisson process adds to a log weight, 0 where it is not kept."""
+    phi = bounds - np.maximum(0.0, residuals)
+    kept = rng.random(bounds.size) * bounds < phi
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(kept, np.log1p(residuals / phi), 0.0)
+
+
+def log_weight(residuals, bounds, rng):
+    """The log weight of a decision, from all its candidates."""
+    return thinned(residuals, bounds, rng).sum()
+
+
 def exact_decision(residuals, bounds, thinned, log_ratio, rng):
     """An exact decision with a Poisson variable for every thinned row; the others are summed."""
     phi = bounds - np.maximum(0.0, residuals)

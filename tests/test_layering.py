@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "rows": {"errors", "time_limit", "strata", "parts", "pointers"},
     "model": {"errors", "time_limit", "arguments", "_pymc"},
     "sources": {"errors", "arguments"},
-    "exact": {"errors", "arguments"},
+    "exact": {"errors", "arguments", "parts"},
     "control_variates": {"errors", "rows"},
     "design": {"errors", "sequential", "strata"},
     "compiled": {"proposals", "sequential", "exact", "strata", "parts", "pointers"},

@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.calls import call_on_rows, prefetch
+from pymc_austerity.compiled.rows import RowsByAddress, announce, fill_differences, order
 from pymc_austerity.parts import part
 from pymc_austerity.pointers import integers, reals
 from pymc_austerity.sequential import Estimate
@@ -24,51 +24,14 @@ from pymc_austerity.sequential.estimates import (
 from pymc_austerity.strata import Strata
 
 __all__ = [
-    "CompiledRows",
     "Survey",
-    "announce",
     "begin",
     "new_survey",
 ]
 
 _AT_ONCE = 8_192
-_LINE = 64
 _ANNOUNCED = 16
 """Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""
-
-
-class CompiledRows(NamedTuple):
-    """Rows in strata, and the compiled function that evaluates them.
-
-    Attributes
-    ----------
-    function : int
-        Address of the function; see `pymc_austerity.model.Kernel.address`.
-    starts : unsigned int array
-        Where the entries begin that each term of the predictors reads.
-    entries : int array
-        Entries of a point in the order of the terms.
-    table : int array
-        Addresses and shapes of the stored arrays.
-    places : int array, shape (A, 2)
-        Address of each array, and the bytes of a row in it.
-    sizes, offsets, first_counts : int array, shape (H,)
-        Rows of each stratum, where they begin, and how many of them are seen at first.
-    n_entries, n_arrays, n_strata : int
-        Lengths of `entries`, `places` and `sizes`.
-    """
-
-    function: int
-    starts: NDArray[np.uint64]
-    entries: NDArray[np.int64]
-    table: NDArray[np.int64]
-    places: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    first_counts: NDArray[np.int64]
-    n_entries: int
-    n_arrays: int
-    n_strata: int
 
 
 class Survey(NamedTuple):
@@ -76,9 +39,11 @@ class Survey(NamedTuple):
 
     Attributes
     ----------
-    rows : CompiledRows
-    n_rows : int
-        Number of all rows.
+    rows : RowsByAddress
+    sizes, offsets, first_counts : int array, shape (H,)
+        Rows of each stratum, where they begin, and how many of them are seen at first.
+    n_strata, n_rows : int
+        H, and the number of all rows.
     positions, counts, new : int array, shape (H,)
         Next row of each stratum, how many were seen, and how many are to be seen now.
     means, squares, weights : float array, shape (H,)
@@ -97,7 +62,11 @@ class Survey(NamedTuple):
         Bound on the absolute differences; it is not known.
     """
 
-    rows: CompiledRows
+    rows: RowsByAddress
+    sizes: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+    n_strata: int
     n_rows: int
     positions: NDArray[np.int64]
     counts: NDArray[np.int64]
@@ -117,25 +86,29 @@ class Survey(NamedTuple):
 
     def look(self) -> Estimate:
         """See the first rows of each stratum; at further looks, double the rows seen."""
-        sizes, counts, new = integers(self.rows.sizes), integers(self.counts), integers(self.new)
+        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
         squares, weights = reals(self.squares), reals(self.weights)
         if counts[0] > 0:
-            plan_further(self.rows.n_strata, sizes, counts, squares, weights, new)
+            plan_further(self.n_strata, sizes, counts, squares, weights, new)
         return _see(self)
 
     def finish(self) -> Estimate:
         """See all remaining rows."""
-        sizes, counts, new = integers(self.rows.sizes), integers(self.counts), integers(self.new)
-        for h in range(self.rows.n_strata):
+        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
+        for h in range(self.n_strata):
             new[h] = sizes[h] - counts[h]
         return _see(self)
 
 
-def new_survey(rows: CompiledRows, strata: Strata) -> Survey:
+def new_survey(rows: RowsByAddress, strata: Strata) -> Survey:
     """A survey of rows in strata."""
     n, at_once = strata.sizes.size, max(strata.n_first, _AT_ONCE)
     return Survey(
         rows,
+        strata.sizes.astype(np.int64),
+        strata.offsets.astype(np.int64),
+        strata.first_counts.astype(np.int64),
+        n,
         strata.n_rows,
         positions=_integers(n),
         counts=_integers(n),
@@ -161,15 +134,13 @@ def _integers(n: int) -> NDArray[np.int64]:
 @part(types.void)
 def begin(survey: Survey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
     """Start at a random row of each stratum, with none of them seen."""
-    rows = survey.rows
-    entries, then, now = integers(rows.entries), reals(survey.proposed), reals(survey.current)
-    for i in range(rows.n_entries):
-        then[i], now[i] = proposed[entries[i]], current[entries[i]]
-    sizes, first_counts = integers(rows.sizes), integers(rows.first_counts)
+    order(survey.rows, proposed, reals(survey.proposed))
+    order(survey.rows, current, reals(survey.current))
+    sizes, first_counts = integers(survey.sizes), integers(survey.first_counts)
     positions, counts, new = _counters(survey)
     means, squares = reals(survey.means), reals(survey.squares)
     reals(survey.spread)[0] = 0.0
-    for h in range(rows.n_strata):
+    for h in range(survey.n_strata):
         positions[h] = np.int64(rng.random() * sizes[h])
         counts[h] = 0
         means[h] = squares[h] = 0.0
@@ -185,18 +156,16 @@ def _counters(survey: Survey) -> Any:
 @part(ESTIMATE)
 def _see(survey: Survey) -> Estimate:
     """See the next ``new[h]`` rows of each stratum, and estimate the sum of all."""
-    rows = survey.rows
-    sizes, offsets, batch = integers(rows.sizes), integers(rows.offsets), integers(survey.batch)
+    sizes, offsets, batch = integers(survey.sizes), integers(survey.offsets), integers(survey.batch)
     positions, _, new = _counters(survey)
     owners, lengths = integers(survey.owners), integers(survey.lengths)
-    places = integers(rows.places)
-    n, k, last = 0, 0, rows.n_strata - 1
-    for h in range(rows.n_strata):
+    n, k, last = 0, 0, survey.n_strata - 1
+    for h in range(survey.n_strata):
         left = new[h]
         while left > 0 or (h == last and n > 0):
             taken = min(left, survey.most - n)
             at = positions[h]
-            announce(places, rows.n_arrays, offsets[h] + at, min(taken, _ANNOUNCED))
+            announce(survey.rows, offsets[h] + at, min(taken, _ANNOUNCED))
             for j in range(n, n + taken):
                 batch[j] = offsets[h] + at
                 at += 1
@@ -211,33 +180,14 @@ def _see(survey: Survey) -> Estimate:
                 n, k = 0, 0
     means, squares = reals(survey.means), reals(survey.squares)
     counts, spread = integers(survey.counts), reals(survey.spread)
-    return estimate_strata(rows.n_strata, sizes, counts, means, squares, spread)
-
-
-@part(types.void)
-def announce(places: Any, n_arrays: int, first: int, n_rows: int) -> None:
-    """Ask for rows that will be read: their places in memory are far apart."""
-    for k in range(n_arrays):
-        n_bytes = places[2 * k + 1]
-        start = places[2 * k] + first * n_bytes
-        for line in range(start, start + n_rows * n_bytes, _LINE):
-            prefetch(line)
+    return estimate_strata(survey.n_strata, sizes, counts, means, squares, spread)
 
 
 @part(types.void)
 def _evaluate(survey: Survey, n_rows: int, n_pieces: int) -> None:
     """Evaluate a batch, and merge it."""
-    rows = survey.rows
-    call_on_rows(
-        rows.function,
-        survey.proposed,
-        survey.current,
-        rows.starts,
-        survey.batch,
-        n_rows,
-        rows.table,
-        survey.values,
-    )
+    points = survey.proposed, survey.current
+    fill_differences(survey.rows, *points, survey.batch, n_rows, survey.values)
     values, counts = reals(survey.values), integers(survey.counts)
     owners, lengths = integers(survey.owners), integers(survey.lengths)
     means, squares = reals(survey.means), reals(survey.squares)

@@ -8,34 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import Groups
-from pymc_austerity.exact.select import select_rows
-from pymc_austerity.exact.thin import log_weight
+from pymc_austerity.exact.select import rates_of
+from pymc_austerity.exact.thin import weights_of_rows
 
-__all__ = ["BoundViolatedError", "ExactDecision", "decide"]
-
-
-class BoundViolatedError(ArithmeticError):
-    """A row changed by more than its bound: decisions would not be exact.
-
-    Attributes
-    ----------
-    row : int
-        Its position in storage.
-    residual, bound : float
-        Its change, and its bound, nats.
-    """
-
-    def __init__(self, row: int, residual: float, bound: float) -> None:
-        super().__init__(
-            f"row {row} in storage changed by {residual:.3g} nats, more than its bound of "
-            f"{bound:.3g}."
-        )
-        self.row = row
-        self.residual = residual
-        self.bound = bound
-
-    def __reduce__(self) -> tuple:
-        return type(self), (self.row, self.residual, self.bound)
+__all__ = ["ExactDecision", "decide"]
 
 
 class ExactDecision(NamedTuple):
@@ -100,13 +76,11 @@ def decide(
     Prado, E., Nemeth, C. and Sherlock, C. (2024). Metropolis-Hastings with scalable subsampling.
     arXiv 2407.19602.
     """
-    rows, bounds = select_rows(u, v, inflation, groups, rng)
-    found = residuals(rows)
-    weight, violated = log_weight(found, bounds, rng, groups.rounding)
-    n_read = rows.size - bounds.size
-    if violated >= 0:
-        bound = float(bounds[violated - n_read])
-        raise BoundViolatedError(int(rows[violated]), float(found[violated]), bound)
-    total = log_ratio + weight
+    its = rates_of(u, v, inflation, groups)
+    n_candidates = rng.poisson(its.totals[-1])
+    places = rng.random((n_candidates, 2)).T.ravel()  # both numbers of a candidate at once
+    uniform = np.concatenate([places, rng.random(n_candidates)])
+    found = weights_of_rows(residuals, its, uniform, groups.rounding, together=True)
+    total = log_ratio + float(found.log_weight[0])
     accept = math.log1p(-rng.random()) < total
-    return ExactDecision(accept, rows.size, total, found[n_read:] / bounds)
+    return ExactDecision(accept, found.n_rows, total, found.ratios)

@@ -36,6 +36,6 @@ def rows_of_pairs(
     """
     counts = []
     for u, v in pairs:
-        n_read, _, totals = rates_of(u, v, inflation, groups)
-        counts.append(n_read + totals[-1])
+        its = rates_of(u, v, inflation, groups)
+        counts.append(its.n_read + its.totals[-1])
     return np.array(counts, dtype=np.float64)

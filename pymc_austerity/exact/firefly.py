@@ -7,10 +7,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.exact.decide import BoundViolatedError
 from pymc_austerity.exact.groups import Groups
-from pymc_austerity.exact.select import rows_of
-from pymc_austerity.exact.thin import first_violation
+from pymc_austerity.exact.select import candidates_of, selected
+from pymc_austerity.exact.thin import RELATIVE, BoundViolatedError
 
 __all__ = ["FireflyDecision", "bounds_at", "decide_by_fireflies"]
 
@@ -93,7 +92,8 @@ def decide_by_fireflies(
     candidates, which = _drawn(groups.starts, counts, rng)
     remainder = _bounded(now(candidates), bounds[which], candidates, groups.rounding)
     bright = rng.random(which.size) * most[which] < -np.expm1(-(remainder + bounds[which]))
-    loose = rows_of(groups, ~glows, int(sizes[~glows].sum()))
+    always = candidates_of(groups.starts, np.where(glows, 0.0, np.inf))
+    loose, _ = selected(always, np.empty(0), 0)
     read, which = np.concatenate([loose, candidates[bright]]), which[bright]
     remainder_then = then(read)
     log_ratio += float(remainder_then[: loose.size].sum() - now(loose).sum())
@@ -174,7 +174,8 @@ def _bounded(
     rounding: float,
 ) -> NDArray[np.float64]:
     """Remainders between their bounds, which they exceed by rounding at most."""
-    k = first_violation(remainders, bounds, rounding)
-    if k >= 0:
+    within = abs(remainders) <= bounds * (1.0 + RELATIVE) + rounding
+    if not within.all():
+        k = int(np.argmin(within))
         raise BoundViolatedError(int(rows[k]), float(remainders[k]), float(bounds[k]))
     return np.clip(remainders, -bounds, bounds)

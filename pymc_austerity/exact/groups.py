@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.directions import Directions, directions_of
-from pymc_austerity.exact.thin import ROUNDING
 
-__all__ = ["Grid", "GridTotals", "Groups", "RowsOfCells", "group_rows"]
+__all__ = ["Grid", "GridTotals", "GroupArrays", "Groups", "RowsOfCells", "group_rows"]
+
+ROUNDING = 1e-9
+"""Nats beyond a bound that never count as a violation: rounding of rows of ordinary size."""
 
 _LEVEL = 2.0
 _SHELLS = 6
@@ -20,6 +22,29 @@ _ABOVE, _BELOW = 20, 64
 constants of zero, too."""
 
 _LEVELS = _ABOVE + _BELOW + 2
+
+
+class GroupArrays(NamedTuple):
+    """Arrays of `Groups`, those with two axes flattened; pointers in compiled code.
+
+    Attributes
+    ----------
+    starts, radii, largest, directions, direction, cosines, sines : arrays
+    n_groups, n_radii : int
+        G and R.
+    is_single : bool
+    """
+
+    starts: NDArray[np.int64]
+    radii: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    direction: NDArray[np.int64]
+    cosines: NDArray[np.float64]
+    sines: NDArray[np.float64]
+    n_groups: int
+    n_radii: int
+    is_single: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +94,22 @@ class Groups:
     def n_groups(self) -> int:
         """Number of groups, G."""
         return self.direction.size
+
+    @cached_property
+    def arrays(self) -> GroupArrays:
+        """The same for compiled code."""
+        return GroupArrays(
+            self.starts,
+            self.radii,
+            self.largest.ravel(),
+            self.directions.ravel(),
+            self.direction,
+            self.cosines,
+            self.sines,
+            self.n_groups,
+            self.radii.size,
+            self.is_single,
+        )
 
 
 class RowsOfCells(NamedTuple):

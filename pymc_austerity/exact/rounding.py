@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.exact.thin import ROUNDING
+from pymc_austerity.exact.groups import ROUNDING
 
 __all__ = ["measured_rounding"]
 

@@ -1,52 +1,79 @@
 """The rows that a decision reads, and the bound on the change of each."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.exact.change import change_along, largest_change, largest_change_of_cubic
-from pymc_austerity.exact.groups import Groups
+from pymc_austerity.exact.groups import GroupArrays, Groups
+from pymc_austerity.parts import part
 
-__all__ = ["SelectedRows", "group_rates", "rates_of", "rows_of", "select_rows"]
+__all__ = [
+    "Candidates",
+    "bound_groups",
+    "candidates_of",
+    "expect",
+    "rates_of",
+    "select",
+    "selected",
+]
 
 
-class SelectedRows(NamedTuple):
-    """The rows of one decision.
+class Candidates(NamedTuple):
+    """Groups of rows, of which some are drawn; pointers in compiled code.
 
     Attributes
     ----------
-    rows : int array, shape (n,)
-        Positions in storage: first the rows that are always read, then the candidates, which
-        may appear more than once.
-    bounds : float array, shape (m,)
-        Bounds of the m candidates, nats.
+    bounds : float array, shape (G,)
+        Of the change of a row of each group, nats; infinite where all rows are read.
+    totals : float array, shape (G,)
+        Running sums of the numbers of candidates to expect.
+    starts : int array, shape (G + 1,)
+        Where the rows of each group begin.
+    n_groups, n_read : int
+        G, and the number of rows of groups without a bound.
     """
 
-    rows: NDArray[np.int64]
     bounds: NDArray[np.float64]
+    totals: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    n_groups: int
+    n_read: int
+
+
+@part(types.int64)
+def expect(n_groups: int, starts: Any, bounds: Any, totals: Any) -> int:
+    """Fill in `Candidates.totals`, and return the number of rows of groups without a bound."""
+    n_read, total = 0, 0.0
+    for g in range(n_groups):
+        if bounds[g] == math.inf:
+            n_read += starts[g + 1] - starts[g]
+        else:
+            total += (starts[g + 1] - starts[g]) * bounds[g]
+        totals[g] = total
+    return n_read
 
 
 @numba.njit(cache=True)
-def group_rates(
-    u: NDArray[np.float64],
-    v: NDArray[np.float64],
-    d: int,
-    inflation: float,
-    n_groups: int,
-    n_radii: int,
-    is_single: bool,
-    starts: NDArray[np.int64],
-    radii: NDArray[np.float64],
-    largest: NDArray[np.float64],
-    directions: NDArray[np.float64],
-    direction: NDArray[np.int64],
-    cosines: NDArray[np.float64],
-    sines: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    totals: NDArray[np.float64],
+def _expect(
+    starts: NDArray[np.int64], bounds: NDArray[np.float64], totals: NDArray[np.float64]
+) -> int:
+    return expect(bounds.size, starts, bounds, totals)
+
+
+def candidates_of(starts: NDArray[np.int64], bounds: NDArray[np.float64]) -> Candidates:
+    """Groups of rows with given bounds."""
+    totals = np.empty(bounds.size)
+    return Candidates(bounds, totals, starts, bounds.size, _expect(starts, bounds, totals))
+
+
+@part(types.int64)
+def bound_groups(
+    u: Any, v: Any, d: int, inflation: float, its: GroupArrays, bounds: Any, totals: Any
 ) -> int:
     """Bound of the rows of each group between two points, and how many candidates to expect.
 
@@ -60,16 +87,9 @@ def group_rates(
     d : int
     inflation : float
         Factor of all bounds, at least 1.
-    n_groups, n_radii : int
-        G, and the number of radii.
-    is_single : bool
-        Whether groups have directions.
-    starts, radii, largest, directions, direction, cosines, sines : arrays
-        As in `Groups`, those with two axes flattened.
-    bounds : float array, shape (G,)
-        Filled with the bound of a row in each group, nats; infinite where all rows are read.
-    totals : float array, shape (G,)
-        Filled with running sums of the numbers of candidates to expect.
+    its : GroupArrays
+    bounds, totals : float array, shape (G,)
+        Filled in, as in `Candidates`.
 
     Returns
     -------
@@ -81,91 +101,97 @@ def group_rates(
         uu += u[j] * u[j]
         uv += u[j] * v[j]
         vv += v[j] * v[j]
-    most = largest_change_of_cubic(uu, uv, vv) if is_single else largest_change(uu, uv, vv)
+    most = largest_change_of_cubic(uu, uv, vv) if its.is_single else largest_change(uu, uv, vv)
     farthest = math.sqrt(max(uu, vv))
     last, a, b = -1, 0.0, 0.0
-    n_read, total = 0, 0.0
-    for g in range(n_groups):
+    for g in range(its.n_groups):
         change, reach = most, farthest
-        if is_single:
-            if direction[g] != last:
-                last, a, b = direction[g], 0.0, 0.0
+        if its.is_single:
+            if its.direction[g] != last:
+                last, a, b = its.direction[g], 0.0, 0.0
                 for j in range(d):
-                    a += directions[last * d + j] * u[j]
-                    b += directions[last * d + j] * v[j]
-            if cosines[g] > 0.0:
-                along, reach = change_along(a, b, uu, uv, vv, cosines[g], sines[g])
+                    a += its.directions[last * d + j] * u[j]
+                    b += its.directions[last * d + j] * v[j]
+            if its.cosines[g] > 0.0:
+                along, reach = change_along(a, b, uu, uv, vv, its.cosines[g], its.sines[g])
                 change = min(most, along)
         r = 0
-        while r < n_radii and radii[r] < reach:
+        while r < its.n_radii and its.radii[r] < reach:
             r += 1
         bound = math.inf
-        if r < n_radii:
-            constant = largest[r * n_groups + g]
+        if r < its.n_radii:
+            constant = its.largest[r * its.n_groups + g]
             bound = constant * change * inflation if constant > 0.0 else 0.0
-        if bound <= 1.0:
-            total += (starts[g + 1] - starts[g]) * bound
-        else:
-            bound = math.inf
-            n_read += starts[g + 1] - starts[g]
-        bounds[g] = bound
-        totals[g] = total
-    return n_read
+        bounds[g] = bound if bound <= 1.0 else math.inf
+    return expect(its.n_groups, its.starts, bounds, totals)
+
+
+@numba.njit(cache=True)
+def _bound_groups(
+    u: NDArray[np.float64],
+    v: NDArray[np.float64],
+    inflation: float,
+    its: GroupArrays,
+    bounds: NDArray[np.float64],
+    totals: NDArray[np.float64],
+) -> int:
+    return bound_groups(u, v, u.size, inflation, its, bounds, totals)
 
 
 def rates_of(
     u: NDArray[np.float64], v: NDArray[np.float64], inflation: float, groups: Groups
-) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
-    """Result of `group_rates`, and the two arrays that it fills."""
-    its = groups
-    bounds, totals = np.empty(its.n_groups), np.empty(its.n_groups)
-    n_read = group_rates(
-        u, v, u.size, inflation, its.n_groups, its.radii.size, its.is_single, its.starts,
-        its.radii, its.largest.ravel(), its.directions.ravel(), its.direction, its.cosines,
-        its.sines, bounds, totals,
-    )  # fmt: skip
-    return n_read, bounds, totals
+) -> Candidates:
+    """Candidates of a decision between two points; see `bound_groups`."""
+    bounds, totals = np.empty(groups.n_groups), np.empty(groups.n_groups)
+    n_read = _bound_groups(u, v, float(inflation), groups.arrays, bounds, totals)
+    return Candidates(bounds, totals, groups.starts, groups.n_groups, n_read)
 
 
-def select_rows(
-    u: NDArray[np.float64],
-    v: NDArray[np.float64],
-    inflation: float,
-    groups: Groups,
-    rng: np.random.Generator,
-) -> SelectedRows:
-    r"""Rows of one decision: candidates of a Poisson process, and all rows of loose groups.
+@part(types.void)
+def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: Any) -> None:
+    r"""Write the rows of groups without a bound, and after them the candidates of the others.
 
-    A row with bound B appears :math:`\text{Poisson}(B)` times.
+    A row with bound B appears :math:`\text{Poisson}(B)` times, if the number of candidates is a
+    Poisson variable whose mean is the last of the `totals`.
 
     Parameters
     ----------
-    u, v : float array, shape (d,)
-        The two points in whitened coordinates.
-    inflation : float
-        Factor of all bounds, at least 1.
-    groups : Groups
-    rng : numpy.random.Generator
-        Gives the number of candidates, then two uniform numbers for each: its group, and its
-        place in the group.
+    its : Candidates
+    uniform : sequence of float
+        A uniform number for each candidate that gives its group, and after all of these one for
+        each that gives its place in the group.
+    n_candidates : int
+    rows, groups : sequence of int
+        Filled in: positions of rows, and their groups.
     """
-    n_read, bounds, totals = rates_of(u, v, inflation, groups)
-    starts, total = groups.starts, totals[-1]
-    uniform = rng.random((rng.poisson(total), 2))
-    # rounding must not lead beyond the last group that has candidates
-    last = totals.searchsorted(total)
-    which = np.minimum(totals.searchsorted(uniform[:, 0] * total, side="right"), last)
-    first = starts[which]
-    rows = first + (uniform[:, 1] * (starts[which + 1] - first)).astype(np.int64)
-    if n_read:
-        rows = np.concatenate([rows_of(groups, np.isinf(bounds), n_read), rows])
-    return SelectedRows(rows, bounds[which])
+    starts, totals, k = its.starts, its.totals, 0
+    for g in range(its.n_groups if its.n_read > 0 else 0):
+        if its.bounds[g] == math.inf:
+            for row in range(starts[g], starts[g + 1]):
+                rows[k], groups[k] = row, g
+                k += 1
+    last = its.n_groups - 1
+    total = totals[last]
+    while last > 0 and totals[last - 1] == total:  # rounding must not lead beyond it
+        last -= 1
+    for number in range(n_candidates):
+        share, g, end = uniform[number] * total, 0, last
+        while g < end:
+            middle = (g + end) // 2
+            if totals[middle] <= share:
+                g = middle + 1
+            else:
+                end = middle
+        place = uniform[n_candidates + number] * (starts[g + 1] - starts[g])
+        rows[k], groups[k] = starts[g] + np.int64(place), g
+        k += 1
 
 
-def rows_of(groups: Groups, chosen: NDArray[np.bool_], n_rows: int) -> NDArray[np.int64]:
-    """Positions of all rows of some groups, from their number."""
-    if n_rows == groups.n_rows:
-        return np.arange(n_rows)
-    ends = groups.starts[1:][chosen]
-    sizes = ends - groups.starts[:-1][chosen]
-    return np.arange(n_rows) + np.repeat(ends - np.cumsum(sizes), sizes)
+@numba.njit(cache=True)
+def selected(
+    its: Candidates, uniform: NDArray[np.float64], n_candidates: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows and groups that `select` fills in."""
+    rows, groups = np.empty((2, its.n_read + n_candidates), dtype=np.int64)
+    select(its, uniform, n_candidates, rows, groups)
+    return rows, groups

@@ -1,131 +1,185 @@
-"""The factor of the likelihood ratio that is estimated from the rows of a decision."""
+"""What the rows of a decision add to the log-ratios that they determine."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import NDArray
 
-__all__ = [
-    "RELATIVE",
-    "ROUNDING",
-    "Weight",
-    "fill_thinned",
-    "first_violation",
-    "log_weight",
-    "thinned",
-]
+from pymc_austerity.exact.groups import ROUNDING
+from pymc_austerity.exact.select import Candidates, selected
+from pymc_austerity.parts import part
+
+__all__ = ["RELATIVE", "BoundViolatedError", "Weights", "weigh", "weights_of_rows"]
 
 RELATIVE = 1e-6
 """Share of a bound that may be rounding of the bound itself."""
-ROUNDING = 1e-9
-"""Nats beyond a bound that never count as a violation: rounding of rows of ordinary size."""
 
 
-class Weight(NamedTuple):
-    """Weight of the rows of a decision.
+class BoundViolatedError(ArithmeticError):
+    """A row changed by more than its bound: decisions would not be exact.
 
     Attributes
     ----------
-    log_weight : float
-        Replaces the sum of all residuals, nats.
-    violated : int
-        Position of the first residual above its bound by more than rounding, -1 for none.
+    row : int
+        Its position in storage.
+    residual, bound : float
+        Its change, and its bound, nats.
     """
 
-    log_weight: float
-    violated: int = -1
+    def __init__(self, row: int, residual: float, bound: float) -> None:
+        super().__init__(
+            f"row {row} in storage changed by {residual:.3g} nats, more than its bound of "
+            f"{bound:.3g}."
+        )
+        self.row = row
+        self.residual = residual
+        self.bound = bound
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.row, self.residual, self.bound)
 
 
-def first_violation(
-    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rounding: float = ROUNDING
-) -> int:
-    """Position of the first residual above its bound by more than rounding, -1 for none."""
-    within = abs(residuals) <= bounds * (1.0 + RELATIVE) + rounding
-    return -1 if within.all() else int(np.argmin(within))
+class Weights(NamedTuple):
+    """Log weights, from the rows that were read.
+
+    Attributes
+    ----------
+    log_weight : float array, shape (G,) or (1,)
+        For each group, or for all together, in place of the sum of the residuals of all rows, nats.
+    n_rows : int
+        Rows that were read.
+    ratios : float array, shape (n_candidates,)
+        Residuals of the candidates over their bounds.
+    """
+
+    log_weight: NDArray[np.float64]
+    n_rows: int
+    ratios: NDArray[np.float64]
 
 
-def log_weight(
-    residuals: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    rng: np.random.Generator,
-    rounding: float = ROUNDING,
-) -> Weight:
-    r"""Logarithm of the factor that replaces the sum of all residuals.
+@part(types.float64)
+def added_by(residual: float, bound: float, uniform: float, rounding: float) -> float:
+    r"""What a candidate adds to a log weight; NaN where it is beyond its bound.
 
     With residuals r and bounds B that hold for both directions of the move, candidates are kept
     with probability :math:`\phi / B`, :math:`\phi = B - \max(0, r)`, and each one kept adds
-    :math:`\log(\psi / \phi)`, :math:`\psi = \phi + r`. Rows that are always read add r.
-
-    Parameters
-    ----------
-    residuals : float array, shape (n,)
-        Differences of log-likelihood minus those of the expansion, nats.
-    bounds : float array, shape (m,)
-        Bounds of the last m rows, nats; the rows before these are always read.
-    rng : numpy.random.Generator
-        Gives one uniform number for each candidate.
-    rounding : float
-        Nats by which rounding may take a residual beyond its bound.
+    :math:`\log(\psi / \phi)`, :math:`\psi = \phi + r`.
 
     References
     ----------
     Zhang, R., Cooper, A. F. and De Sa, C. (2020). Asymptotically optimal exact minibatch
     Metropolis-Hastings. NeurIPS, algorithm 1.
     """
-    n_read = residuals.size - bounds.size
-    total = float(residuals[:n_read].sum()) if n_read else 0.0
-    if not bounds.size:
-        return Weight(total)
-    residuals = residuals[n_read:]
-    violated = first_violation(residuals, bounds, rounding)
-    if violated >= 0:
-        return Weight(-math.inf, n_read + violated)
-    return Weight(total + float(thinned(residuals, bounds, rng).sum()))
+    if not abs(residual) <= bound * (1.0 + RELATIVE) + rounding:
+        return math.nan
+    residual = min(bound, max(-bound, residual))
+    phi = bound - max(0.0, residual)
+    return math.log1p(residual / phi) if uniform * bound < phi else 0.0
 
 
-def thinned(
-    residuals: NDArray[np.float64], bounds: NDArray[np.float64], rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """What each candidate adds to the log weight, 0 for those that are not kept.
+@part(types.int64)
+def weigh(
+    its: Candidates, groups: Any, found: Any, uniform: Any, n_candidates: int, rounding: float,
+    weights: Any, together: bool,
+) -> int:  # fmt: skip
+    """Add to the log weight of each group, or to a single one, what its rows determine.
 
     Parameters
     ----------
-    residuals, bounds : float array, shape (m,)
-        Of the candidates, nats.
-    rng : numpy.random.Generator
-        Gives one uniform number for each.
-    """
-    residuals = np.clip(residuals, -bounds, bounds)
-    phi = bounds - np.maximum(0.0, residuals)
-    kept = rng.random(bounds.size) * bounds < phi
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(kept, np.log1p(residuals / phi), 0.0)
-
-
-@numba.njit(cache=True, error_model="numpy")
-def fill_thinned(
-    residuals: NDArray[np.float64],
-    bounds: NDArray[np.float64],
-    uniform: NDArray[np.float64],
-    rounding: float,
-    levels: NDArray[np.int64],
-    weights: NDArray[np.float64],
-) -> int:
-    """Add the results of `thinned` to the weights of levels, with given uniform numbers.
+    its : Candidates
+    groups, found : sequences of int and float
+        Of the rows of `select`: their groups, and their residuals, nats. Those that are always read
+        are added as they are.
+    uniform : sequence of float
+        One for each candidate, after those of `select`.
+    n_candidates : int
+    rounding : float
+        Nats by which rounding may take a residual beyond its bound.
+    weights : sequence of float
+        Changed in place.
+    together : bool
+        Whether there is one log weight for all groups.
 
     Returns
     -------
     int
-        As `first_violation`; the function stops at that position.
+        The number of the first row that exceeds its bound, where the function stops; -1 for none.
     """
-    for k in range(bounds.size):
-        bound = bounds[k]
-        if not abs(residuals[k]) <= bound * (1.0 + RELATIVE) + rounding:
+    for k in range(its.n_read):
+        weights[0 if together else groups[k]] += found[k]
+    for number in range(n_candidates):
+        k = its.n_read + number
+        bound, chance = its.bounds[groups[k]], uniform[2 * n_candidates + number]
+        added = added_by(found[k], bound, chance, rounding)
+        if math.isnan(added):
             return k
-        residual = min(bound, max(-bound, residuals[k]))
-        phi = bound - max(0.0, residual)
-        if uniform[k] * bound < phi:
-            weights[levels[k]] += math.log1p(residual / phi)
+        weights[0 if together else groups[k]] += added
     return -1
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _weigh(
+    its: Candidates,
+    groups: NDArray[np.int64],
+    found: NDArray[np.float64],
+    uniform: NDArray[np.float64],
+    rounding: float,
+    together: bool,
+) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+    """Also the residuals of candidates over their bounds."""
+    n_candidates = found.size - its.n_read
+    weights, ratios = np.zeros(1 if together else its.n_groups), np.empty(n_candidates)
+    for number in range(n_candidates):
+        k = its.n_read + number
+        ratios[number] = found[k] / its.bounds[groups[k]]
+    beyond = weigh(its, groups, found, uniform, n_candidates, rounding, weights, together)
+    return beyond, weights, ratios
+
+
+def weights_of_rows(
+    residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+    its: Candidates,
+    uniform: NDArray[np.float64],
+    rounding: float = ROUNDING,
+    positions: NDArray[np.int64] | None = None,
+    *,
+    together: bool,
+) -> Weights:
+    """Read all rows of groups without a bound, and some of the others.
+
+    With these log weights in place of the sums of residuals the posterior is exactly invariant, for
+    every group by itself and for all together.
+
+    Parameters
+    ----------
+    residuals : callable
+        From positions of rows in storage to their residuals: differences of log-likelihood
+        minus those of the expansion, nats.
+    its : Candidates
+    uniform : float array, shape (3 n,)
+        Uniform numbers of n candidates, with n a Poisson variable: their groups, their places in
+        these, and whether they are kept.
+    rounding, together
+        As in `weigh`.
+    positions : int array, optional
+        Positions in storage of the rows, group by group, if they are not stored in this order.
+
+    Raises
+    ------
+    BoundViolatedError
+        The residual of a row exceeds its bound; the row is named by its position in storage.
+    """
+    n_candidates = uniform.size // 3
+    if not its.n_read + n_candidates:
+        return Weights(np.zeros(1 if together else its.n_groups), 0, uniform)
+    rows, groups = selected(its, uniform, n_candidates)
+    rows = rows if positions is None else positions[rows]
+    found = residuals(rows)
+    k, weights, ratios = _weigh(its, groups, found, uniform, rounding, together)
+    if k >= 0:
+        raise BoundViolatedError(int(rows[k]), float(found[k]), float(its.bounds[groups[k]]))
+    return Weights(weights, rows.size, ratios)

@@ -4,9 +4,13 @@ from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, Prior, no
 from pymc_austerity.levels.joint import JointBlock, Shares, shares_of_sweeps
 from pymc_austerity.levels.moves import Exchange, move_levels
 from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
-from pymc_austerity.levels.posterior import CommonNormal, FreeMean, GroupedPosterior, Reach, Span
+from pymc_austerity.levels.posterior import (
+    CommonNormal,
+    FreeMean,
+    GroupedPosterior,
+    ResidualsOfRows,
+)
 from pymc_austerity.levels.prior_only import PriorOnlyEntries
-from pymc_austerity.levels.rows import LevelRows, ResidualsByAddress
-from pymc_austerity.levels.sequential import FEWEST_ROWS, SequentialSettings
+from pymc_austerity.levels.rows import LevelRows, Measured, Span
 from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState, rows_of_sweeps
 from pymc_austerity.levels.terms import KeptAtAnchor, Products, RowFreeTerms, SparseExpansion

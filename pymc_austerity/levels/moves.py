@@ -2,15 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled import FEWEST_ROWS, Owners, Verdicts, decide_each
+from pymc_austerity.exact import candidates_of
 from pymc_austerity.levels.posterior import GroupedPosterior
-from pymc_austerity.levels.sequential import Populations, Verdicts, decide_each
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
+_NONE = np.empty(0, dtype=np.int64)
 _STEPS_OF_EXCHANGE = 5
 _SHARE_ACCEPTED = 0.4
 """Steps of a move, and the share of them to accept."""
@@ -42,102 +45,100 @@ class Moved(NamedTuple):
     verdicts: Verdicts | None = None
 
 
-class AcceptedLevels(NamedTuple):
-    """Decisions about the levels of a factor.
+class Decided(NamedTuple):
+    """Decisions about levels, or one about all of them.
 
     Attributes
     ----------
-    accept : bool array, shape (G,)
+    accept : bool array, shape (G,) or (1,)
     n_rows : int
         Rows that were read.
+    log_ratio : float array, of the same shape
+        Log acceptance ratios, estimated where there was a test, nats.
+    ratios : float array, shape (n_candidates,)
+        Residuals of candidates over their bounds.
     verdicts : Verdicts or None
         Verdicts of sequential tests; None if there were none.
     """
 
     accept: NDArray[np.bool_]
     n_rows: int
-    verdicts: Verdicts | None
+    log_ratio: NDArray[np.float64]
+    ratios: NDArray[np.float64]
+    verdicts: Verdicts | None = None
 
 
-def accepted_levels(
+def decide_levels(
     posterior: GroupedPosterior,
     factor: int,
-    proposed: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    points: tuple[NDArray[np.float64], NDArray[np.float64]],
     log_ratio: NDArray[np.float64],
     rng: np.random.Generator,
-) -> AcceptedLevels:
-    """Decide on each level of a factor, given its log-ratio without the residuals of rows.
+    inflation: float = 1.0,
+    *,
+    together: bool = False,
+) -> Decided:
+    """Decide on each level of a factor, or on all together, by a few rows.
+
+    Levels without bounds and with many rows are tested sequentially, if settings permit it.
 
     Parameters
     ----------
     posterior : GroupedPosterior
     factor : int
         Number of the factor.
-    proposed, theta : float array, shape (d,)
-        Points that differ in all of its levels.
-    log_ratio : float array, shape (G,)
-        Log acceptance ratio of each level without the residuals of its rows, nats.
+    points : tuple of two float arrays, shape (d,)
+        The proposed and the current point. For decisions on each level they differ in these alone.
+    log_ratio : float array, shape (G,), or (1,) for one decision
+        Log acceptance ratios without the residuals of rows, nats.
     rng : numpy.random.Generator
+    inflation : float
+        Factor of the bounds.
+    together : bool
+        Whether there is one decision.
     """
-    weights, tested = posterior.row_weights(factor, proposed, theta, rng)
+    rows, drawn = posterior.factors[factor].rows, posterior.candidates(factor, *points, inflation)
+    tested = _NONE
+    if posterior.sequential.epsilon and drawn.n_read:
+        tested = rows.without_bound(drawn.bounds, FEWEST_ROWS, together=together)
+        drawn.bounds[tested] = 0.0
+        drawn = candidates_of(rows.starts, drawn.bounds)
+    residuals = partial(posterior.residuals, *points)
+    weights = rows.weights(residuals, drawn, rng, together=together)
     log_ratio = log_ratio + weights.log_weight
     left = -rng.standard_exponential(log_ratio.size) - log_ratio
-    accept = left < 0.0
+    found = Decided(left < 0.0, weights.n_rows, log_ratio, weights.ratios)
     if not tested.size:
-        return AcceptedLevels(accept, weights.n_rows, None)
-    accept[tested] = False
-    tested = tested[np.isfinite(left[tested])]
-    populations = Populations.each(tested, posterior.factors[factor].rows)
-    verdicts = _tested(posterior, populations, left[populations.levels], proposed, theta, rng)
-    accept[populations.levels] = verdicts.above
-    return AcceptedLevels(accept, weights.n_rows + verdicts.n_rows, verdicts)
+        return found
+    sums = np.zeros(1, dtype=np.int64) if together else tested
+    is_open = np.isfinite(left[sums])
+    found.accept[sums] = False
+    if not is_open.any():
+        return found
+    sums, tested = sums[is_open], tested if together else tested[is_open]
+    owners = Owners.of(tested, rows.starts, rows.positions, together=together)
+    verdicts = decide_each(owners, residuals, left[sums], posterior.sequential, rng)
+    found.accept[sums] = verdicts.above
+    log_ratio[sums] += verdicts.totals
+    return found._replace(n_rows=found.n_rows + verdicts.n_rows, verdicts=verdicts)
 
 
 def decided(
     posterior: GroupedPosterior,
     factor: int,
-    proposed: NDArray[np.float64],
-    theta: NDArray[np.float64],
+    points: tuple[NDArray[np.float64], NDArray[np.float64]],
     log_ratio: float,
     rng: np.random.Generator,
     inflation: float,
 ) -> Moved:
     """One decision on the whole proposed point, given its log-ratio without the residuals."""
     if not math.isfinite(log_ratio):
-        return Moved(theta, 0.0, 0)
-    weights, tested = posterior.row_weights(factor, proposed, theta, rng, inflation, together=True)
-    log_ratio += float(weights.log_weight.sum())
-    left = -rng.standard_exponential() - log_ratio
-    accept, n_rows, verdicts = left < 0.0, weights.n_rows, None
-    if tested.size:
-        accept = False
-        if math.isfinite(left):
-            populations = Populations.together(tested, posterior.factors[factor].rows)
-            verdicts = _tested(posterior, populations, np.array([left]), proposed, theta, rng)
-            accept = bool(verdicts.above[0])
-            n_rows += verdicts.n_rows
-            log_ratio += float(verdicts.means[0] * populations.sizes[0])
-    following = proposed if accept else theta
-    return Moved(following, float(accept), n_rows, log_ratio, weights.ratios, verdicts)
-
-
-def _tested(
-    posterior: GroupedPosterior,
-    populations: Populations,
-    left: NDArray[np.float64],
-    proposed: NDArray[np.float64],
-    theta: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> Verdicts:
-    """Test sequentially whether sums of residuals are above their thresholds."""
-    return decide_each(
-        populations,
-        lambda rows: posterior.residuals(proposed, theta, rows),
-        left / populations.sizes,
-        posterior.sequential,
-        rng,
-    )
+        return Moved(points[1], 0.0, 0)
+    ratio = np.array([log_ratio])
+    its = decide_levels(posterior, factor, points, ratio, rng, inflation, together=True)
+    accept = bool(its.accept[0])
+    what = its.n_rows, float(its.log_ratio[0]), its.ratios, its.verdicts
+    return Moved(points[0] if accept else points[1], float(accept), *what)
 
 
 def crank_nicolson(
@@ -204,7 +205,8 @@ def move_levels(
     prior = levels.prior_difference(proposed, theta, new, old)
     log_ratio = prior + levels.expansion(slopes, new, old)
     log_ratio += ratios
-    accept, n_rows, verdicts = accepted_levels(posterior, factor, proposed, theta, log_ratio, rng)
+    found = decide_levels(posterior, factor, (proposed, theta), log_ratio, rng)
+    accept, n_rows, verdicts = found.accept, found.n_rows, found.verdicts
     following = theta.copy()
     moved = levels.entries[accept]
     following[moved] = proposed[moved]
@@ -246,7 +248,7 @@ def move_common(
     proposed[own] = anchor[own] + new
     log_ratio = float(ratio) + float(posterior.row_free_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
-    return decided(posterior, 0, proposed, theta, log_ratio, rng, inflation)
+    return decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -337,5 +337,5 @@ class PartlyNonCentered:
         log_ratio: float,
         rng: np.random.Generator,
     ) -> Moved:
-        where = (self._posterior, self._factor, proposed, theta)
+        where = (self._posterior, self._factor, (proposed, theta))
         return decided(*where, log_ratio, rng, self._inflation)

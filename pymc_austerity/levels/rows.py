@@ -1,72 +1,101 @@
-"""The rows of each level, and weights from a few of them."""
+"""The rows of each level of a factor, and bounds on what they can change."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import announce, call_on_rows
-from pymc_austerity.exact import ROUNDING, BoundViolatedError, fill_thinned
-from pymc_austerity.pointers import integers
+from pymc_austerity.exact import ROUNDING, Candidates, Weights, expect, weights_of_rows
+
+Points: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+"""The anchor, and the points before and after a move, each of shape (d,)."""
 
 
-class ResidualsByAddress(NamedTuple):
-    """Residuals of rows between two points, for compiled code; see `pymc_austerity.model.Kernel`.
-
-    Attributes
-    ----------
-    proposed, current : float array
-        Entries of the points in the order of the terms.
-    function, starts, table : int
-        Addresses of the function, of where its terms begin, and of the table of the rows' arrays.
-    places : int array, shape (n_arrays, 2)
-        Address of each array, and the bytes of a row.
-    """
-
-    proposed: NDArray[np.float64]
-    current: NDArray[np.float64]
-    function: int
-    starts: int
-    table: int
-    places: NDArray[np.int64]
-
-
-class Weights(NamedTuple):
-    """The weights of levels, from the rows that were read.
+class Measured(NamedTuple):
+    r"""Entries of blocks, in units in which their moves are measured.
 
     Attributes
     ----------
-    log_weight : float array, shape (G,)
-        For each level, in place of the sum of the residuals of its rows, nats.
-    n_rows : int
-        Rows that were read.
-    ratios : float array, shape (n_candidates,)
-        Residuals of the candidates over their bounds.
+    entries : int array, shape (G, q)
+        Entries of each block.
+    inverse_roots : float array, shape (G, q, q)
+        :math:`S_g^{-1}` where the entries of a block are measured by :math:`S_g`.
     """
 
-    log_weight: NDArray[np.float64]
-    n_rows: int
-    ratios: NDArray[np.float64]
+    entries: NDArray[np.int64]
+    inverse_roots: NDArray[np.float64]
 
 
-@numba.njit(cache=True)
-def level_bounds(
-    before: NDArray[np.float64],
-    after: NDArray[np.float64],
-    moved: NDArray[np.float64],
+class Span(NamedTuple):
+    r"""Largest norms of the multipliers of entries, for the rows of each level of a factor.
+
+    Attributes
+    ----------
+    levels : Measured
+        Entries of the levels, by :math:`S_g`.
+    own : float array, shape (G,)
+        Largest :math:`|W_i S_g|` over the rows of a level, with :math:`W_i` the multipliers of the
+        entries of its level in a row.
+    common : float array, shape (G,)
+        Largest :math:`|X_i L|`, with :math:`X_i` the multipliers of the common entries in a row,
+        which are measured by :math:`L`.
+    """
+
+    levels: Measured
+    own: NDArray[np.float64]
+    common: NDArray[np.float64]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _reaches(its: Measured, norms: NDArray[np.float64], points: Points) -> NDArray[np.float64]:
+    """Norms times lengths of moves, shape (3, G), of each block.
+
+    The moves are those to the two points from the anchor, and that from one to the other.
+    """
+    entries, inverse_roots = its
+    anchor, before, after = points
+    n_blocks, q = entries.shape
+    reaches = np.empty((3, n_blocks))
+    for g in range(n_blocks):
+        first = second = third = 0.0
+        for i in range(q):
+            u = v = 0.0
+            for j in range(q):
+                entry, scale = entries[g, j], inverse_roots[g, i, j]
+                u += scale * (before[entry] - anchor[entry])
+                v += scale * (after[entry] - anchor[entry])
+            first, second, third = first + u * u, second + v * v, third + (v - u) * (v - u)
+        reaches[0, g] = norms[g] * math.sqrt(first)
+        reaches[1, g] = norms[g] * math.sqrt(second)
+        reaches[2, g] = norms[g] * math.sqrt(third)
+    return reaches
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _bounds(
+    span: Span,
+    common: Measured,
+    others: NDArray[np.float64],
+    points: Points,
     radii: NDArray[np.float64],
     constants: NDArray[np.float64],
     inflation: float,
-    bounds: NDArray[np.float64],
-) -> None:
-    """Fill in the bound of a row of each level; see `LevelRows.bounds`."""
-    for level in range(before.size):
-        x, y = before[level], after[level]
-        squares, cubes = x * x + x * y + y * y, x * x * x + y * y * y
-        change = min(moved[level] * squares, cubes) / 6.0
+    starts: NDArray[np.int64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """Bounds, running sums of candidates, and rows without a bound."""
+    own, norms = _reaches(span.levels, span.own, points), span.common
+    far = _reaches(common, np.ones(1), points)
+    bounds, totals = np.empty(norms.size), np.empty(norms.size)
+    for g in range(bounds.size):
+        x = own[0, g] + norms[g] * far[0, 0] + others[0]
+        y = own[1, g] + norms[g] * far[1, 0] + others[1]
+        moved = own[2, g] + norms[g] * far[2, 0] + others[2]
+        squares, cubes = x * x + y * y + x * y, x * x * x + y * y * y
+        change = min(moved * squares, cubes) / 6.0
         r = 0
         while r < radii.size and radii[r] < max(x, y):
             r += 1
@@ -74,8 +103,9 @@ def level_bounds(
         if change == 0.0:
             bound = 0.0
         elif r < radii.size:
-            bound = inflation * constants[r, level] * change
-        bounds[level] = bound if bound <= 1.0 else np.inf
+            bound = inflation * constants[r, g] * change
+        bounds[g] = bound if bound <= 1.0 else np.inf
+    return bounds, totals, expect(norms.size, starts, bounds, totals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +118,8 @@ class LevelRows:
         Where the rows of each level begin.
     positions : int array, shape (N,), or None
         Positions in storage of the rows, level by level; None where they are stored in this order.
+    span : Span
+        How far moves of entries move the predictors of the rows.
     radii : float array, shape (R,)
         Lengths of displacements of the predictors, ascending.
     constants : float array, shape (R, G)
@@ -99,44 +131,45 @@ class LevelRows:
 
     starts: NDArray[np.int64]
     positions: NDArray[np.int64] | None
+    span: Span
     radii: NDArray[np.float64]
     constants: NDArray[np.float64]
     rounding: float = ROUNDING
 
-    def bounds(
+    def largest_reach(self, points: Points) -> NDArray[np.float64]:
+        """How far the levels move any predictor, shape (3,): see `candidates`."""
+        largest: NDArray[np.float64] = _reaches(self.span.levels, self.span.own, points).max(axis=1)
+        return largest
+
+    def candidates(
         self,
-        before: NDArray[np.float64],
-        after: NDArray[np.float64],
-        moved: NDArray[np.float64],
+        points: Points,
+        common: Measured,
+        others: NDArray[np.float64],
         inflation: float = 1.0,
-    ) -> NDArray[np.float64]:
-        r"""Bounds on the change of the residual of a row of each level, nats.
+    ) -> Candidates:
+        r"""Bounds on the change of the residual of a row of each level, and what they imply.
 
         .. math:: |R(v) - R(u)| \leq \frac{c}{6}
                   \min\{ |v - u| (|u|^2 + |u| |v| + |v|^2), \; |u|^3 + |v|^3 \}
 
+        with u and v the displacements of the predictors from the anchor, before and after.
+
         Parameters
         ----------
-        before, after, moved : float array, shape (G,)
-            Bounds on the displacements :math:`|u|`, :math:`|v|` and :math:`|v - u|` of the
-            predictors from the anchor.
+        points : tuple of three float arrays, shape (d,)
+            The anchor, and the points before and after.
+        common : Measured
+            Entries that all rows read, as one block; without entries if there are none.
+        others : float array, shape (3,)
+            How far the levels of other factors move a predictor at most: from the anchor to the
+            points before and after, and from one to the other.
         inflation : float
             Factor of the bounds, at least 1: larger ones read more rows, whose weights vary less.
-
-        Returns
-        -------
-        float array, shape (G,)
-            Infinite where all rows are to be read.
-
-        Examples
-        --------
-        >>> rows = LevelRows(np.array([0, 2]), None, np.array([1.0]), np.array([[6.0]]))
-        >>> rows.bounds(np.array([0.5]), np.array([0.5]), np.array([0.1]))
-        array([0.075])
         """
-        bounds = np.empty(before.size)
-        level_bounds(before, after, moved, self.radii, self.constants, inflation, bounds)
-        return bounds
+        known = self.radii, self.constants, float(inflation), self.starts
+        bounds, totals, n_read = _bounds(self.span, common, others, points, *known)
+        return Candidates(bounds, totals, self.starts, bounds.size, n_read)
 
     def without_bound(
         self, bounds: NDArray[np.float64], fewest: int, *, together: bool
@@ -150,160 +183,13 @@ class LevelRows:
 
     def weights(
         self,
-        residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]] | ResidualsByAddress,
-        bounds: NDArray[np.float64],
+        residuals: Callable[[NDArray[np.int64]], NDArray[np.float64]],
+        its: Candidates,
         rng: np.random.Generator,
+        *,
+        together: bool = False,
     ) -> Weights:
-        r"""Read a few rows of each level, and all rows of levels without a bound.
-
-        A row with bound B is a candidate :math:`\text{Poisson}(B)` times; see
-        `pymc_austerity.exact.thin`. With these log weights in place of the sums of residuals the
-        posterior is exactly invariant, for every level by itself and for all together.
-
-        Parameters
-        ----------
-        residuals : callable or ResidualsByAddress
-            From positions in storage to residuals, nats.
-        bounds : float array, shape (G,)
-            As from `bounds`.
-        rng : numpy.random.Generator
-            Source of numbers of candidates, and of three uniform numbers for each.
-
-        Raises
-        ------
-        BoundViolatedError
-            The residual of a row exceeds its bound; the row is named by its position in storage.
-        """
-        weights, totals = np.zeros(bounds.size), np.empty(bounds.size)
-        positions = _AS_STORED if self.positions is None else self.positions
-        n_read = _fill_totals(bounds, self.starts, totals)
-        uniform = rng.random((3, rng.poisson(totals[-1])))
-        if not n_read + uniform.shape[1]:
-            return Weights(weights, 0, np.empty(0))
-        drawn = (bounds, self.starts, positions, totals, uniform, n_read)
-        if isinstance(residuals, ResidualsByAddress):
-            rows, found, limits, wrong = _weigh(residuals, drawn, self.rounding, weights)
-        else:
-            rows, levels, limits = _selected(drawn)
-            found = residuals(rows)
-            wrong = _fill_weights(found, limits, uniform[2], self.rounding, levels, weights)
-        if wrong >= 0:
-            k = n_read + wrong
-            raise BoundViolatedError(int(rows[k]), float(found[k]), float(limits[wrong]))
-        return Weights(weights, rows.size, found[n_read:] / limits)
-
-
-_ANNOUNCED = 1_000
-"""Rows that are fetched in advance; they stay in the processor's cache until they are read."""
-_AS_STORED = np.empty(0, dtype=np.int64)
-
-_Drawn = tuple[
-    NDArray[np.float64],
-    NDArray[np.int64],
-    NDArray[np.int64],
-    NDArray[np.float64],
-    NDArray[np.float64],
-    int,
-]
-"""Bounds, where the rows of each level begin, positions of rows if they are not stored by level,
-running sums of the expected numbers of candidates, three uniform numbers for each candidate, and
-the number of rows of levels without a bound."""
-
-
-@numba.njit(cache=True)
-def _fill_totals(
-    bounds: NDArray[np.float64], starts: NDArray[np.int64], totals: NDArray[np.float64]
-) -> int:
-    """Fill in running sums of expected candidates; return the number of rows without a bound.
-
-    Levels without a bound have no candidates.
-    """
-    n_read, total = 0, 0.0
-    for level in range(bounds.size):
-        size = starts[level + 1] - starts[level]
-        if bounds[level] == np.inf:
-            n_read += size
-        else:
-            total += size * min(bounds[level], 1.0)
-        totals[level] = total
-    return n_read
-
-
-@numba.njit(cache=True)
-def _selected(
-    drawn: _Drawn,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Positions and levels of the rows without a bound, which come first, and of the candidates.
-
-    Also the bounds of the candidates.
-    """
-    bounds, starts, positions, totals, uniform, n_read = drawn
-    n_candidates = uniform.shape[1]
-    limits = np.empty(n_candidates)
-    rows, levels = np.empty((2, n_read + n_candidates), dtype=np.int64)
-    k = 0
-    for level in range(bounds.size if n_read else 0):
-        if bounds[level] == np.inf:
-            for place in range(starts[level], starts[level + 1]):
-                rows[k], levels[k] = place, level
-                k += 1
-    total, last = totals[-1], totals.size - 1
-    while last > 0 and totals[last - 1] == total:  # rounding must not lead beyond it
-        last -= 1
-    for number in range(n_candidates):
-        share, level, end = uniform[0, number] * total, 0, last
-        while level < end:
-            middle = (level + end) // 2
-            if totals[middle] <= share:
-                level = middle + 1
-            else:
-                end = middle
-        size = starts[level + 1] - starts[level]
-        rows[k] = starts[level] + np.int64(uniform[1, number] * size)
-        levels[k], limits[number] = level, bounds[level]
-        k += 1
-    if positions.size:
-        for k in range(rows.size):
-            rows[k] = positions[rows[k]]
-    return rows, levels, limits
-
-
-@numba.njit(cache=True)
-def _fill_weights(
-    found: NDArray[np.float64],
-    limits: NDArray[np.float64],
-    chances: NDArray[np.float64],
-    rounding: float,
-    levels: NDArray[np.int64],
-    weights: NDArray[np.float64],
-) -> int:
-    """Fill in the log weights; return the number of a candidate above its bound, -1 for none."""
-    n_read = found.size - limits.size
-    for k in range(n_read):
-        weights[levels[k]] += found[k]
-    return fill_thinned(found[n_read:], limits, chances, rounding, levels[n_read:], weights)
-
-
-@numba.njit(cache=True)
-def _weigh(
-    residuals: ResidualsByAddress, drawn: _Drawn, rounding: float, weights: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], int]:
-    """Select, evaluate and weigh at once."""
-    rows, levels, limits = _selected(drawn)
-    places, n_arrays = integers(residuals.places.ctypes.data), residuals.places.shape[0]
-    for row in rows[:_ANNOUNCED]:
-        announce(places, n_arrays, row, 1)
-    found = np.empty(rows.size)
-    call_on_rows(
-        residuals.function,
-        residuals.proposed.ctypes.data,
-        residuals.current.ctypes.data,
-        residuals.starts,
-        rows.ctypes.data,
-        rows.size,
-        residuals.table,
-        found.ctypes.data,
-    )
-    uniform = drawn[4]
-    wrong = _fill_weights(found, limits, uniform[2], rounding, levels, weights)
-    return rows, found, limits, wrong
+        """Log weights of the levels, or of all together; see `exact.weights_of_rows`."""
+        uniform = rng.random(3 * rng.poisson(its.totals[-1]))
+        given = its, uniform, self.rounding, self.positions
+        return weights_of_rows(residuals, *given, together=together)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled import Verdicts
 from pymc_austerity.exact import Inflation
 from pymc_austerity.levels.joint import JointBlock, Shares, move_jointly
 from pymc_austerity.levels.moves import Exchange, Moved, move_common, move_levels
 from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
-from pymc_austerity.levels.sequential import Verdicts
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
 from pymc_austerity.proposals.adaptation import ScaleSearch
 
@@ -226,154 +226,137 @@ class Sweep:
         tuning: bool,
     ) -> tuple[NDArray[np.float64], SweepState, dict[str, BlockUse]]:
         """Move every block; random walks adapt while the chain is tuning."""
-        uses: list[BlockUse] = []
+        run = _Run(self, theta, state, rng, tuning)
         for mean in self.posterior.means:
-            theta = mean.drawn(self.posterior.factors, theta, rng)
-        if self.untouched is not None:
-            theta, state, use = self._untouched(theta, state, rng, tuning=tuning)
-            uses.append(use)
+            run.theta = mean.drawn(self.posterior.factors, run.theta, rng)
+        uses = [] if self.untouched is None else [run.untouched()]
         shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
-            moved = move_levels(self.posterior, factor, theta, _correlation(rng), rng)
-            theta, done = moved.point, [moved]
+            done = [
+                run.made(move_levels(self.posterior, factor, run.theta, _correlation(rng), rng))
+            ]
             if factor in shifts:
-                kind = f"shift {factor}"
-                moved, shifts[factor] = self._shifted(
-                    factor, theta, shifts[factor], state.inflation(kind), rng, tuning=tuning
-                )
-                theta = moved.point
+                moved, shifts[factor] = run.shifted(factor, shifts[factor])
                 done.append(moved)
-                state = state.noting(kind, moved) if tuning else state
             uses.append(BlockUse.of(done))
-        state = state._replace(shifts=tuple(shifts.values()))
+        run.state = run.state._replace(shifts=tuple(shifts.values()))
         if self.posterior.common is not None:
-            inflation = state.inflation("common")
-            moved = move_common(self.posterior, theta, _correlation(rng), rng, inflation)
-            theta = moved.point
-            uses.append(BlockUse.of([moved]))
-            state = state.noting("common", moved) if tuning else state
-        if self.joint is not None and _left_out(self.shares.joint, rng):
-            uses.append(BlockUse(math.nan, 0))
-        elif self.joint is not None:
-            far = 1.0 - state.joint.scale * (1.0 - _correlation(rng))
-            inflation = state.inflation("joint")
-            moved = move_jointly(self.posterior, self.joint, theta, far, rng, inflation)
-            theta = moved.point
-            if tuning:
-                joint = state.joint.step(moved.accepted > 0.0, _TARGET)
-                state = state._replace(joint=joint).noting("joint", moved)
-            uses.append(BlockUse.of([moved]))
+            inflation = run.state.inflation("common")
+            moved = move_common(self.posterior, run.theta, _correlation(rng), rng, inflation)
+            uses.append(BlockUse.of([run.made(moved, "common")]))
+        if self.joint is not None:
+            uses.append(run.joint(self.joint))
         if self.exchange is not None:
             moved, steps = self.exchange.move(
-                self.posterior, theta, state.exchange, rng, tuning=tuning
+                self.posterior, run.theta, run.state.exchange, rng, tuning=tuning
             )
-            theta, state = moved.point, state._replace(exchange=steps)
-            uses.append(BlockUse.of([moved]))
-        return theta, state, dict(zip(self.blocks, uses, strict=True))
+            run.state = run.state._replace(exchange=steps)
+            uses.append(BlockUse.of([run.made(moved)]))
+        return run.theta, run.state, dict(zip(self.blocks, uses, strict=True))
 
-    def _untouched(
-        self,
-        theta: NDArray[np.float64],
-        state: SweepState,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> tuple[NDArray[np.float64], SweepState, BlockUse]:
-        assert self.untouched is not None and state.alone is not None
-        moved, alone = self.untouched.move(theta, state.alone, rng, tuning=tuning)
-        theta, done = moved.point, [moved]
-        along, lengths = list(state.along), list(state.lengths)
-        for number, factor in enumerate(self._with_hyperparameters()):
-            if _left_out(self.shares.along[factor], rng):
+
+@dataclass
+class _Run:
+    """One sweep: where the chain is, and what it learns."""
+
+    sweep: Sweep
+    theta: NDArray[np.float64]
+    state: SweepState
+    rng: np.random.Generator
+    tuning: bool
+
+    def made(self, moved: Moved, kind: str = "") -> Moved:
+        """Go where a move leads; what a kind of decision took is noted while the chain tunes."""
+        self.theta = moved.point
+        if self.tuning and kind:
+            self.state = self.state.noting(kind, moved)
+        return moved
+
+    def joint(self, block: JointBlock) -> BlockUse:
+        """Move the joint block, in some of the sweeps."""
+        if _left_out(self.sweep.shares.joint, self.rng):
+            return BlockUse(math.nan, 0)
+        far = 1.0 - self.state.joint.scale * (1.0 - _correlation(self.rng))
+        where = (self.sweep.posterior, block, self.theta)
+        moved = move_jointly(*where, far, self.rng, self.state.inflation("joint"))
+        if self.tuning:
+            joint = self.state.joint.step(moved.accepted > 0.0, _TARGET)
+            self.state = self.state._replace(joint=joint)
+        return BlockUse.of([self.made(moved, "joint")])
+
+    def untouched(self) -> BlockUse:
+        """Move entries that no row reads, by themselves and with the levels that depend on them."""
+        sweep, along, lengths = self.sweep, list(self.state.along), list(self.state.lengths)
+        assert sweep.untouched is not None and self.state.alone is not None
+        moved, alone = sweep.untouched.move(
+            self.theta, self.state.alone, self.rng, tuning=self.tuning
+        )
+        done = [self.made(moved)]
+        for number, factor in enumerate(sweep._with_hyperparameters()):
+            if _left_out(sweep.shares.along[factor], self.rng):
                 continue
-            near, far = f"near {factor}", f"far {factor}"
-            moved, along[number] = self._walked(
-                factor, theta, along[number], state.inflation(near), rng, tuning=tuning
-            )
-            longer, lengths[number] = self._walked_far(
-                factor,
-                moved.point,
-                along[number],
-                lengths[number],
-                state.inflation(far),
-                rng,
-                tuning=tuning,
-            )
-            theta = longer.point
+            moved, along[number] = self._walked(factor, along[number])
+            longer, lengths[number] = self._walked_far(factor, along[number], lengths[number])
             done += [moved, longer]
-            if tuning:
-                state = state.noting(near, moved).noting(far, longer)
-        state = state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
-        return theta, state, BlockUse.of(done)
+        self.state = self.state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
+        return BlockUse.of(done)
 
-    def _shifted(
-        self,
-        factor: int,
-        theta: NDArray[np.float64],
-        walk: RandomWalkState,
-        inflation: float,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> tuple[Moved, RandomWalkState]:
+    def shifted(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
         """Shift all levels of a factor by the same amount, and move those of the first one along.
 
         Rows that read one level of each depend on their sum, so one mean level can rise and
         the other fall; moves of single levels are slow in this direction.
         """
-        its = self.posterior
-        entries = its.factors[factor].entries
-        before = theta[entries].mean(axis=0)
-        there, log_ratio, walk = self.walk.propose(walk, before, rng)
-        along = PartlyNonCentered(its, 0, theta, entries, inflation=inflation)
-        moved = along.jump(theta[entries] + (there - before), log_ratio, rng)
-        if tuning:
-            after = moved.point[entries].mean(axis=0)
-            walk = self.walk.tune(walk, Outcome(before, after, moved.accepted > 0, moved.n_rows))
-        return moved, walk
+        entries = self.sweep.posterior.factors[factor].entries
+        old, before = self.theta[entries], self.theta[entries].mean(axis=0)
+        there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
+        kind = f"shift {factor}"
+        along = self._along(0, entries, kind)
+        moved = self.made(along.jump(old + (there - before), log_ratio, self.rng), kind)
+        return moved, self._tuned(walk, before, self.theta[entries].mean(axis=0), moved)
 
-    def _walked(
-        self,
-        factor: int,
-        theta: NDArray[np.float64],
-        walk: RandomWalkState,
-        inflation: float,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> tuple[Moved, RandomWalkState]:
+    def _walked(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
         """One step of the hyperparameters of a factor together with its levels."""
-        entries = self.posterior.factors[factor].prior.hyperparameters
-        there, log_ratio, walk = self.walk.propose(walk, theta[entries], rng)
-        along = PartlyNonCentered(self.posterior, factor, theta, entries, inflation=inflation)
-        moved = along.jump(there, log_ratio, rng)
-        if tuning:
-            accepted = moved.accepted > 0.0
-            outcome = Outcome(theta[entries], moved.point[entries], accepted, moved.n_rows)
-            walk = self.walk.tune(walk, outcome)
-        return moved, walk
+        entries, kind = self._hyperparameters(factor), f"near {factor}"
+        before = self.theta[entries]
+        there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
+        along = self._along(factor, entries, kind)
+        moved = self.made(along.jump(there, log_ratio, self.rng), kind)
+        return moved, self._tuned(walk, before, self.theta[entries], moved)
 
     def _walked_far(
-        self,
-        factor: int,
-        theta: NDArray[np.float64],
-        walk: RandomWalkState,
-        length: ScaleSearch,
-        inflation: float,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
+        self, factor: int, walk: RandomWalkState, length: ScaleSearch
     ) -> tuple[Moved, ScaleSearch]:
         """Several steps, as if the expansion of the rows were exact, and one decision."""
-        entries = self.posterior.factors[factor].prior.hyperparameters
-        where = (self.posterior, factor, theta, entries)
-        along = PartlyNonCentered(*where, tilt=self.tilts[factor], inflation=inflation)
-        along.walk(walk, max(round(length.scale), 1), rng)
-        has_moved = along.theta is not theta
-        moved = along.decide(rng)
-        if tuning and has_moved:
+        entries, kind = self._hyperparameters(factor), f"far {factor}"
+        along = self._along(factor, entries, kind, self.sweep.tilts[factor])
+        along.walk(walk, max(round(length.scale), 1), self.rng)
+        has_moved = along.theta is not self.theta
+        moved = self.made(along.decide(self.rng), kind)
+        if self.tuning and has_moved:
             length = length.step(moved.accepted > 0.0, _TARGET)
         return moved, length
+
+    def _hyperparameters(self, factor: int) -> NDArray[np.int64]:
+        return self.sweep.posterior.factors[factor].prior.hyperparameters
+
+    def _along(
+        self,
+        factor: int,
+        entries: NDArray[np.int64],
+        kind: str,
+        tilt: NDArray[np.float64] | None = None,
+    ) -> PartlyNonCentered:
+        where = (self.sweep.posterior, factor, self.theta, entries, tilt)
+        return PartlyNonCentered(*where, inflation=self.state.inflation(kind))
+
+    def _tuned(
+        self, walk: RandomWalkState, before: NDArray, after: NDArray, moved: Moved
+    ) -> RandomWalkState:
+        if not self.tuning:
+            return walk
+        outcome = Outcome(before, after, moved.accepted > 0.0, moved.n_rows)
+        return self.sweep.walk.tune(walk, outcome)
 
 
 def _left_out(share: float, rng: np.random.Generator) -> bool:

@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.compiled import call_of_one, call_on_rows, table_of
+from pymc_austerity.compiled import (
+    addressed,
+    call_of_one,
+    call_on_rows,
+    table_of,
+)
+from pymc_austerity.pointers import integers, reals
 
 _DENSE = 0.5
 """Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a
@@ -196,7 +202,7 @@ class _DensityByAddress(Protocol):
 
 
 class TermsByAddress(NamedTuple):
-    """The row-free part for compiled code.
+    """The row-free part for compiled code, with addresses of arrays.
 
     Attributes
     ----------
@@ -215,6 +221,8 @@ class TermsByAddress(NamedTuple):
     levels, ends, absorbers : int array
         Means of levels are added to some entries before `rest` reads these: the levels of all means
         one after the other, where those of each mean end, and the entries to which they are added.
+    n_calls, n_means : int
+        Lengths of `calls` and `absorbers`.
     """
 
     calls: NDArray[np.int64]
@@ -225,6 +233,8 @@ class TermsByAddress(NamedTuple):
     levels: NDArray[np.int64]
     ends: NDArray[np.int64]
     absorbers: NDArray[np.int64]
+    n_calls: int
+    n_means: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +262,11 @@ class RowFreeTerms:
     @cached_property
     def by_address(self) -> TermsByAddress:
         """The same for compiled code; addresses are valid as long as this object exists."""
+        by_address: TermsByAddress = addressed(self._arrays)
+        return by_address
+
+    @cached_property
+    def _arrays(self) -> TermsByAddress:
         calls, entries, longest, n_work = [], [np.empty(0, np.int64)], 0, 0
         for (loop, _), table in zip(self.loops, self._tables, strict=True):
             own = entries[0] if loop.entries is None else loop.entries
@@ -270,6 +285,8 @@ class RowFreeTerms:
             np.concatenate([np.empty(0, np.int64), *(levels for levels, _ in self.means)]),
             np.cumsum([levels.size for levels, _ in self.means], dtype=np.int64),
             np.array([absorber for _, absorber in self.means], dtype=np.int64),
+            len(calls),
+            len(self.means),
         )
 
     @cached_property
@@ -288,14 +305,15 @@ def difference_of_terms(
 ) -> float:
     """Difference between two points, nats; loops whose entries have not moved are left out."""
     total, new, old = 0.0, proposed.ctypes.data, current.ctypes.data
-    rows, work, out = its.numbers.ctypes.data, its.work, its.work.ctypes.data
-    for number in range(its.calls.shape[0]):
-        function, starts, table = its.calls[number, 0], its.calls[number, 1], its.calls[number, 2]
-        n_levels, begin = its.calls[number, 3], its.calls[number, 4]
-        size = its.calls[number, 5] - begin
+    calls, entries = integers(its.calls), integers(its.entries)
+    rows, work, out = its.numbers, reals(its.work), its.work
+    for number in range(its.n_calls):
+        function, starts, table = calls[6 * number], calls[6 * number + 1], calls[6 * number + 2]
+        n_levels, begin = calls[6 * number + 3], calls[6 * number + 4]
+        size = calls[6 * number + 5] - begin
         has_moved = size == 0
         for k in range(size):
-            entry = its.entries[begin + k]
+            entry = entries[begin + k]
             work[n_levels + k], work[n_levels + size + k] = proposed[entry], current[entry]
             has_moved |= proposed[entry] != current[entry]
         if not has_moved:
@@ -312,13 +330,14 @@ def difference_of_terms(
 @numba.njit(cache=True)
 def _rest_at(its: TermsByAddress, point: NDArray[np.float64]) -> float:
     """The log-density of all other terms, nats."""
-    if its.absorbers.size == 0:
+    if its.n_means == 0:
         return call_of_one(its.rest, point.ctypes.data)
+    levels, ends, absorbers = integers(its.levels), integers(its.ends), integers(its.absorbers)
     summed, first = point.copy(), 0
-    for k in range(its.absorbers.size):
+    for k in range(its.n_means):
         total = 0.0
-        for place in range(first, its.ends[k]):
-            total += point[its.levels[place]]
-        summed[its.absorbers[k]] += total / (its.ends[k] - first)
-        first = its.ends[k]
+        for place in range(first, ends[k]):
+            total += point[levels[place]]
+        summed[absorbers[k]] += total / (ends[k] - first)
+        first = ends[k]
     return call_of_one(its.rest, summed.ctypes.data)

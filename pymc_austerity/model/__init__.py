@@ -30,7 +30,7 @@ from pymc_austerity.model.kernel.row_derivatives import (
 )
 from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
+from pymc_austerity.model.levels.level_rows import LevelsAsRows, ModelAt, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
     PartialDerivatives,

@@ -136,6 +136,33 @@ def error_if_clear(rule: Any, evidence: Evidence) -> float:
     return rule.error(evidence) if rule.stops(evidence) else math.nan
 
 
+@part(types.float64)
+def error_if_decided(
+    estimate: Estimate, n_rows: int, n_looks: int, largest_difference: float,
+    log_threshold: float, rule: Any,
+) -> float:  # fmt: skip
+    """Error of a decision after a look, 0 where it is that of all rows; NaN if a rule reads on.
+
+    A sum that is not finite decides; a sample without spread does not. The parameters are those of
+    `read_until_clear`, and what a `Survey` knows.
+    """
+    total, variance, degrees_of_freedom, n_seen, _ = estimate
+    if n_seen >= n_rows or not math.isfinite(total):
+        return 0.0
+    if not variance > 0.0:
+        return math.nan
+    evidence = Evidence(
+        total - log_threshold,
+        math.sqrt(variance),
+        degrees_of_freedom,
+        n_seen,
+        n_rows,
+        n_looks,
+        largest_difference,
+    )
+    return error_if_clear(rule, evidence)
+
+
 @part(_DECISION)
 def read_until_clear(survey: Any, log_threshold: float, rule: Any) -> Decision:
     """`exceeds`, for Python and for compiled code.
@@ -143,33 +170,21 @@ def read_until_clear(survey: Any, log_threshold: float, rule: Any) -> Decision:
     There, `survey` is a named tuple with `n_rows`, `largest_difference` and the methods `look` and
     `finish` of a `Survey`, and `rule` is one with the method `error_if_clear`.
     """
-    n_looks, error, is_exact = 0, 0.0, True
-    while True:
-        total, variance, degrees_of_freedom, n_seen, spread = look(survey)
+    n_looks, error = 0, math.nan
+    while error != error:
+        estimate = look(survey)
         n_looks += 1
-        distance = total - log_threshold
-        if n_seen >= survey.n_rows or not math.isfinite(total):
-            break
-        if variance > 0.0:
-            evidence = Evidence(
-                distance,
-                math.sqrt(variance),
-                degrees_of_freedom,
-                n_seen,
-                survey.n_rows,
-                n_looks,
-                survey.largest_difference,
-            )
-            error_now = error_if_clear(rule, evidence)
-            if error_now == error_now:
-                error, is_exact = error_now, False
-                break
-    standardized, accept = math.nan, False
+        error = error_if_decided(
+            estimate, survey.n_rows, n_looks, survey.largest_difference, log_threshold, rule
+        )
+    standardized, accept, total = math.nan, False, estimate.total
+    is_exact = estimate.n_seen >= survey.n_rows or not math.isfinite(total)
     if math.isfinite(total):
-        accept = distance > 0.0
-        if spread > 0.0:
-            standardized = distance / spread
-    return Decision(accept, n_seen, n_looks, error, standardized, is_exact, None, log_threshold)
+        accept = total - log_threshold > 0.0
+        if estimate.spread > 0.0:
+            standardized = (total - log_threshold) / estimate.spread
+    seen = estimate.n_seen, n_looks, error
+    return Decision(accept, *seen, standardized, is_exact, None, log_threshold)
 
 
 @part(types.boolean)

@@ -54,8 +54,8 @@ def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> Pois
     rounding, worst = groups.rounding, -np.inf
     for _ in range(_PAIRS_TO_CHECK):
         new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
-        _, bounds, _ = rates_of(sampling.whitened(old), sampling.whitened(new), 1.0, groups)
-        own = bounds[owners]
+        its = rates_of(sampling.whitened(old), sampling.whitened(new), 1.0, groups)
+        own = its.bounds[owners]
         drawn, own = rows[np.isfinite(own)], own[np.isfinite(own)]
         of_drawn, start = partial(residuals, rows=drawn), old.astype(np.float64)
         rounding = max(rounding, measured_rounding(of_drawn, start, new - start))

@@ -1,20 +1,25 @@
 """A target for compiled code, or the reason why it needs Python."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import (
+    MOST_APART,
     CompiledPosterior,
-    CompiledRows,
     CompiledTarget,
     CompiledTest,
     CompiledTrajectories,
     ExactDecisions,
+    RowsByAddress,
     SequentialDecisions,
+    addressed,
+    evaluated,
     evaluator,
+    new_decisions,
     new_survey,
     table_of,
 )
@@ -23,12 +28,12 @@ from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.model import DensityKernel, Kernel
 from pymc_austerity.proposals import HamiltonianState, Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.hamiltonian import Surrogate
-from pymc_austerity.rows import Reading, RowSource, SharedRows, StoredRows, reader
+from pymc_austerity.rows import Reading, SharedRows, Store, StoredRows, reader
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
 __all__ = [
-    "RowsByAddress",
+    "KernelOnRows",
     "exact_target",
     "sequential_target",
     "trajectories",
@@ -37,6 +42,9 @@ __all__ = [
 
 _AT_ONCE = 4_096
 """Rows that are read from files before they are evaluated."""
+
+_COPIED = 65_536
+"""Rows that are copied together, if they lie apart."""
 
 _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
@@ -89,111 +97,98 @@ def sequential_target(
     target: Target, sampling: Sampling, test: CompiledTest, audit: float
 ) -> CompiledTarget:
     """A target whose rows are sampled in strata, and whose decisions do not need Python."""
-    kernel, strata, entries = _kernel(target), sampling.strata, _entries(target)
-    stored = RowsByAddress.of(kernel, target.source)
-    rows = CompiledRows(
-        stored.function,
-        kernel.starts,
-        entries,
-        stored.table,
-        stored.places,
-        strata.sizes.astype(np.int64),
-        strata.offsets.astype(np.int64),
-        strata.first_counts.astype(np.int64),
-        n_entries=entries.size,
-        n_arrays=len(stored.places),
-        n_strata=strata.sizes.size,
-    )
-    decisions = SequentialDecisions(new_survey(rows, strata), test, audit)
-    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, _alive(target))
+    stored = _rows(target)
+    decisions = SequentialDecisions(new_survey(stored.by_address, sampling.strata), test, audit)
+    return _target(target, decisions, stored)
 
 
 def exact_target(target: Target, inflation: float) -> CompiledTarget:
     """A target whose decisions are exact and do not need Python."""
-    sampling, kernel = target.sampling, _kernel(target)
-    stored = RowsByAddress.of(kernel, target.source)
-    assert isinstance(sampling, PoissonSampling)
-    groups, entries, size = sampling.groups, _entries(target), target.start.size
-    decisions = ExactDecisions(
-        function=stored.function,
-        terms=entries,
-        row_starts=kernel.starts,
-        table=stored.table,
-        places=stored.places,
-        inverse_root=np.ascontiguousarray(sampling.inverse_root),
-        center=np.ascontiguousarray(sampling.center, dtype=np.float64),
-        inflation=float(inflation),
-        starts=groups.starts,
-        radii=groups.radii,
-        largest=groups.largest,
-        directions=groups.directions,
-        direction=groups.direction,
-        cosines=groups.cosines,
-        sines=groups.sines,
-        bounds=np.zeros(groups.n_groups),
-        totals=np.zeros(groups.n_groups),
-        u=np.zeros(size),
-        v=np.zeros(size),
-        proposed=np.zeros(entries.size),
-        current=np.zeros(entries.size),
-        size=size,
-        n_terms=entries.size,
-        n_arrays=len(stored.places),
-        n_groups=groups.n_groups,
-        n_radii=groups.radii.size,
-        is_single=groups.is_single,
-        rounding=float(groups.rounding),
+    its, stored = target.sampling, _rows(target)
+    assert isinstance(its, PoissonSampling)
+    whitening = its.inverse_root, its.center
+    decisions = new_decisions(
+        stored.by_address, its.groups.arrays, *whitening, inflation, its.groups.rounding
     )
-    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, _alive(target))
+    return _target(target, decisions, stored)
 
 
 @dataclass(frozen=True, eq=False)
-class RowsByAddress:
-    """Stored rows and the compiled function that evaluates them.
+class KernelOnRows:
+    """A kernel, and the stored rows that it reads.
 
     Attributes
     ----------
-    function : int
-        Address of the function; see `pymc_austerity.model.Kernel.address`.
-    table : int array
-        Its table: of the arrays in memory, or of what reads them from files.
-    places : int array, shape (A, 2)
-        Address of each array in memory, and the bytes of a row.
+    kernel : Kernel
     source : SharedRows or StoredRows
-    reading : Reading or None
-        Working space for rows in files.
-    alive : tuple
-        What has to live as long as the addresses are in use.
+        Addresses are valid as long as the source is open.
+    size : int
+        Entries of a point, d.
     """
 
-    function: int
-    table: NDArray[np.int64]
-    places: NDArray[np.int64]
-    source: SharedRows | StoredRows
-    reading: Reading | None
-    alive: tuple[object, ...]
+    kernel: Kernel
+    source: Store
+    size: int
 
-    @classmethod
-    def of(cls, kernel: Kernel, source: RowSource) -> "RowsByAddress":
-        """The rows of a store, as the kernel takes them."""
-        if isinstance(source, SharedRows):
-            arrays = source.window(0, source.n_rows)
-            places = [(array.ctypes.data, array.strides[0]) for array in arrays]
-            table = table_of(arrays), np.array(places, dtype=np.int64)
-            return cls(kernel.address, *table, source, None, (kernel,))
-        assert isinstance(source, StoredRows)
-        reading = source.reading(_AT_ONCE)
-        known, numbers = table_of(reading.block), np.arange(_AT_ONCE, dtype=np.uint64)
-        of_kernel = kernel.address, known.ctypes.data, numbers.ctypes.data, _AT_ONCE
-        buffers = [array.ctypes.data for array in reading[:5]]
-        read = np.array([*of_kernel, reader().address, *buffers], dtype=np.int64)
-        nowhere, alive = np.empty((0, 2), dtype=np.int64), (kernel, known, numbers)
-        return cls(evaluator().address, read, nowhere, source, reading, alive)
+    def __call__(
+        self, proposed: NDArray[np.float64], current: NDArray[np.float64], rows: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Values of rows, by their positions, between two points, shape (n,), nats."""
+        is_near = rows.size <= MOST_APART or rows[-1] - rows[0] < 2 * rows.size
+        if is_near or isinstance(self.source, StoredRows):
+            found: NDArray[np.float64] = evaluated(self._address, proposed, current, rows)
+            self.refuse_unread()
+            return found
+        copies = (self.source.take(rows[k : k + _COPIED]) for k in range(0, rows.size, _COPIED))
+        return np.concatenate([self.kernel(proposed, current, *copy) for copy in copies])
 
     def refuse_unread(self) -> None:
         """Raise StorageError if rows could not be read since this was made."""
-        if isinstance(self.source, StoredRows) and self.reading is not None:
-            self.source.refuse_if_failed(self.reading)
+        if isinstance(self.source, StoredRows):
+            self.source.refuse_if_failed(self._reading)
+
+    @cached_property
+    def by_address(self) -> RowsByAddress:
+        """The same for compiled code."""
+        kernel, source = self.kernel, self.source
+        entries = np.arange(self.size) if kernel.entries is None else kernel.entries
+        function, places = kernel.address, np.empty((0, 2), dtype=np.int64)
+        if isinstance(source, SharedRows):
+            arrays = source.window(0, source.n_rows)
+            of_arrays = [(array.ctypes.data, array.strides[0]) for array in arrays]
+            table, places = table_of(arrays), np.array(of_arrays, dtype=np.int64)
+        else:
+            known, numbers = self._in_memory
+            own = function, known.ctypes.data, numbers.ctypes.data, _AT_ONCE, reader().address
+            buffers = [array.ctypes.data for array in self._reading[:5]]
+            function, table = evaluator().address, np.array([*own, *buffers], dtype=np.int64)
+        order = kernel.starts, entries.astype(np.int64)
+        return RowsByAddress(function, *order, table, places, entries.size, len(places))
+
+    @cached_property
+    def _reading(self) -> Reading:
+        """Working space for rows in files."""
+        assert isinstance(self.source, StoredRows)
+        return self.source.reading(_AT_ONCE)
+
+    @cached_property
+    def _in_memory(self) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+        """Table of rows that were read, and their numbers."""
+        return table_of(self._reading.block), np.arange(_AT_ONCE, dtype=np.uint64)
+
+    @cached_property
+    def _address(self) -> Any:
+        return addressed(self.by_address)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but addresses."""
+        return {"kernel": self.kernel, "source": self.source, "size": self.size}
+
+
+def _rows(target: Target) -> KernelOnRows:
+    kernel, source = target.row_function, target.source
+    assert isinstance(kernel, Kernel) and isinstance(source, SharedRows | StoredRows)
+    return KernelOnRows(kernel, source, target.start.size)
 
 
 def _posterior(target: Target) -> CompiledPosterior | None:
@@ -211,16 +206,8 @@ def _posterior(target: Target) -> CompiledPosterior | None:
     )
 
 
-def _kernel(target: Target) -> Kernel:
-    assert isinstance(target.row_function, Kernel)
-    return target.row_function
-
-
-def _entries(target: Target) -> NDArray[np.int64]:
-    """Entries of a point in the order of the terms that rows read."""
-    entries = _kernel(target).entries
-    return np.arange(target.start.size) if entries is None else entries.astype(np.int64)
-
-
-def _alive(target: Target) -> tuple[object, ...]:
-    return target.row_function, target.row_free_difference, target.source, target.surrogate
+def _target(
+    target: Target, decisions: SequentialDecisions | ExactDecisions, stored: KernelOnRows
+) -> CompiledTarget:
+    alive = stored, target.row_free_difference, target.surrogate
+    return CompiledTarget(_posterior(target), decisions, stored.refuse_unread, alive)

@@ -21,6 +21,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model import (
     Blocks,
     Derivatives,
+    ModelAt,
     RowLikelihood,
     RowStructure,
     compile_row_free_derivatives,
@@ -84,6 +85,11 @@ class Problem:
     def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
         """The first arguments of those functions of `pymc_austerity.model` that compile."""
         return self.likelihood, self.variables, self.shared, self.prepared.point
+
+    @property
+    def at_start(self) -> ModelAt:
+        """The first argument of those that find terms of levels."""
+        return ModelAt(self.likelihood, self.variables, self.prepared.point, self.start)
 
     @cached_property
     def touched(self) -> list:

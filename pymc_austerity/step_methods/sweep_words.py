@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from pymc_austerity.compiled import FEWEST_ROWS
 from pymc_austerity.deciding.stored_rows import rows_named
 from pymc_austerity.design.wording import typically
-from pymc_austerity.levels import FEWEST_ROWS, rows_of_sweeps
+from pymc_austerity.levels import rows_of_sweeps
 from pymc_austerity.setup.levels import GroupedTarget
 
 __all__ = ["cost_in_words", "in_words"]

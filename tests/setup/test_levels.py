@@ -8,9 +8,11 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
+from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.levels import PartlyNonCentered
-from pymc_austerity.levels.moves import move_common, move_levels
+from pymc_austerity.levels.moves import decide_levels, move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError
+from pymc_austerity.setup.compiled_target import KernelOnRows
 from pymc_austerity.setup.levels import (
     NoGroupsError,
     anchor,
@@ -250,9 +252,9 @@ def test_no_row_changes_by_more_than_the_bound_of_its_level(name, scale):
                 own = new[levels.entries]
                 new = old.copy()
                 new[levels.entries] = own
-            reaches = its.reach.of_levels(factor, its.anchor, old, new)
-            bounds = levels.rows.bounds(*reaches)
-            of_rows = np.repeat(bounds, np.diff(levels.rows.starts))
+            of_rows = np.repeat(
+                its.candidates(factor, new, old).bounds, np.diff(levels.rows.starts)
+            )
             places = levels.rows.positions
             rows = every_row(target) if places is None else places
             residuals = its.residuals(new, old, rows)
@@ -355,18 +357,29 @@ def test_compiled_weights_are_those_of_python(name):
     """With the same random numbers, for candidates and for rows that are read as they are."""
     _, target = built(name)
     its = target.sweep.posterior
-    assert its.compiled is not None
+    assert isinstance(its.residuals, KernelOnRows)
     here, there = near(target), near(target)
-    python = replace(its, compiled=None)
-    for factor in range(len(its.factors)):
+    python = replace(its, residuals=StoredResiduals(its.residuals.kernel, target.source))
+    for factor, levels in enumerate(its.factors):
+        known = np.zeros(len(levels.entries))
         for inflation in (1.0, 3.0, 1e9):
             made, expected = (
-                p.row_weights(factor, there, here, np.random.default_rng(3), inflation)[0]
+                decide_levels(p, factor, (there, here), known, np.random.default_rng(3), inflation)
                 for p in (its, python)
             )
-            np.testing.assert_allclose(made.log_weight, expected.log_weight, rtol=1e-12)
+            np.testing.assert_allclose(made.log_ratio, expected.log_ratio, rtol=1e-12)
             np.testing.assert_array_equal(made.ratios, expected.ratios)
             assert made.n_rows == expected.n_rows
+
+
+def test_many_rows_that_lie_apart_are_copied(monkeypatch):
+    _, target = built("logistic")
+    its, rows = target.sweep.posterior, every_row(target)[::50]
+    points = near(target), near(target)
+    expected = its.residuals(*points, rows)
+    monkeypatch.setattr("pymc_austerity.setup.compiled_target.MOST_APART", 1)
+    monkeypatch.setattr("pymc_austerity.setup.compiled_target.evaluated", None)
+    np.testing.assert_allclose(its.residuals(*points, rows), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["crossed", "slopes"])
@@ -396,8 +409,7 @@ def test_moves_along_with_levels_are_decided_as_if_these_were_integrated_out(nam
     assert stayed.point is here and (stayed.accepted, stayed.n_rows) == (0.0, 0)
     tilt = RNG.normal(size=entries.size)
     expected += float(tilt.dot(there - here[entries]))
-    nothing = {"residuals": lambda proposed, current, rows: np.zeros(rows.size), "compiled": None}
-    rows_say_nothing = replace(its, **nothing)
+    rows_say_nothing = replace(its, residuals=lambda proposed, current, rows: np.zeros(rows.size))
     for log_ratio, accepts in ((-1e-3 - expected, False), (1e-3 - expected, True)):
         along = PartlyNonCentered(rows_say_nothing, 0, here, entries, tilt)
         assert along.move(there, log_ratio, _AtThreshold()) is accepts

@@ -1,13 +1,15 @@
 """`GroupedMH` with sequential tests for rows that have no bounds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity import AusterityMH, GroupedMH, SettingError, diagnostics
-from pymc_austerity.levels import SequentialSettings
-from pymc_austerity.levels.moves import accepted_levels, decided
+from pymc_austerity.compiled import SequentialSettings
+from pymc_austerity.levels.moves import decide_levels
 from tests.running import sample
 
 N_GROUPS, N_EACH = 30, 600
@@ -76,7 +78,7 @@ def test_the_log_says_so(steps):
 
 def test_a_tiny_epsilon_decides_as_all_rows_do(steps):
     exact, tested = (step.target.sweep.posterior for step in steps)
-    always = type(tested)(**{**vars(tested), "sequential": SequentialSettings(1e-300)})
+    always = replace(tested, sequential=SequentialSettings(1e-300))
     theta, levels = exact.anchor, exact.factors[0].entries
     rng = np.random.default_rng(4)
     accepted = []
@@ -84,19 +86,20 @@ def test_a_tiny_epsilon_decides_as_all_rows_do(steps):
         proposed = theta.copy()
         proposed[levels] += 0.05 * rng.standard_normal(levels.shape)
         known = -abs(rng.standard_normal(len(levels)))
+        points, seeds = (proposed, theta), [np.random.default_rng(seed) for _ in range(4)]
         one, two = (
-            accepted_levels(its, 0, proposed, theta, known, np.random.default_rng(seed))
-            for its in (exact, always)
+            decide_levels(its, 0, points, known, rng)
+            for its, rng in zip((exact, always), seeds[:2], strict=True)
         )
         assert np.array_equal(one.accept, two.accept)
         assert one.n_rows == N >= two.n_rows
         both = [
-            decided(its, 0, proposed, theta, -1.0, np.random.default_rng(seed), 1.0)
-            for its in (exact, always)
+            decide_levels(its, 0, points, np.array([-1.0]), rng, together=True)
+            for its, rng in zip((exact, always), seeds[2:], strict=True)
         ]
-        assert both[0].accepted == both[1].accepted
+        assert both[0].accept == both[1].accept
         np.testing.assert_allclose(both[0].log_ratio, both[1].log_ratio, atol=0.05)
-        accepted += [one.accept.mean(), both[0].accepted]
+        accepted += [one.accept.mean(), both[0].accept.mean()]
     assert 0.05 < np.mean(accepted) < 0.95
 
 

@@ -33,6 +33,28 @@ from pymc_austerity.model.split import cut_terms
 _OF_ANOTHER = "the prior of a level reads another level"
 
 
+@dataclass(frozen=True, eq=False)
+class ModelAt:
+    """A split log-density, and a point.
+
+    Attributes
+    ----------
+    likelihood : RowLikelihood
+        The split log-density.
+    variables : sequence of variables
+        Value variables, in the order of the raveled vector.
+    values : dict of str to array
+        Their values, for their shapes.
+    raveled : array, shape (d,)
+        The same as one vector.
+    """
+
+    likelihood: RowLikelihood
+    variables: Sequence[Variable]
+    values: Mapping[str, NDArray]
+    raveled: NDArray
+
+
 class NotByLevelError(ValueError):
     """A term of the row-free part is not a sum over levels; the message names the variables."""
 
@@ -158,27 +180,17 @@ class LevelsAsRows:
 
 
 def levels_as_rows(
-    likelihood: RowLikelihood,
-    terms: Sequence[Variable],
-    axes: Sequence[int],
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    entries: NDArray[np.int64],
+    at: ModelAt, terms: Sequence[Variable], axes: Sequence[int], entries: NDArray[np.int64]
 ) -> LevelsAsRows | None:
     """Cut terms of the row-free part to levels, as the likelihood is cut to rows.
 
     Parameters
     ----------
-    likelihood : RowLikelihood
-        The split log-density.
+    at : ModelAt
     terms : sequence of variables
         Terms of the row-free part.
     axes : sequence of int
         The axis of the levels in each.
-    variables : sequence of variables
-        Value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values.
     entries : int array, shape (G, q)
         Positions of the entries of each level.
 
@@ -193,9 +205,10 @@ def levels_as_rows(
     NotByLevelError
         The terms of a level read another level.
     """
+    likelihood = at.likelihood
     if _may_change(terms, likelihood.model):
         return None
-    known = Known(likelihood.value_vars, point)
+    known = Known(likelihood.value_vars, at.values)
     plain = known.with_known_shapes(inlined(static_data(inlined(list(terms)))))
     known.learn_shapes(plain)
     known.learn_values(plain)
@@ -205,7 +218,7 @@ def levels_as_rows(
         return None
     leaves = tuple(cut.leaves)
     own = replace(likelihood, rows=rows, leaves=leaves, n_rows=len(entries))
-    structure = find_predictors(own, variables, {}, point)
+    structure = find_predictors(own, at.variables, {}, at.values)
     if isinstance(structure, str):
         return None
     block = tuple(np.ascontiguousarray(leaf.array) for leaf in leaves)

@@ -1,8 +1,8 @@
 """Terms of the row-free part by the levels of a factor, and its derivatives for some entries."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, ancestors, grad, join_nonshared_inputs, stabilized
 from pymc_austerity.model.compiling import compiled, interpreted
-from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError, levels_as_rows
+from pymc_austerity.model.levels.level_rows import (
+    LevelsAsRows,
+    ModelAt,
+    NotByLevelError,
+    levels_as_rows,
+)
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
 _SMALL_STEP = 1e-4
@@ -101,41 +106,29 @@ class _ByLevel:
         return gradients, 0.5 * (hessians + hessians.swapaxes(1, 2))
 
 
-def level_terms(
-    likelihood: RowLikelihood,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    entries: NDArray[np.int64],
-    start: NDArray,
-) -> LevelTerms:
+def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     """Write the row-free part as a sum over the levels of a factor and a rest without them.
 
     Parameters
     ----------
-    likelihood : RowLikelihood
-        The split log-density.
-    variables : sequence of variables
-        Value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values, for their shapes.
+    at : ModelAt
+        Where it is verified: levels are moved by turns, and only their own terms may change.
     entries : int array, shape (G, q)
         Positions of the entries of each level.
-    start : array, shape (d,)
-        Where it is verified: levels are moved by turns, and only their own terms may change.
 
     Raises
     ------
     NotByLevelError
         Some term is none of a level.
     """
-    moved = _variables_with(variables, point, entries)
-    if any(variable not in likelihood.model.values_to_rvs for variable in moved):
-        likelihood = likelihood.without_joint_terms
-    sources = _sources(likelihood, variables, point, entries)
-    terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})
+    start, moved = at.raveled, _variables_with(at, entries)
+    if any(variable not in at.likelihood.model.values_to_rvs for variable in moved):
+        at = replace(at, likelihood=at.likelihood.without_joint_terms)
+    likelihood, sources = at.likelihood, _sources(at, entries)
+    terms, theta = join_nonshared_inputs(dict(at.values), list(sources), list(at.variables), {})
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
-    as_rows = levels_as_rows(likelihood, sources, axes, variables, point, entries)
+    as_rows = levels_as_rows(at, sources, axes, entries)
     if as_rows is not None:
         _verify(as_rows, values, axes, entries, start)
         its = (as_rows.terms, as_rows.derivatives)
@@ -150,7 +143,7 @@ def level_terms(
     if not is_quadratic:  # evaluated at every step
         of_levels = _First(compiled(likelihood.model, [theta], [total.astype("float64")], None))
         derivatives = _ByLevel(own, entries, _SMALL_STEP)
-    given = _given(sources, variables, point, entries)
+    given = _given(at, sources, entries)
     return LevelTerms(of_levels, derivatives, given, is_quadratic, sources)
 
 
@@ -174,55 +167,43 @@ def _verify(
             raise NotByLevelError("a prior gives other numbers for a level by itself")
 
 
-def partial_row_free(
-    likelihood: RowLikelihood,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    entries: NDArray[np.int64],
-    start: NDArray,
-) -> PartialDerivatives:
+def partial_row_free(at: ModelAt, entries: NDArray[np.int64]) -> PartialDerivatives:
     """Derivatives of the row-free part with respect to some entries, from the terms that have them.
 
     Parameters are those of `level_terms`, with entries of shape (n,).
     """
-    sources = _sources(likelihood, variables, point, entries)
+    sources = _sources(at, entries)
     if not sources:
-        nothing = np.zeros((entries.size, start.size))
-        return PartialDerivatives(lambda at: nothing[:, 0], lambda at: nothing, entries[:0])
-    terms, theta = join_nonshared_inputs(dict(point), list(sources), list(variables), {})
+        nothing = np.zeros((entries.size, at.raveled.size))
+        return PartialDerivatives(lambda point: nothing[:, 0], lambda point: nothing, entries[:0])
+    terms, theta = join_nonshared_inputs(dict(at.values), list(sources), list(at.variables), {})
     value = stabilized(sum(term.sum() for term in terms))
     slope = grad(value, theta, disconnected_inputs="ignore")
-    every = _made(likelihood, theta, [slope])
+    every = _made(at.likelihood, theta, [slope])
 
-    def hessian(at: NDArray) -> NDArray[np.float64]:
-        rows = np.empty((entries.size, at.size))
+    def hessian(point: NDArray) -> NDArray[np.float64]:
+        rows = np.empty((entries.size, point.size))
         for number, entry in enumerate(entries):
-            step = np.zeros_like(at)
+            step = np.zeros_like(point)
             step[entry] = _SMALL_STEP
-            rows[number] = (every(at + step)[0] - every(at - step)[0]) / (2.0 * _SMALL_STEP)
+            rows[number] = (every(point + step)[0] - every(point - step)[0]) / (2.0 * _SMALL_STEP)
         return rows
 
-    gradient = _First(_made(likelihood, theta, [slope[entries]]))
-    return PartialDerivatives(gradient, hessian, _given(sources, variables, point, entries))
+    gradient = _First(_made(at.likelihood, theta, [slope[entries]]))
+    return PartialDerivatives(gradient, hessian, _given(at, sources, entries))
 
 
-def _sources(
-    likelihood: RowLikelihood,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    entries: NDArray[np.int64],
-) -> tuple[Variable, ...]:
+def _sources(at: ModelAt, entries: NDArray[np.int64]) -> tuple[Variable, ...]:
     """Terms that depend on variables with some of the entries."""
-    own = _variables_with(variables, point, entries)
-    return tuple(term for term in likelihood.row_free_terms if own & set(ancestors([term])))
+    own = _variables_with(at, entries)
+    return tuple(term for term in at.likelihood.row_free_terms if own & set(ancestors([term])))
 
 
-def _variables_with(
-    variables: Sequence[Variable], point: Mapping[str, NDArray], entries: NDArray[np.int64]
-) -> set[Variable]:
+def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
     """Those that have some of the entries."""
-    ends = np.cumsum([np.size(point[str(v.name)]) for v in variables])
-    return {variables[k] for k in np.unique(np.searchsorted(ends, entries.ravel(), side="right"))}
+    ends = np.cumsum([np.size(at.values[str(v.name)]) for v in at.variables])
+    places = np.unique(np.searchsorted(ends, entries.ravel(), side="right"))
+    return {at.variables[k] for k in places}
 
 
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: list) -> Callable[..., list]:
@@ -312,12 +293,9 @@ def _widths(hessians: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _given(
-    sources: Sequence[Variable],
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    entries: NDArray[np.int64],
+    at: ModelAt, sources: Sequence[Variable], entries: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Other entries of the variables that terms are made of."""
     inside = set(ancestors(list(sources)))
-    reads = [np.full(np.size(point[str(v.name)]), v in inside) for v in variables]
+    reads = [np.full(np.size(at.values[str(v.name)]), v in inside) for v in at.variables]
     return np.setdiff1d(np.flatnonzero(np.concatenate(reads)), entries)

@@ -10,10 +10,11 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
+from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.levels import (
     GroupedPosterior,
-    SequentialSettings,
+    ResidualsOfRows,
     SparseExpansion,
     Sweep,
     shares_of_sweeps,
@@ -27,6 +28,7 @@ from pymc_austerity.model import (
     partial_row_free,
 )
 from pymc_austerity.rows import Store
+from pymc_austerity.setup.compiled_target import KernelOnRows
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
 from pymc_austerity.setup.garbage import collection_paused
@@ -48,7 +50,7 @@ from pymc_austerity.setup.levels.factors import (
     have_bounds,
     rounding_of,
 )
-from pymc_austerity.setup.levels.grouped_model import GroupedModel, KernelOnRows, stored_by_level
+from pymc_austerity.setup.levels.grouped_model import GroupedModel, stored_by_level
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free_part import row_free_difference_by_levels
@@ -158,23 +160,22 @@ def build_grouped(
         raise NoGroupsError(str(error)) from None
     unread = None if means else exchange_of(parts, anchor)
     say("bounding the rows")
-    factors, reach, reads_all = factors_of(parts, anchor, levels, common, means)
+    factors, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
     if (at_anchor := residuals.at_anchor) is not None:
         source.extend(lambda block: at_anchor(*block))
     sums = [(mean.entries, mean.absorber) for mean in means]
     row_free_part = row_free_difference_by_levels(problem, parts.terms, sums)
-    of_rows = StoredResiduals(residuals.function, source)
-    kernel = residuals.function
-    compiled = KernelOnRows(kernel, source) if isinstance(kernel, Kernel) else None
+    function = residuals.function
+    of_rows: ResidualsOfRows = StoredResiduals(function, source)
+    if isinstance(function, Kernel):
+        of_rows = KernelOnRows(function, source, problem.start.size)
     rounding = rounding_of(of_rows, anchor, source.n_rows)
     posterior = GroupedPosterior(
         row_free_part,
         of_rows,
-        compiled,
         SparseExpansion(anchor.point, anchor.gradient, anchor.hessian),
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
-        reach,
         common,
         means,
     )
@@ -233,16 +234,11 @@ def _parts(
     problem: Problem, blocks: Blocks, derivatives: PredictorDerivatives
 ) -> tuple[GroupedModel, list[NDArray[np.int32]], Store]:
     """The parts; the level of each row in storage order for each factor; and the rows' numbers."""
-    likelihood, variables, _, point = problem.parts
+    at = problem.at_start
     try:
-        terms = tuple(
-            level_terms(likelihood, variables, point, factor.entries, problem.start)
-            for factor in blocks.factors
-        )
-        common, untouched = (
-            partial_row_free(likelihood, variables, point, entries, problem.start)
-            for entries in (blocks.common, blocks.untouched)
-        )
+        terms = tuple(level_terms(at, factor.entries) for factor in blocks.factors)
+        both = blocks.common, blocks.untouched
+        common, untouched = (partial_row_free(at, entries) for entries in both)
     except NotByLevelError as error:
         raise NoGroupsError(str(error)) from None
     rows, levels, numbers = stored_by_level(problem, blocks.factors)

@@ -2,29 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.deciding.stored_rows import StoredResiduals
 from pymc_austerity.exact import measured_rounding
 from pymc_austerity.levels import (
     CommonNormal,
     FreeMean,
     LevelRows,
     LevelsOfFactor,
+    Measured,
     Prior,
     Products,
-    Reach,
+    ResidualsOfRows,
     Span,
 )
 from pymc_austerity.model import (
     Blocks,
     DenseRows,
     Design,
-    Factor,
     design_function,
 )
 from pymc_austerity.model.bounds import (
@@ -58,6 +57,9 @@ _FEW_ROWS = 256
 
 _NOTHING = 1e-6
 """A predictor that moves less than this, relative to the one that moves most, keeps its units."""
+
+_COMMON, _NO_ONE = -1, -2
+"""In place of the number of a factor, for entries of no level."""
 
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
@@ -159,16 +161,28 @@ class _Spans:
 
     def of_common(self, designs: Sequence[Design]) -> list[NDArray[np.float64]]:
         """For the common entries, shape (m, p) for each predictor."""
-        place, root = self._places, self.common_root
-        return [_common(design, place, len(root)) @ root for design in designs]
+        root = self.common_root
+        return [self._own(design, _COMMON, len(root)) @ root for design in designs]
 
     def of_levels(
         self, designs: Sequence[Design], number: int, levels: NDArray[np.int32]
     ) -> list[NDArray[np.float64]]:
         """For the entries of the rows' levels of a factor, shape (m, q) for each predictor."""
-        factor, root = self.parts.factors[number], self.roots[number][levels]
-        each = (_own(design, factor, self._places) for design in designs)
+        root = self.roots[number][levels]
+        each = (self._own(design, number, root.shape[1]) for design in designs)
         return [np.einsum("mq,mqr->mr", own, root) for own in each]
+
+    def _own(self, design: Design, owner: int, size: int) -> NDArray[np.float64]:
+        """Multipliers of the common entries, or of those of a row's level, shape (m, size)."""
+        total, (owners, position) = np.zeros((design.n_rows, size)), self._places
+        for term in design.terms:
+            is_own = owners[term.entries] == owner
+            if isinstance(term, DenseRows):
+                total[:, position[term.entries[is_own]]] += term.data[:, is_own]
+            else:
+                (rows,) = np.nonzero(is_own)
+                total[rows, position[term.entries[rows]]] += term.coefficient[rows]
+        return total
 
     def usual(
         self, designs: Sequence[Design], levels: list[NDArray[np.int32]]
@@ -182,8 +196,15 @@ class _Spans:
         return np.where(usual > _NOTHING * largest, usual / (largest or 1.0), 1.0)
 
     @cached_property
-    def _places(self) -> "_Places":
-        return _places(self.parts)
+    def _places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The factor of each entry of a point, or `_COMMON`, and its position in its block."""
+        size, common = self.parts.problem.start.size, self.parts.blocks.common
+        owners, position = np.full(size, _NO_ONE), np.zeros(size, dtype=np.int64)
+        owners[common], position[common] = _COMMON, np.arange(common.size)
+        for number, factor in enumerate(self.parts.factors):
+            owners[factor.entries] = number
+            position[factor.entries] = np.arange(factor.entries.shape[1])
+        return owners, position
 
 
 class _Bounds:
@@ -227,51 +248,6 @@ def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArr
     return norm
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Positions of the entries of the raveled point in their blocks."""
-
-    is_common: NDArray[np.bool_]
-    position: NDArray[np.int64]
-    owner: NDArray[np.int64]
-
-
-def _places(parts: GroupedModel) -> _Places:
-    size = parts.problem.start.size
-    is_common = np.zeros(size, dtype=bool)
-    is_common[parts.blocks.common] = True
-    position, owner = np.zeros(size, dtype=np.int64), np.full(size, -1)
-    position[parts.blocks.common] = np.arange(parts.blocks.common.size)
-    for number, factor in enumerate(parts.factors):
-        owner[factor.entries] = number
-        position[factor.entries] = np.arange(factor.entries.shape[1])
-    return _Places(is_common, position, owner)
-
-
-def _common(design: Design, place: _Places, size: int) -> NDArray[np.float64]:
-    """Multipliers of the common entries, shape (m, p)."""
-    total = np.zeros((design.n_rows, size))
-    for term in design.terms:
-        if isinstance(term, DenseRows):
-            chosen = place.is_common[term.entries]
-            total[:, place.position[term.entries[chosen]]] += term.data[:, chosen]
-        else:
-            (rows,) = np.nonzero(place.is_common[term.entries])
-            total[rows, place.position[term.entries[rows]]] += term.coefficient[rows]
-    return total
-
-
-def _own(design: Design, factor: Factor, place: _Places) -> NDArray[np.float64]:
-    """Multipliers of the entries of a row's own level, shape (m, q)."""
-    total = np.zeros((design.n_rows, factor.entries.shape[1]))
-    number = place.owner[factor.entries[0, 0]]
-    for term in design.terms:
-        if not isinstance(term, DenseRows):
-            (rows,) = np.nonzero(place.owner[term.entries] == number)
-            total[rows, place.position[term.entries[rows]]] += term.coefficient[rows]
-    return total
-
-
 class NoGroupsError(ValueError):
     """There are no groups, or no moves for them; the message is a clause."""
 
@@ -282,18 +258,17 @@ def factors_of(
     levels: list[NDArray[np.int32]],
     common: CommonNormal | None,
     means: tuple[FreeMean, ...],
-) -> tuple[tuple[LevelsOfFactor, ...], Reach, str]:
-    """Levels of all factors, their reach, and why their rows have no bounds (empty if they do)."""
+) -> tuple[tuple[LevelsOfFactor, ...], str]:
+    """Levels of all factors, and why their rows have no bounds (empty if they do)."""
     normals = level_normals(parts, anchor.point, anchor.hessian)
     common_root = np.zeros((0, 0)) if common is None else common.root
     roots = [normal.inverse_root.swapaxes(1, 2) for normal in normals]
     limits, reads_all = level_limits(parts, anchor.point, roots, common_root, levels)
-    found, spans = [], []
+    found = []
     for number, (factor, limit) in enumerate(zip(parts.factors, limits, strict=True)):
-        rows = _rows_of(levels[number], limit)
-        inverse_roots = normals[number].root.swapaxes(1, 2)
-        span = Span(factor.entries, inverse_roots, limit.own, limit.common)
-        spans.append(span)
+        inverse_roots = np.ascontiguousarray(normals[number].root.swapaxes(1, 2))
+        span = Span(Measured(factor.entries, inverse_roots), limit.own, limit.common)
+        rows = _rows_of(levels[number], limit, span)
         terms = parts.terms[number]
         found.append(
             LevelsOfFactor(
@@ -315,8 +290,7 @@ def factors_of(
                 rows,
             )
         )
-    inverse = np.zeros((0, 0)) if common is None else common.inverse_root
-    return tuple(found), Reach(parts.blocks.common, inverse, tuple(spans)), reads_all
+    return tuple(found), reads_all
 
 
 def free_means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]:
@@ -335,16 +309,16 @@ def free_means(blocks: Blocks, coordinates: Coordinates) -> tuple[FreeMean, ...]
     return tuple(means)
 
 
-def _rows_of(levels: NDArray[np.int32], limit: LevelLimits) -> LevelRows:
+def _rows_of(levels: NDArray[np.int32], limit: LevelLimits, span: Span) -> LevelRows:
     """Rows by level: as they are stored, or by their positions."""
     is_sorted = bool((np.diff(levels) >= 0).all())
     order = None if is_sorted else np.argsort(levels, kind="stable")
     counts = np.bincount(levels, minlength=limit.own.size)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return LevelRows(starts, order, np.array(RADII), limit.constants)
+    return LevelRows(starts, order, span, np.array(RADII), limit.constants)
 
 
-def rounding_of(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) -> float:
+def rounding_of(residuals: ResidualsOfRows, anchor: LevelAnchor, n_rows: int) -> float:
     """How far rounding may take rows beyond their bounds, for moves of usual size."""
     rng = np.random.default_rng(5)
     rows = np.arange(n_rows)
@@ -354,7 +328,9 @@ def rounding_of(residuals: StoredResiduals, anchor: LevelAnchor, n_rows: int) ->
     scales = np.zeros(precision.size)
     np.divide(1.0, np.sqrt(abs(precision)), out=scales, where=precision > 0.0)
     start, direction = scales * rng.standard_normal((2, scales.size))
-    return measured_rounding(partial(residuals, rows=rows), anchor.point + start, direction)
+    return measured_rounding(
+        lambda new, old: residuals(new, old, rows), anchor.point + start, direction
+    )
 
 
 def _with_others(hessian: sparse.csr_array, entries: NDArray[np.int64]) -> sparse.csr_array:

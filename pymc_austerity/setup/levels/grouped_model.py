@@ -2,18 +2,15 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity.levels import ResidualsByAddress
 from pymc_austerity.model import (
     Blocks,
     Factor,
-    Kernel,
     LevelTerms,
     OneAtATime,
     PartialDerivatives,
@@ -21,7 +18,6 @@ from pymc_austerity.model import (
     data_reader,
 )
 from pymc_austerity.rows import LARGEST_BLOCK, Block, SharedRows, Store, StoredRows, blocks_of
-from pymc_austerity.setup.compiled_target import RowsByAddress
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.source_rows import Labeled, SourceRows
 
@@ -186,34 +182,3 @@ def _from_sources(
 
     shares = np.bincount(some, minlength=n_levels) / some.size
     return rows.stored(rows.mapped_with_numbers(labeled, here=True), shares, rng)[0]
-
-
-@dataclass(frozen=True, eq=False)
-class KernelOnRows:
-    """A kernel, and the stored rows that it reads.
-
-    Attributes
-    ----------
-    kernel : Kernel
-    source : SharedRows or StoredRows
-        Addresses are valid as long as the source is open.
-    """
-
-    kernel: Kernel
-    source: Store
-
-    def __call__(self, proposed: NDArray, current: NDArray) -> ResidualsByAddress:
-        """Between two points, float arrays of shape (d,)."""
-        kernel, stored = self.kernel, self._stored
-        stored.refuse_unread()
-        new, old = kernel.ordered(proposed), kernel.ordered(current)
-        starts, table = kernel.starts.ctypes.data, stored.table.ctypes.data
-        return ResidualsByAddress(new, old, stored.function, starts, table, stored.places)
-
-    @cached_property
-    def _stored(self) -> RowsByAddress:
-        return RowsByAddress.of(self.kernel, self.source)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but addresses."""
-        return {"kernel": self.kernel, "source": self.source}

@@ -71,10 +71,9 @@ def test_are_no_factor(write):
     with pm.Model() as model:
         write()
     problem = pose(prepare(model), model.value_vars, {})
-    likelihood, variables, _, point = problem.parts
     for factor in problem.blocks.factors:
         with pytest.raises(NotByLevelError):
-            level_terms(likelihood, variables, point, factor.entries, problem.start)
+            level_terms(problem.at_start, factor.entries)
 
 
 @pytest.mark.few("1.0")
@@ -84,7 +83,6 @@ def test_heavy_tails_are_not_quadratic_in_any_unit(unit):
         a = pm.StudentT("a", nu=4.0, mu=pm.Normal("mu"), sigma=pm.HalfNormal("s", unit), shape=G)
         pm.Normal("y", a[GROUP], unit, observed=unit * RNG.normal(size=N))
     problem = pose(prepare(model), model.value_vars, {})
-    likelihood, variables, _, point = problem.parts
     (factor,) = problem.blocks.factors
-    terms = level_terms(likelihood, variables, point, factor.entries, problem.start)
+    terms = level_terms(problem.at_start, factor.entries)
     assert not terms.is_quadratic

@@ -78,9 +78,8 @@ def case(request):
     with pm.Model() as model:
         request.param()
     problem = pose(prepare(model), model.value_vars, {})
-    likelihood, variables, _, point = problem.parts
     factor = max(problem.blocks.factors, key=lambda f: len(f.entries))
-    terms = level_terms(likelihood, variables, point, factor.entries, problem.start)
+    terms = level_terms(problem.at_start, factor.entries)
     return problem, factor, terms
 
 
@@ -163,8 +162,7 @@ def test_data_that_may_be_replaced_stay_data():
         height = pm.Data("height", np.linspace(-1.0, 1.0, G))
         observe(pm.Normal("a", pm.Normal("slope") * height, 1.0, shape=G)[GROUP])
     problem = pose(prepare(model), model.value_vars, {})
-    likelihood, variables, _, point = problem.parts
     (factor,) = problem.blocks.factors
-    terms = level_terms(likelihood, variables, point, factor.entries, problem.start)
+    terms = level_terms(problem.at_start, factor.entries)
     assert terms.as_rows is None
     assert terms.is_quadratic

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.levels import LevelRows, SequentialSettings
-from pymc_austerity.levels.sequential import Populations, chances, decide_each, first_of_permutation
+from pymc_austerity.compiled import Owners, SequentialSettings, decide_each
+from pymc_austerity.compiled.owners import chances, first_of_permutation
 
 SIZES = np.array([3_000, 450, 0, 1_700, 5_000])
 STARTS = np.concatenate([[0], np.cumsum(SIZES)])
@@ -15,7 +15,6 @@ N = STARTS[-1]
 RNG = np.random.default_rng(1)
 POSITIONS = RNG.permutation(N)
 VALUES = RNG.gamma(2.0, size=N)
-ROWS = LevelRows(STARTS, POSITIONS, np.array([1.0]), np.full((1, SIZES.size), np.inf))
 LEVELS = np.array([0, 1, 3, 4])
 
 
@@ -61,6 +60,10 @@ def test_means_have_the_variance_of_sampling_without_replacement():
     assert abs(np.mean(means) - values.mean()) < 5.0 * np.sqrt(expected / len(means))
 
 
+def owners(groups, *, together=False):
+    return Owners.of(groups, STARTS, POSITIONS, together=together)
+
+
 def of_level(level):
     return POSITIONS[STARTS[level] : STARTS[level + 1]]
 
@@ -77,15 +80,16 @@ class Recorded:
 
 
 def decided(populations, thresholds, epsilon, audit=0.0, seed=2):
+    """Thresholds are those of means."""
     read = Recorded()
     settings = SequentialSettings(epsilon, audit)
     rng = np.random.default_rng(seed)
-    return decide_each(populations, read, thresholds, settings, rng), read
+    return decide_each(populations, read, thresholds * populations.sizes, settings, rng), read
 
 
 def test_a_look_is_the_t_test_of_scipy():
     thresholds = np.array([2.7, 2.5, 2.6, 2.4])  # above the means, where rejections are clear
-    verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.4999)
+    verdicts, read = decided(owners(LEVELS), thresholds, 0.4999)
     (rows,) = read.looks
     for k, sample in enumerate(np.split(rows, LEVELS.size)):
         assert np.isin(sample, of_level(LEVELS[k])).all()
@@ -94,14 +98,14 @@ def test_a_look_is_the_t_test_of_scipy():
         plain = stats.ttest_1samp(VALUES[sample], thresholds[k])
         t = plain.statistic / np.sqrt(1.0 - (n - 1) / (size - 1))
         np.testing.assert_allclose(verdicts.errors[k], stats.t.sf(abs(t), n - 1), rtol=1e-9)
-        np.testing.assert_allclose(verdicts.means[k], VALUES[sample].mean())
+        np.testing.assert_allclose(verdicts.totals[k], size * VALUES[sample].mean())
         assert verdicts.above[k] == (VALUES[sample].mean() > thresholds[k])
     assert verdicts.n_rows == 800
 
 
 def test_later_looks_have_all_rows_so_far():
     threshold = np.array([VALUES[of_level(4)].mean() + 0.12])
-    verdicts, read = decided(Populations.each(np.array([4]), ROWS), threshold, 1e-4)
+    verdicts, read = decided(owners(np.array([4])), threshold, 1e-4)
     assert [look.size for look in read.looks] == [200, 200, 400, 800, 1_600, 1_800][
         : len(read.looks)
     ]
@@ -117,7 +121,7 @@ def test_later_looks_have_all_rows_so_far():
 @pytest.mark.parametrize("aside", [-1e-9, 1e-9])
 def test_close_decisions_read_all_rows_and_are_right(aside):
     exact = np.array([VALUES[of_level(level)].mean() for level in LEVELS])
-    verdicts, read = decided(Populations.each(LEVELS, ROWS), exact + aside, 1e-9)
+    verdicts, read = decided(owners(LEVELS), exact + aside, 1e-9)
     assert (verdicts.above == (aside < 0.0)).all()
     assert (verdicts.errors == 0.0).all()
     assert verdicts.n_rows == SIZES.sum()
@@ -138,9 +142,9 @@ def test_rows_that_are_all_alike_do_not_stop_a_test():
             return values[rows]
 
         verdicts = decide_each(
-            Populations.each(np.array([0]), ROWS),
+            owners(np.array([0])),
             read,
-            threshold,
+            threshold * SIZES[0],
             SequentialSettings(0.05),
             np.random.default_rng(seed),
         )
@@ -153,7 +157,7 @@ def test_rows_that_are_all_alike_do_not_stop_a_test():
 def test_one_test_about_several_levels():
     levels = np.array([0, 3])
     rows = np.concatenate([of_level(0), of_level(3)])
-    populations = Populations.together(levels, ROWS)
+    populations = owners(levels, together=True)
     assert populations.sizes.tolist() == [4_700]
     verdicts, read = decided(populations, np.array([VALUES[rows].mean() + 1e-9]), 1e-9)
     assert not verdicts.above[0]
@@ -166,7 +170,7 @@ def test_an_audit_reads_the_rest():
     thresholds = np.array([VALUES[of_level(level)].mean() - 0.05 for level in LEVELS])
     n_wrong = n_audited = 0
     for seed in range(40):
-        verdicts, read = decided(Populations.each(LEVELS, ROWS), thresholds, 0.3, 1.0, seed)
+        verdicts, read = decided(owners(LEVELS), thresholds, 0.3, 1.0, seed)
         assert np.array_equal(np.sort(np.concatenate(read.looks)), np.arange(N))
         assert verdicts.n_wrong == (~verdicts.above).sum()  # the means are above the thresholds
         n_wrong += verdicts.n_wrong
@@ -184,9 +188,9 @@ def test_a_verdict_above_keeps_small_acceptance_probabilities():
     for _ in range(n_tests // levels.size):
         log_u = -uniform.exponential(size=levels.size)
         verdicts = decide_each(
-            Populations.each(levels, ROWS),
+            owners(levels),
             lambda rows: values[rows],
-            mean + (6.0 + log_u) / size,
+            mean * size + 6.0 + log_u,
             SequentialSettings(0.05),
             rng,
         )
@@ -202,8 +206,9 @@ def test_an_audit_changes_nothing_else():
     for audit in (0.0, 0.5):
         rng = np.random.default_rng(3)
         settings = SequentialSettings(0.05, audit)
-        found = decide_each(Populations.each(LEVELS, ROWS), Recorded(), thresholds, settings, rng)
-        states.append((found.means.tolist(), found.n_rows, rng.random()))
+        sums = thresholds * SIZES[LEVELS]
+        found = decide_each(owners(LEVELS), Recorded(), sums, settings, rng)
+        states.append((found.totals.tolist(), found.n_rows, rng.random()))
     assert states[0] == states[1]
 
 
@@ -213,7 +218,7 @@ def test_wrong_decisions_are_as_rare_as_their_looks_allow():
     wrong, n_looks, n = 0, 0, 0
     for seed in range(400):
         away = np.where(np.random.default_rng(seed).random(3) < 0.5, -0.1, 0.1)
-        verdicts, read = decided(Populations.each(levels, ROWS), exact - away, epsilon, seed=seed)
+        verdicts, read = decided(owners(levels), exact - away, epsilon, seed=seed)
         wrong += (verdicts.above != (away > 0.0)).sum()
         n_looks += sum(look.size > 0 for look in read.looks)
         n += 3
@@ -223,7 +228,7 @@ def test_wrong_decisions_are_as_rare_as_their_looks_allow():
 @pytest.mark.parametrize(("value", "above"), [(-np.inf, False), (np.nan, False)])
 def test_an_impossible_row_that_is_read_decides(value, above):
     verdicts = decide_each(
-        Populations.each(np.array([0]), ROWS),
+        owners(np.array([0])),
         lambda rows: np.full(rows.size, value),
         np.array([-1e9]),
         SequentialSettings(0.05),
@@ -231,3 +236,14 @@ def test_an_impossible_row_that_is_read_decides(value, above):
     )
     assert verdicts.above[0] == above
     assert verdicts.n_rows == 200
+
+
+def test_tests_are_the_same_in_python(monkeypatch):
+    thresholds = np.array([VALUES[of_level(level)].mean() + 0.05 for level in LEVELS])
+    compiled, _ = decided(owners(LEVELS), thresholds, 0.05)
+    monkeypatch.setattr("pymc_austerity.compiled.owners.address_of_tail", lambda: None)
+    python, _ = decided(owners(LEVELS), thresholds, 0.05)
+    np.testing.assert_array_equal(python.above, compiled.above)
+    np.testing.assert_allclose(python.errors, compiled.errors, rtol=1e-9)
+    np.testing.assert_allclose(python.totals, compiled.totals, rtol=1e-12)
+    assert python.n_rows == compiled.n_rows
