@@ -34,8 +34,8 @@ from pymc_austerity.distributed.parcels import sent_to_workers
 from pymc_austerity.distributed.passes import passes_on
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods import AusterityMH
+from pymc_austerity.step_methods.argument_checks import check_step_methods
 from pymc_austerity.step_methods.configured import with_model
-from pymc_austerity.step_methods.misuse import refuse_misuse
 
 __all__ = ["sample"]
 
@@ -150,7 +150,7 @@ def sample(
     with model, passes_on(client):
         step = with_model(AusterityMH() if step is None else step, model)
     _refuse_population(flat_steps(step))
-    refuse_misuse(model, flat_steps(step), None, {}, settings.get("var_names"))
+    check_step_methods(model, flat_steps(step), None, {}, settings.get("var_names"))
     settings |= {"model": model, "step": step, "draws": draws}
     settings |= {} if tune is None else {"tune": tune}
     given = settings.pop("initvals", None)

@@ -22,9 +22,9 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.rows import RowSource, StratifiedWindows
 from pymc_austerity.sequential import StudentTTest, Survey, WangTsiatisTest
+from pymc_austerity.setup.embedding import Question
 from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
 from pymc_austerity.setup.rows_to_check import RowsToCheck
-from pymc_austerity.setup.surroundings import Question
 from pymc_austerity.setup.target import Target
 
 __all__ = ["N_QUESTIONS", "look_again"]

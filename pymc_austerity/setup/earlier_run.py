@@ -18,8 +18,8 @@ from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.coordinates import Coordinates
+from pymc_austerity.setup.embedding import Embedding
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
-from pymc_austerity.setup.surroundings import Surroundings
 
 __all__ = ["EarlierRun", "Learnt", "earlier_run", "learn", "learn_sweeps"]
 
@@ -157,7 +157,7 @@ def learn(
     run: EarlierRun,
     proposal: Proposal[Any],
     decider: AnyDecider,
-    surroundings: Surroundings,
+    embedding: Embedding,
     rng: np.random.Generator,
 ) -> Learnt:
     """Tune a proposal and a test with a chain that starts where an earlier run ended.
@@ -170,14 +170,14 @@ def learn(
         The proposal to tune.
     decider : Decider or ExactDecider
         That of the step method; chains begin with the state that it then has.
-    surroundings : Surroundings
+    embedding : Embedding
         Layout and normal approximation; variables of other step methods stay fixed.
     rng : numpy.random.Generator
         Source of randomness.
     """
     decider.begin_chain(rng)
     decider.reset()
-    around, chain = surroundings, rng.integers(len(run.last))
+    around, chain = embedding, rng.integers(len(run.last))
     state = proposal.init(around.layout, around.approximation)
     current = run.own_last[chain].astype(around.start.dtype)
     around.place(run.last[chain])

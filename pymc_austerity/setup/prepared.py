@@ -21,13 +21,13 @@ from pymc_austerity.model.cut import array_of
 from pymc_austerity.rows import ArrayRows, SharedRows, Store
 from pymc_austerity.setup.first_pass import first_pass, windows_of
 from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.kept_passes import KeptPasses, about_set_up
 from pymc_austerity.setup.model_inputs import (
     checked_data,
     checked_generator,
     checked_point,
     checked_setup_folder,
 )
+from pymc_austerity.setup.pass_cache import PassCache, about_set_up
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
@@ -171,7 +171,7 @@ def prepare(
         start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
         if folder is not None:
             other = rows.fingerprint, start, repr(generator.bit_generator.state)
-            rows.kept = KeptPasses(folder, about_set_up(rows.sources, split, *other))
+            rows.kept = PassCache(folder, about_set_up(rows.sources, split, *other))
         say(f"looking at {rows.n_rows:,} rows")
         first_pass(rows, split, verified, start, generator)
         verify_examples(

@@ -9,10 +9,10 @@ from pymc_austerity.deciding.choice import AnyDecider, decider_of
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.setup.beside import Built
 from pymc_austerity.setup.earlier_run import Learnt, learn
 from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.normality import check_normality
+from pymc_austerity.setup.some_variables import Built
 
 __all__ = ["Ready", "make_ready"]
 
@@ -65,7 +65,7 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
     decider = decider_of(settings, target)
     learnt = None
     if built.earlier is not None:
-        learnt = learn(built.earlier, built.proposal, decider, built.surroundings, rng)
+        learnt = learn(built.earlier, built.proposal, decider, built.embedding, rng)
     warn_if_loose(decider)
     normality = check_normality(
         target, built.usual, settings, moving_support=moving_support, rng=rng

@@ -12,8 +12,8 @@ from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.row_likelihood import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, StoredRows, store_by_label
-from pymc_austerity.setup.kept_passes import KeptPasses
 from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
+from pymc_austerity.setup.pass_cache import PassCache
 from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
     Source,
@@ -102,7 +102,7 @@ class SourceRows:
         Passes over all rows so far.
     sample : ArrayRows or None
         Rows drawn at random without replacement, after the first pass.
-    kept : KeptPasses or None
+    kept : PassCache or None
         Results of passes, during set-up, if the user named a folder for them.
     """
 
@@ -110,7 +110,7 @@ class SourceRows:
         self.sources = dict(sources)
         self.n_passes = 0
         self.sample: ArrayRows | None = None
-        self.kept: KeptPasses | None = None
+        self.kept: PassCache | None = None
         self._leaves = leaves
 
     @classmethod

@@ -2,16 +2,16 @@
 
 from pymc_austerity._pymc import annotate_conversion, before_sampling
 from pymc_austerity.diagnostics.chains import what_is_wrong
+from pymc_austerity.step_methods.argument_checks import check_step_methods
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.configured import with_model
 from pymc_austerity.step_methods.firefly_mh import FireflyMH
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
 from pymc_austerity.step_methods.interrupts import restore_interrupts
-from pymc_austerity.step_methods.misuse import refuse_misuse
 from pymc_austerity.step_methods.options import Options
 from pymc_austerity.step_methods.run_info import merged_constants
 
 __all__ = ["AusterityMH", "FireflyMH", "GroupedMH", "Options"]
 
 annotate_conversion(merged_constants, at_end=restore_interrupts, what_is_wrong=what_is_wrong)
-before_sampling(refuse_misuse, with_model)
+before_sampling(check_step_methods, with_model)

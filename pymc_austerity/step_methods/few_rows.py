@@ -9,12 +9,12 @@ import pymc as pm
 
 from pymc_austerity._pymc import CompoundStep
 from pymc_austerity.arguments import unless_auto
-from pymc_austerity.setup.beside import build_among_others
 from pymc_austerity.setup.coordinates import best_coordinates
 from pymc_austerity.setup.prepared import PreparedModel, prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.some_variables import build_among_others
 from pymc_austerity.setup.support import (
     refuse_left_to_the_example,
     refuse_uncorrected,
@@ -109,7 +109,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
                 resume=request.resume,
                 say=say,
             )
-            self.target, self.proposal, self.surroundings = built[:3]
+            self.target, self.proposal, self.embedding = built[:3]
             self._begin(problem, blocked=blocked, rng=rng)
             say("trying decisions")
             ready = make_ready(built, settings, prepared.rng)

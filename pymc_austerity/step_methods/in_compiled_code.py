@@ -27,7 +27,7 @@ from pymc_austerity.setup.compiled_target import (
 )
 from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
-from pymc_austerity.step_methods.ahead import DrawsAhead
+from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions
 from pymc_austerity.step_methods.together import IndependentChain, is_independent
 
@@ -61,7 +61,7 @@ def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) ->
 
 def draws_ahead(
     target: Target, decider: AnyDecider, proposal: Proposal[Any], proposal_state: Any
-) -> DrawsAhead:
+) -> DrawBuffer:
     """Draws of a chain whose proposal and test no longer change."""
     steps_per_draw = decider.settings.steps_per_draw
     chain = _chain(target, decider, proposal, proposal_state)
@@ -73,7 +73,7 @@ def draws_ahead(
         scalings=chain.sizes,
         epsilon=decider.epsilon,
     )
-    return DrawsAhead(
+    return DrawBuffer(
         chain,
         steps_per_draw=steps_per_draw,
         blocks=target.layout.blocks,

@@ -22,10 +22,10 @@ from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
-from pymc_austerity.setup.surroundings import Alone, Surroundings
+from pymc_austerity.setup.embedding import Embedding, EveryVariable
 from pymc_austerity.setup.target import Target
-from pymc_austerity.step_methods.ahead import DrawsAhead
 from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.phase import Phase
@@ -68,7 +68,7 @@ class MetropolisStep(SubsamplingStep):
         The posterior, in the form that decisions use.
     coordinates : Coordinates
         Coordinates in which points move.
-    surroundings : Surroundings
+    embedding : Embedding
         Relation between the points of this step method and the points of decisions.
     decider : Decider or ExactDecider
         Accepts or rejects proposals.
@@ -90,7 +90,7 @@ class MetropolisStep(SubsamplingStep):
     settings: Settings
     target: Target
     coordinates: Coordinates
-    surroundings: Surroundings
+    embedding: Embedding
     decider: AnyDecider
     proposal: Proposal[Any]
     normality: NormalityCheck | None
@@ -99,7 +99,7 @@ class MetropolisStep(SubsamplingStep):
     is_to_look_again: bool
     proposal_state: Any
     python_needed: str
-    _ahead: DrawsAhead | None = None
+    _ahead: DrawBuffer | None = None
     untouched_state: RandomWalkState | None
 
     # ------------------------------------------------------------------ one step
@@ -107,7 +107,7 @@ class MetropolisStep(SubsamplingStep):
     def step(self, point: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Take a step, after tuning in compiled code if possible."""
         if self.python_needed or self.is_to_look_again or not self._is_settled:
-            self.surroundings.look(point)
+            self.embedding.look(point)
             return super().step(point)
         stop_if_interrupted()
         if self._ahead is None:
@@ -146,7 +146,7 @@ class MetropolisStep(SubsamplingStep):
             if np.array_equal(apoint.data, to.start):
                 current = self._start()
             else:  # the user chose it
-                around = self.surroundings
+                around = self.embedding
                 start, own, _ = around.question(current, around.start, 0.0)
                 self._refuse_impossible_start(self.target.row_free_part(start, own))
         if self.is_to_look_again:
@@ -161,12 +161,12 @@ class MetropolisStep(SubsamplingStep):
     def _start(self) -> NDArray:
         if self.learnt is None:
             is_left = partial(self._is_left, rng=self._separate_rng())
-            return self.surroundings.start_of_chain(self.rng, self.proposal, is_left)
-        return self.learnt.start(self.rng).astype(self.surroundings.start.dtype)
+            return self.embedding.start_of_chain(self.rng, self.proposal, is_left)
+        return self.learnt.start(self.rng).astype(self.embedding.start.dtype)
 
     def _is_left(self, start: NDArray, rng: np.random.Generator) -> bool:
         """Whether one of a few proposals from a start is accepted."""
-        around, seen = self.surroundings, self.surroundings.centered(start)
+        around, seen = self.embedding, self.embedding.centered(start)
         for _ in range(_TRIES_TO_LEAVE):
             moved, log_ratio, _ = self.proposal.propose(self.proposal_state, seen, rng)
             proposed = around.back(moved)
@@ -179,7 +179,7 @@ class MetropolisStep(SubsamplingStep):
         return np.random.default_rng(copy.deepcopy(self.rng).integers(2**63))
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning, decider, around, rng = self.tune, self.decider, self.surroundings, self.rng
+        tuning, decider, around, rng = self.tune, self.decider, self.embedding, self.rng
         if self.untouched is not None and self.untouched_state is not None:
             current, self.untouched_state = self.untouched.move(
                 self.untouched_state, current, rng, tuning=tuning and self.adapts
@@ -216,7 +216,7 @@ class MetropolisStep(SubsamplingStep):
         self._give_back()
         self.tune, self.is_to_look_again = True, False
         self.decider.reset()
-        around = self.surroundings
+        around = self.embedding
         if self.learnt is None:
             self.proposal_state = self.proposal.init(around.layout, around.approximation)
         else:
@@ -246,7 +246,7 @@ class MetropolisStep(SubsamplingStep):
         """Try the test at the current point, with separate random numbers."""
         self.is_to_look_again = False
         rng = self._separate_rng()
-        around, state = self.surroundings, self.proposal_state
+        around, state = self.embedding, self.proposal_state
         seen, questions = around.centered(current), []
         for _ in range(N_QUESTIONS):
             moved, log_ratio, _ = self.proposal.propose(state, seen, rng)
@@ -274,7 +274,7 @@ class MetropolisStep(SubsamplingStep):
     @property
     def untouched(self) -> PriorOnlyMoves | None:
         """Moves of entries on which no row depends, if there are any."""
-        return self.target.untouched if isinstance(self.surroundings, Alone) else None
+        return self.target.untouched if isinstance(self.embedding, EveryVariable) else None
 
     @property
     def decision_state(self) -> DecisionState | ExactState:
@@ -298,7 +298,7 @@ class MetropolisStep(SubsamplingStep):
         return self.target.anchor
 
     def _why_python(self) -> str:
-        if self.shared or not isinstance(self.surroundings, Alone):
+        if self.shared or not isinstance(self.embedding, EveryVariable):
             return "other step methods move other variables"
         if self.untouched is not None:
             return "what no row reads has moves of its own"

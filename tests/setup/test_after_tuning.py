@@ -12,7 +12,7 @@ from pymc_austerity.deciding.sampling import StratifiedSampling, UniformSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import ArrayRows, FreshRows, StratifiedWindows, Windows
 from pymc_austerity.setup.after_tuning import look_again
-from pymc_austerity.setup.surroundings import Question
+from pymc_austerity.setup.embedding import Question
 from pymc_austerity.strata import Strata
 
 N_ROWS, BATCH = 20_000, 500

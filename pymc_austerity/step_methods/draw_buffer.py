@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import STATISTICS, Transitions
 from pymc_austerity.proposals import Block
 
-__all__ = ["DrawsAhead", "Given", "Recorder"]
+__all__ = ["DrawBuffer", "Given", "Recorder"]
 
 _LONGEST = 0.01
 """Seconds between two returns to Python, unless a single draw takes longer."""
@@ -57,7 +57,7 @@ class Given(NamedTuple):
     component: int = 0
 
 
-class DrawsAhead:
+class DrawBuffer:
     """The draws of a chain whose settings are all frozen, computed block by block.
 
     A block is computed at once, and its draws are handed out one by one. If another step method

@@ -76,7 +76,7 @@ def assert_agree(found, expected, tolerance=0.15):
 @pytest.mark.parametrize("names", [["a"], ["b", "spread"], ["coin", "a"]])
 def test_the_parts_add_up_to_the_log_density(with_coin, names, rng):
     step = built(with_coin, vars=names)
-    around, log_density = step.surroundings, with_coin.compile_logp()
+    around, log_density = step.embedding, with_coin.compile_logp()
     assert step.target.anchor is not None
     for _ in range(5):
         point = {

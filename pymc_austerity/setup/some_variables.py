@@ -19,13 +19,13 @@ from pymc_austerity.proposals import (
 )
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
+from pymc_austerity.setup.embedding import Embedding, EveryVariable, SomeVariables
 from pymc_austerity.setup.given_anchor import anchor_point
 from pymc_austerity.setup.plans import May
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free_part import row_free_difference
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
-from pymc_austerity.setup.surroundings import Alone, Beside, Surroundings
 from pymc_austerity.setup.target import Target, build
 
 __all__ = ["Built", "build_among_others"]
@@ -40,7 +40,7 @@ class Built(NamedTuple):
         The posterior in the form that decisions use.
     proposal : Proposal
         Makes new points.
-    surroundings : Alone or Beside
+    embedding : EveryVariable or SomeVariables
         How points of the step method lie in those of the target.
     about : Problem
         The problem of the target.
@@ -52,7 +52,7 @@ class Built(NamedTuple):
 
     target: Target
     proposal: Proposal[Any]
-    surroundings: Surroundings
+    embedding: Embedding
     about: Problem
     usual: Proposal[Any]
     earlier: EarlierRun | None
@@ -95,24 +95,24 @@ def build_among_others(
         target, proposal = build(
             problem, settings, proposal, anchor=at, earlier=earlier, say=say, may=may
         )
-        return Built(target, proposal, Alone(target), problem, proposal, run)
+        return Built(target, proposal, EveryVariable(target), problem, proposal, run)
     known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
     if names not in known:  # built once for all step methods that move one variable each
         known[names] = build(
             whole, settings, anchor=at, earlier=earlier, say=say, may=May(False, False)
         )
     target, usual = known[names]
-    surroundings = _beside(problem, whole, target, proposal)
-    real = surroundings.real_approximation
+    embedding = _beside(problem, whole, target, proposal)
+    real = embedding.real_approximation
     if proposal is None:
         proposal = ProposalMixture() if target.anchor is not None else RandomWalkProposal()
         if real is not None and not problem.layout.is_continuous:
             proposal = RealOrDiscreteProposal(proposal, real)
         elif real is None:
             proposal = RandomWalkProposal()
-    try_proposal(proposal, problem.layout, surroundings.approximation, problem.start)
+    try_proposal(proposal, problem.layout, embedding.approximation, problem.start)
     decided = replace(target, row_free_difference=_no_difference)
-    return Built(decided, proposal, surroundings, whole, usual, run)
+    return Built(decided, proposal, embedding, whole, usual, run)
 
 
 def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None) -> Problem:
@@ -137,12 +137,12 @@ def _whole(problem: Problem, settings: Settings, proposal: Proposal[Any] | None)
 
 def _beside(
     problem: Problem, whole: Problem, target: Target, proposal: Proposal[Any] | None
-) -> Beside:
+) -> SomeVariables:
     own, every = _entries(problem), _entries(whole)
     places = {entry: place for place, entry in enumerate(every)}
     shared = [(number, places[entry]) for number, entry in enumerate(own) if entry in places]
     entries, where = np.array(shared, dtype=np.intp).reshape(-1, 2).T
-    return Beside(
+    return SomeVariables(
         target=target,
         names=[variable.name for variable in whole.variables],
         row_free_difference=row_free_difference(problem),

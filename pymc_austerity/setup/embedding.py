@@ -21,7 +21,7 @@ from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
-__all__ = ["Alone", "Beside", "Question", "Surroundings"]
+__all__ = ["Embedding", "EveryVariable", "Question", "SomeVariables"]
 
 
 class Question(NamedTuple):
@@ -40,7 +40,7 @@ class Question(NamedTuple):
     log_ratio: float
 
 
-class Surroundings(Protocol):
+class Embedding(Protocol):
     """How points of a step method are embedded in the points of decisions."""
 
     layout: Layout
@@ -87,7 +87,7 @@ class Surroundings(Protocol):
         ...
 
 
-class Alone:
+class EveryVariable:
     """Decisions are about the variables of the step method and no others.
 
     Parameters
@@ -140,7 +140,7 @@ class Alone:
 
 
 @dataclass(eq=False)
-class Beside:
+class SomeVariables:
     """Decisions depend on more variables than the step method moves, or rows on fewer of them.
 
     Rows are expanded in all real variables that they depend on. Those that other step methods move

@@ -10,7 +10,7 @@ import pytest
 from pymc_austerity import AusterityMH
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.setup import source_rows
-from pymc_austerity.setup.kept_passes import KeptPasses
+from pymc_austerity.setup.pass_cache import PassCache
 from pymc_austerity.setup.prepared import prepare
 from tests.running import assert_same_draws, sample
 from tests.setup.sources import Recorded, logistic, rows_of_regression
@@ -32,7 +32,7 @@ class Pass:
 
 def results(folder, run, *arguments, about="a", n=None):
     """All results of a pass, or the first ones: the process ends then."""
-    kept = KeptPasses(folder, about)
+    kept = PassCache(folder, about)
     return list(
         itertools.islice(kept.results(arguments or ("squares", np.ones(2)), RANGES, run), n)
     )
@@ -189,4 +189,4 @@ class TestRefused:
     def test_a_folder_that_cannot_be_used(self, tmp_path):
         (tmp_path / "file").write_text("")
         with pytest.raises(StorageError, match=r"setup_folder=.*cannot be used \("):
-            KeptPasses(tmp_path / "file" / "folder", "a")
+            PassCache(tmp_path / "file" / "folder", "a")

@@ -16,12 +16,12 @@ from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.model import RowLikelihood
 from pymc_austerity.sources import Source
 
-__all__ = ["KeptPasses", "about_set_up"]
+__all__ = ["PassCache", "about_set_up"]
 
 _log = logging.getLogger("pymc.austerity")
 
 
-class KeptPasses:
+class PassCache:
     """Results of the passes of one set-up, found again by the same set-up in another process.
 
     Each pass has a file, whose name is a digest of what the results are computed from. It is used

@@ -11,10 +11,10 @@ from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 
-__all__ = ["refuse_misuse"]
+__all__ = ["check_step_methods"]
 
 
-def refuse_misuse(
+def check_step_methods(
     model: pm.Model,
     steps: list[Any],
     nuts_sampler: str | None,
