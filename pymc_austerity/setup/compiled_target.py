@@ -134,7 +134,7 @@ class KernelOnRows:
         self, proposed: NDArray[np.float64], current: NDArray[np.float64], rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Values of rows, by their positions, between two points, shape (n,), nats."""
-        is_near = rows.size <= MOST_APART or rows[-1] - rows[0] < 2 * rows.size
+        is_near = rows.size <= MOST_APART or rows[-1] - rows[0] == rows.size - 1
         if is_near or isinstance(self.source, StoredRows):
             found: NDArray[np.float64] = evaluated(self._address, proposed, current, rows)
             self.refuse_unread()
