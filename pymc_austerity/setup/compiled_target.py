@@ -136,6 +136,7 @@ class KernelOnRows:
         """Values of rows, by their positions, between two points, shape (n,), nats."""
         is_near = rows.size <= MOST_APART or rows[-1] - rows[0] == rows.size - 1
         if is_near or isinstance(self.source, StoredRows):
+            rows = np.ascontiguousarray(rows, dtype=np.int64)  # which are read by their address
             found: NDArray[np.float64] = evaluated(self._address, proposed, current, rows)
             self.refuse_unread()
             return found
