@@ -25,10 +25,11 @@ proposals are independent, and looks at rows in strata take two or three times a
 _OVERHEAD = 1e-4
 """Seconds of a decision besides reading rows, in Python; sequential tests are compiled."""
 
-_FEWEST_ACCEPTED = 0.75
+_FEWEST_ACCEPTED, _FEWEST_IF_CHEAPER = 0.75, 0.5
 """Share of accepted proposals below which the posterior is too far from normal: independent draws
 hardly ever reach its tails, and a chain that is there stays for long. With 40 columns that few rows
-have, 0.59 were accepted and effective draws a second fell to a twelfth."""
+have, 0.59 were accepted and effective draws a second fell to a twelfth. Fewer will do where a
+decision takes less time than a sequential test."""
 
 
 def together(about: About) -> Plan | None:
@@ -57,13 +58,14 @@ def together(about: About) -> Plan | None:
     n_rows, (some, per_row) = problem.likelihood.n_rows, _some_rows(problem)
     points = _draws(about.approximation, problem)
     seconds = _seconds_of_all(sums, points, some, n_rows)
-    if seconds > _WORTH * _seconds_of_some(about, some, per_row):
+    of_some = _seconds_of_some(about, some, per_row)
+    if seconds > _WORTH * of_some:
         return None
     source = problem.prepared.shuffled_rows()
     totals = TotalsOfAll(sums, source)
     known = [float(row_free_difference(point, problem.start)) for point in points]
     accepted = acceptance(known + totals(points) - about.approximation.log_densities(points))
-    if not accepted > _FEWEST_ACCEPTED:
+    if not accepted > (_FEWEST_IF_CHEAPER if seconds < of_some else _FEWEST_ACCEPTED):
         return None
     differences, compiled_as = row_differences(problem)
     sampling = AllRowsTogether(differences, AllRows(source), n_rows, n_rows, totals=totals)
@@ -89,7 +91,7 @@ def acceptance(log_weights: NDArray[np.float64]) -> float:
 
     Examples
     --------
-    >>> float(acceptance(np.log([1.0, 3.0])).round(3))
+    >>> round(acceptance(np.log([1.0, 3.0])), 3)
     0.5
     """
     possible = np.where(np.isnan(log_weights), -np.inf, log_weights)

@@ -19,6 +19,7 @@ from pymc_austerity import (
 )
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.poisson import RowBoundError
+from pymc_austerity.deciding.together import AllRowsTogether
 from tests.running import assert_same_draws, sample
 from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
 
@@ -304,7 +305,9 @@ def test_python_is_used_where_it_has_to_be(model, settings, why):
 
 def test_who_makes_the_transitions_is_said(started):
     step, _ = started
-    assert "after tuning are made in compiled code" in step.explain()
+    is_together = isinstance(step.target.sampling, AllRowsTogether)
+    words = "64 at a time" if is_together else "after tuning are made in compiled code"
+    assert words in step.explain()
     assert step.constants["transitions"] == "compiled"
 
 

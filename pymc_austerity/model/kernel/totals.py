@@ -123,11 +123,11 @@ def row_totals(
     >>> from pymc_austerity.model import find_predictors, row_totals, split_log_density
     >>> with pm.Model() as model:
     ...     b = pm.Normal("b", shape=2)
-    ...     _ = pm.Bernoulli("y", logit_p=np.eye(2) @ b, observed=np.zeros(2))
+    ...     _ = pm.Poisson("y", pm.math.exp(np.eye(2) @ b), observed=np.zeros(2))
     >>> split = split_log_density(model)
     >>> structure = find_predictors(split, model.value_vars, {}, model.initial_point())
-    >>> row_totals(structure, model)(np.zeros((2, 2)), *split.arrays).round(4)
-    array([-1.3863, -1.3863])
+    >>> row_totals(structure, model)(np.zeros((2, 2)), *split.arrays)
+    array([-2., -2.])
     """
     designs = design_function(structure, model)
     try:
@@ -157,7 +157,7 @@ def source_of(structure: RowStructure, *, check_bounds: bool) -> str:
     of_points = [f"eta_{k} = etas[{k}, 0, p]" for k in lines if k in shared]
     of_points += statements(common, names)
     of_points += [f"common[{n}, p] = {names.of(scalar)}" for n, scalar in enumerate(common)]
-    names = Names("r", {scalar: f"common[{n}, p]" for n, scalar in enumerate(common)})
+    names = Names("r", {scalar: _read(scalar, n) for n, scalar in enumerate(common)})
     of_row = statements(_largest(layout.root, Dependence.DATA), names)
     own = [f"eta_{k} = etas[{k}, i, p]" for k in lines]
     own += statements([layout.root], names)
@@ -170,6 +170,12 @@ def source_of(structure: RowStructure, *, check_bounds: bool) -> str:
         own=_indented(3, own),
         value=names.of(layout.root),
     )
+
+
+def _read(scalar: Scalar, n: int) -> str:
+    """A scalar that was stored as a real number."""
+    number = f"common[{n}, p]"
+    return {"b": f"({number} != 0.0)", "i": f"int({number})", "f": number}[scalar.kind]
 
 
 def _largest(root: Scalar, source: int) -> list[Scalar]:
