@@ -7,6 +7,7 @@ from typing import Any
 
 import pymc as pm
 
+from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
 from pymc_austerity.setup.expected_time import (
@@ -46,6 +47,9 @@ _ENOUGH_EFFECTIVE = 0.03
 """Effective draws of a draw that suffice, whatever NUTS does."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
+_MOST_ROWS = 0.25
+"""Share of the rows that a sequential test may read. With more, the expansion leaves so much open
+that short chains can look well where long ones are not, as for logarithms of many scales."""
 
 
 def leaves_the_choice(request: Request) -> bool:
@@ -119,6 +123,10 @@ def _on_few_rows(
     if not tried:
         return None, reason
     step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
+    sampling = step.target.sampling if isinstance(step, FewRowsStep) else None
+    is_test = isinstance(sampling, StratifiedSampling)
+    if is_test and found.share_of_rows > _MOST_ROWS:
+        return step, f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     return step, _why_not(found, size)
 
 

@@ -40,11 +40,14 @@ class Probe(NamedTuple):
         Of the entry that mixes worst; that of a step where too little was seen.
     share_effective : float
         Effective draws of a draw; NaN where too little was seen.
+    share_of_rows : float
+        Rows that a step reads, as a share of all, on average.
     """
 
     wrong: str
     seconds_per_effective_draw: float
     share_effective: float
+    share_of_rows: float = 0.0
 
 
 def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
@@ -61,16 +64,18 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     """
     names = [variable.name for variable in step.vars]
     chains: list[list[NDArray]] = []
+    read: list[float] = []
     first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     with _between_chains(step):
-        list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
+        list(itertools.islice(_chain(step, point, names, first, np.inf, read), _FIRST_STEPS))
+        read.clear()
         started = time.process_time()
         for rng in others:
-            chains.append(list(_chain(step, point, names, rng, most_seconds / _N_CHAINS)))
+            chains.append(list(_chain(step, point, names, rng, most_seconds / _N_CHAINS, read)))
     per_step = (time.process_time() - started) / sum(map(len, chains))
     n_kept = min(map(len, chains)) // 2
     if n_kept < _FEWEST_STEPS // 2:
-        return Probe("", per_step, np.nan)
+        return Probe("", per_step, np.nan, float(np.mean(read)))
     kept = np.stack([chain[-n_kept:] for chain in chains])
     n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
     if n_points < _FEWEST_MOVES:
@@ -78,17 +83,23 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     if largest_r_hat(kept) > _LARGEST_R_HAT:
         return Probe("short chains did not forget where they began", np.inf, 0.0)
     share = effective_draws(kept) / kept[..., 0].size
-    return Probe("", per_step / share, share)
+    return Probe("", per_step / share, share, float(np.mean(read)))
 
 
 def _chain(
-    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, seconds: float
+    step: Any,
+    point: dict[str, NDArray],
+    names: list[str],
+    rng: np.random.Generator,
+    seconds: float,
+    read: list[float],
 ) -> Iterator[NDArray[np.float64]]:
     step.set_rng(rng)
     current = dict(point)
     started = time.process_time()
     for n_made in range(1, _N_STEPS + 1):
-        current, _statistics = step.step(current)
+        current, statistics = step.step(current)
+        read += [stats["data_fraction"] for stats in statistics]
         yield np.concatenate([np.ravel(current[name]) for name in names])
         spent = time.process_time() - started
         if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):

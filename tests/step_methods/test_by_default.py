@@ -19,6 +19,7 @@ from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
+from tests.step_methods.test_compiled import wide
 
 pytestmark = pytest.mark.choice
 
@@ -74,6 +75,16 @@ class TestNUTSIsTaken:
             pm.AR("y", [pm.Normal("rho", 0.9, 0.2)], sigma=1.0, init_dist=start, observed=y)
         step, _ = sample(model)
         assert isinstance(step, AllRowsNUTS)
+
+    @pytest.mark.filterwarnings("ignore:Cannot cache compiled function")
+    def test_where_a_test_reads_many_of_the_rows(self, plans, monkeypatch):
+        """Short chains of it look well."""
+        many = lambda step, point, seconds: Probe("", 1e-9, 1.0, 0.5)  # noqa: E731
+        monkeypatch.setattr("pymc_austerity.step_methods.by_default.probe", many)
+        monkeypatch.setattr("pymc_austerity.setup.choose.together", lambda about: None)
+        step, _ = sample(wide())
+        assert isinstance(step, AllRowsNUTS)
+        assert "a sequential test reads 50% of the rows" in step.explain()
 
     def test_where_nothing_is_observed(self):
         with pm.Model() as model:
@@ -159,7 +170,7 @@ class Stuck:
         pass
 
     def step(self, point):
-        return {"mu": self.move(point["mu"] or self.start, self.rng)}, [{}]
+        return {"mu": self.move(point["mu"] or self.start, self.rng)}, [{"data_fraction": 1.0}]
 
 
 class TestFewRowsAreRead:
