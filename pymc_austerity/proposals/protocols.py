@@ -166,7 +166,7 @@ class GaussianApproximation:
 
     def log_density(self, point: NDArray) -> float:
         """Log-density up to a constant, nats."""
-        standard = self.inverse_root.dot(point - self.mean)
+        standard = self.standardize(point - self.mean)
         return -0.5 * float(standard.dot(standard))
 
     def log_densities(self, points: NDArray) -> NDArray[np.float64]:

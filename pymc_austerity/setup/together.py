@@ -25,6 +25,10 @@ proposals are independent, and looks at rows in strata take two or three times a
 _OVERHEAD = 1e-4
 """Seconds of a decision besides reading rows, in Python; sequential tests are compiled."""
 
+_OF_FORMULA, _OF_PRODUCT = 2e-10, 2e-11
+"""Seconds that a row takes at least, for one of many points: its formula, and one of its numbers
+in a product of matrices."""
+
 _FEWEST_ACCEPTED, _FEWEST_IF_CHEAPER = 0.75, 0.5
 """Share of accepted proposals below which the posterior is too far from normal: independent draws
 hardly ever reach its tails, and a chain that is there stays for long. With 40 columns that few rows
@@ -51,14 +55,17 @@ def together(about: About) -> Plan | None:
     if not isinstance(problem.structure, RowStructure):
         return None
     about.say("timing decisions on all rows")
+    n_rows, (some, per_row) = problem.likelihood.n_rows, _some_rows(problem)
+    points = _draws(about.approximation, problem)
+    of_some = _seconds_of_some(about, some, per_row)
+    least = _OVERHEAD + n_rows * (_OF_FORMULA + _OF_PRODUCT * points.shape[1])
+    if least > _WORTH * of_some:
+        return None  # before anything is compiled for it
     sums = row_totals(problem.structure, problem.model, compile_kwargs=problem.compile_kwargs)
     if not _agree(sums, problem):
         problem.doubts.append("the sums of rows at several points")
         return None
-    n_rows, (some, per_row) = problem.likelihood.n_rows, _some_rows(problem)
-    points = _draws(about.approximation, problem)
     seconds = _seconds_of_all(sums, points, some, n_rows)
-    of_some = _seconds_of_some(about, some, per_row)
     if seconds > _WORTH * of_some:
         return None
     source = problem.prepared.shuffled_rows()

@@ -123,11 +123,7 @@ def _on_few_rows(
     if not tried:
         return None, reason
     step, found = min(tried, key=lambda one: one[1].seconds_per_effective_draw)
-    sampling = step.target.sampling if isinstance(step, FewRowsStep) else None
-    is_test = isinstance(sampling, StratifiedSampling)
-    if is_test and found.share_of_rows > _MOST_ROWS:
-        return step, f"a sequential test reads {found.share_of_rows:.0%} of the rows"
-    return step, _why_not(found, size)
+    return step, _why_not(step, found, size)
 
 
 def _candidates(request: Request, variables: Sequence, model: pm.Model) -> Iterator[Any]:
@@ -153,8 +149,11 @@ def _probed(step: Any, point: dict[str, Any]) -> Probe:
     return probe(step, point, max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds))
 
 
-def _why_not(found: Probe, size: Size) -> str:
+def _why_not(step: Any, found: Probe, size: Size) -> str:
     """What short chains say against a step method; empty if nothing."""
+    sampling = step.target.sampling if isinstance(step, FewRowsStep) else None
+    if isinstance(sampling, StratifiedSampling) and found.share_of_rows > _MOST_ROWS:
+        return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
         return found.wrong
     if found.seconds_per_effective_draw < seconds_per_effective_draw(size):

@@ -63,44 +63,38 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
         Processor time of the chains, more where they have made few steps.
     """
     names = [variable.name for variable in step.vars]
-    chains: list[list[NDArray]] = []
-    read: list[float] = []
     first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
     with _between_chains(step):
-        list(itertools.islice(_chain(step, point, names, first, np.inf, read), _FIRST_STEPS))
-        read.clear()
+        list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
         started = time.process_time()
-        for rng in others:
-            chains.append(list(_chain(step, point, names, rng, most_seconds / _N_CHAINS, read)))
+        seconds = most_seconds / _N_CHAINS
+        chains = [list(_chain(step, point, names, rng, seconds)) for rng in others]
     per_step = (time.process_time() - started) / sum(map(len, chains))
+    read = float(np.mean([share for chain in chains for _, share in chain]))
     n_kept = min(map(len, chains)) // 2
     if n_kept < _FEWEST_STEPS // 2:
-        return Probe("", per_step, np.nan, float(np.mean(read)))
-    kept = np.stack([chain[-n_kept:] for chain in chains])
+        return Probe("", per_step, np.nan, read)
+    kept = np.stack([[place for place, _ in chain[-n_kept:]] for chain in chains])
     n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
     if n_points < _FEWEST_MOVES:
         return Probe("short chains from dispersed starts did not move", np.inf, 0.0)
     if largest_r_hat(kept) > _LARGEST_R_HAT:
         return Probe("short chains did not forget where they began", np.inf, 0.0)
     share = effective_draws(kept) / kept[..., 0].size
-    return Probe("", per_step / share, share, float(np.mean(read)))
+    return Probe("", per_step / share, share, read)
 
 
 def _chain(
-    step: Any,
-    point: dict[str, NDArray],
-    names: list[str],
-    rng: np.random.Generator,
-    seconds: float,
-    read: list[float],
-) -> Iterator[NDArray[np.float64]]:
+    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, seconds: float
+) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """Where each step leads, and the share of the rows that it reads."""
     step.set_rng(rng)
     current = dict(point)
     started = time.process_time()
     for n_made in range(1, _N_STEPS + 1):
         current, statistics = step.step(current)
-        read += [stats["data_fraction"] for stats in statistics]
-        yield np.concatenate([np.ravel(current[name]) for name in names])
+        place = np.concatenate([np.ravel(current[name]) for name in names])
+        yield place, sum(stats["data_fraction"] for stats in statistics)
         spent = time.process_time() - started
         if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):
             return

@@ -146,3 +146,11 @@ def test_rows_that_are_not_finite_exclude_a_point():
     totals = TotalsOfAll(lambda points, y: np.where(points[:, 0] > 0, y.sum(), -np.inf), None)
     totals = TotalsOfAll(totals.sums, ArrayRows([np.ones(3_000)]))
     np.testing.assert_array_equal(totals(np.array([[1.0], [-1.0]])), [3_000.0, np.nan])
+
+
+def test_nothing_is_compiled_where_all_rows_take_too_long(monkeypatch):
+    monkeypatch.setattr(chosen, "_seconds_of_some", lambda *about: 1e-6)
+    monkeypatch.setattr(chosen, "row_totals", None)
+    with wide():
+        step = AusterityMH(max_error=0.01)
+    assert not isinstance(step.target.sampling, AllRowsTogether)
