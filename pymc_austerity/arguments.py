@@ -8,25 +8,6 @@ from typing import Any, Literal
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = [
-    "checked_audit",
-    "checked_axis",
-    "checked_batch_size",
-    "checked_choice",
-    "checked_count",
-    "checked_fraction",
-    "checked_max_error",
-    "checked_number",
-    "checked_positive",
-    "checked_rate",
-    "checked_schedule",
-    "checked_tail",
-    "choice_among",
-    "refuse_positional",
-    "refuse_unknown",
-    "unless_auto",
-]
-
 _MOST_NAMES = 10
 
 _DRAWS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)

@@ -10,8 +10,6 @@ from numba.core.cpu_options import FastMathOptions
 from numba.core.types import Function
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 
-__all__ = ["method", "part", "part_by_type"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -6,8 +6,6 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-__all__ = ["integers", "pointer_to", "reals"]
-
 
 def pointer_to(number: Any) -> Callable[[Any], Any]:
     """A function that compiled code calls to make an array of numbers of an address.

@@ -39,38 +39,3 @@ from pymc_austerity.compiled.stored import evaluator
 from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.compiled.survey import new_survey
 from pymc_austerity.compiled.trajectories import CompiledTrajectories
-
-__all__ = [
-    "FEWEST_ROWS",
-    "MOST_APART",
-    "STATISTICS",
-    "CompiledChain",
-    "CompiledPosterior",
-    "CompiledTarget",
-    "CompiledTest",
-    "CompiledTrajectories",
-    "ExactDecisions",
-    "KnownByAddress",
-    "Owners",
-    "RowsByAddress",
-    "SequentialDecisions",
-    "SequentialSettings",
-    "Transitions",
-    "Verdicts",
-    "address_of_tail",
-    "addressed",
-    "arrays_of",
-    "call_of_one",
-    "call_of_prior",
-    "call_on_rows",
-    "center_and_scale",
-    "compiled_test",
-    "decide_each",
-    "evaluated",
-    "evaluator",
-    "new_decisions",
-    "new_survey",
-    "refusal_of",
-    "table_of",
-    "walk",
-]

@@ -21,8 +21,6 @@ from pymc_austerity.compiled.proposals import CompiledProposals, propose
 from pymc_austerity.parts import part, part_by_type
 from pymc_austerity.pointers import reals
 
-__all__ = ["CompiledPosterior", "decide", "transitions"]
-
 
 class CompiledPosterior(NamedTuple):
     """What is known of the log-posterior without reading rows.

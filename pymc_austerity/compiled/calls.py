@@ -13,18 +13,6 @@ from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-__all__ = [
-    "addressed",
-    "call_of_one",
-    "call_of_prior",
-    "call_of_reader",
-    "call_of_two",
-    "call_on_rows",
-    "call_with_gradient",
-    "prefetch",
-    "table_of",
-]
-
 
 def addressed(known: Any) -> Any:
     """A named tuple with the addresses of its arrays, which have to live as long as it is used.

@@ -18,14 +18,6 @@ from pymc_austerity.sequential.t_tests import (
     normal_boundary,
 )
 
-__all__ = [
-    "STATISTICS",
-    "CompiledTest",
-    "SequentialDecisions",
-    "compiled_test",
-    "decide_sequentially",
-]
-
 STATISTICS = (
     "accepted",
     "n_rows_used",

@@ -15,8 +15,6 @@ from pymc_austerity.exact import Candidates, GroupArrays, bound_groups, select, 
 from pymc_austerity.parts import part
 from pymc_austerity.pointers import integers, reals
 
-__all__ = ["ACCEPTED", "REJECTED", "VIOLATED", "ExactDecisions", "decide_exactly", "new_decisions"]
-
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
 
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled.calls import call_of_prior, call_with_gradient
 from pymc_austerity.proposals import hamiltonian
 
-__all__ = ["KnownByAddress", "center_and_scale", "walk"]
-
 
 class KnownByAddress(NamedTuple):
     """The row-free part, and m rows of k linear predictors, for compiled code.

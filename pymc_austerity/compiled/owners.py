@@ -13,16 +13,6 @@ from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.sequential.estimates import estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import error_if_decided
 
-__all__ = [
-    "FEWEST_ROWS",
-    "Owners",
-    "SequentialSettings",
-    "Verdicts",
-    "chances",
-    "decide_each",
-    "first_of_permutation",
-]
-
 _ODD, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),
     np.uint64(0xBF58476D1CE4E5B9),

@@ -17,8 +17,6 @@ from pymc_austerity.proposals import (
     RandomWalkProposal,
 )
 
-__all__ = ["CompiledProposals", "arrays_of", "propose", "refusal_of"]
-
 
 class CompiledProposals(NamedTuple):
     r"""Normal proposals, one of which is chosen at every step.

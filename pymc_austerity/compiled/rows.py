@@ -11,8 +11,6 @@ from pymc_austerity.compiled.calls import call_on_rows, prefetch
 from pymc_austerity.parts import part
 from pymc_austerity.pointers import integers
 
-__all__ = ["MOST_APART", "RowsByAddress", "announce", "evaluated", "fill_differences", "order"]
-
 _LINE = 64
 MOST_APART = 1_000
 """Rows that may lie far apart: they are fetched in advance, and stay in the processor's cache until

@@ -10,8 +10,6 @@ from numba import types
 from pymc_austerity.compiled.calls import call_of_reader, call_on_rows
 from pymc_austerity.pointers import integers, reals
 
-__all__ = ["evaluator"]
-
 
 def _evaluate(
     proposed: int, current: int, starts: int, rows: int, n_rows: int, table: int, out: int

@@ -5,8 +5,6 @@ from functools import cache
 import scipy.special.cython_special
 from numba.extending import get_cython_function_address
 
-__all__ = ["address_of_tail"]
-
 _SIGNATURE = "double (double, double"
 
 

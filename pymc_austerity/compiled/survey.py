@@ -23,12 +23,6 @@ from pymc_austerity.sequential.estimates import (
 )
 from pymc_austerity.strata import Strata
 
-__all__ = [
-    "Survey",
-    "begin",
-    "new_survey",
-]
-
 _AT_ONCE = 8_192
 _ANNOUNCED = 16
 """Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""

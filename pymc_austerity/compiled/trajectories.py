@@ -12,8 +12,6 @@ from pymc_austerity.compiled.exact import ACCEPTED, REJECTED, VIOLATED
 from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
 from pymc_austerity.pointers import reals
 
-__all__ = ["CompiledTrajectories", "transitions_by_trajectories"]
-
 
 class CompiledTrajectories(NamedTuple):
     """Trajectories on a surrogate of the posterior, in a state that no longer changes.

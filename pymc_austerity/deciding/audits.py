@@ -4,8 +4,6 @@ import numpy as np
 
 from pymc_austerity.deciding.sampling import Sampling
 
-__all__ = ["RandomAudits", "affordable_share"]
-
 _BUDGET = 0.05
 """Rows read by audits, as a share of the cost of decisions."""
 

@@ -9,8 +9,6 @@ from pymc_austerity.arguments import checked_number
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import BoundOfDifferences
 
-__all__ = ["bound_between"]
-
 _TINY, _HUGE = 1e-300, 1e300
 """In place of 0, the bound between equal points, and of infinity, far beyond the posterior."""
 

@@ -8,8 +8,6 @@ from pymc_austerity.deciding.firefly import FireflyDecider
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 
-__all__ = ["AnyDecider", "decider_of"]
-
 AnyDecider: TypeAlias = Decider | ExactDecider
 
 

@@ -21,8 +21,6 @@ from pymc_austerity.sequential import (
     WangTsiatisTest,
 )
 
-__all__ = ["IMPOSSIBLE", "Decider", "DecisionState", "LogRatio", "test_of"]
-
 IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
 """The row-free part alone excludes the proposal."""
 

@@ -14,8 +14,6 @@ from pymc_austerity.deciding.settings import EXACT, Settings
 from pymc_austerity.exact import ExactDecision, FireflyDecision, Inflation
 from pymc_austerity.sequential import Decision, TestDescription
 
-__all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
-
 
 class AnyLogRatio(Protocol):
     """Log-ratio of the posterior at two points, in parts; rows are sampled in any way."""

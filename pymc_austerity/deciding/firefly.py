@@ -7,8 +7,6 @@ from pymc_austerity.deciding.exact import ExactDecider, ExactTest
 from pymc_austerity.deciding.settings import FIREFLY
 from pymc_austerity.exact import FireflyDecision
 
-__all__ = ["FireflyDecider"]
-
 
 class FireflyDecider(ExactDecider):
     """Accepts or rejects proposals given which rows are bright; the posterior is invariant.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.deciding.sampling import RowFunction
-from pymc_austerity.deciding.stored_rows import RowBoundError, StoredResiduals, rows_named
+from pymc_austerity.deciding.stored_rows import StoredResiduals, rows_named
 from pymc_austerity.exact import (
     ExactDecision,
     FireflyDecision,
@@ -19,8 +19,6 @@ from pymc_austerity.exact import (
 )
 from pymc_austerity.exact.firefly import bounds_at
 from pymc_austerity.rows import RowSource
-
-__all__ = ["PoissonSampling", "RowBoundError"]
 
 
 @dataclass(frozen=True, eq=False)

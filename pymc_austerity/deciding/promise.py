@@ -10,15 +10,6 @@ from pymc_austerity.design import Boundary, NormalityCheck, worst_error
 from pymc_austerity.design.error import expected_characteristic
 from pymc_austerity.design.wording import percentage, share_range, typically
 
-__all__ = [
-    "details_of",
-    "expected_errors",
-    "name_of_test",
-    "promise_of",
-    "rows_of",
-    "verdict_of",
-]
-
 _NOT_NORMAL = (
     "how many decisions are wrong is unknown, because means of first looks are NOT normal enough"
 )

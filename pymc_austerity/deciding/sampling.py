@@ -20,8 +20,6 @@ from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
 from pymc_austerity.sequential import FirstLook, StratifiedSurvey, Survey, UniformSurvey
 from pymc_austerity.strata import Strata
 
-__all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
-
 _MOST_LOOKS = 500
 
 _OF_RANDOM_WALK = 2.38, 0.3

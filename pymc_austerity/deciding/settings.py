@@ -25,14 +25,6 @@ from pymc_austerity.sequential import (
     as_test,
 )
 
-__all__ = [
-    "EXACT",
-    "FIREFLY",
-    "USUAL_EPSILON",
-    "USUAL_MAX_ERROR",
-    "Settings",
-]
-
 USUAL_EPSILON = 0.05
 """Tail probability at one look; with control variates, few decisions have further looks."""
 

@@ -11,8 +11,6 @@ from pymc_austerity.deciding.sampling import RowFunction
 from pymc_austerity.exact import BoundViolatedError
 from pymc_austerity.rows import LARGEST_BLOCK, RowSource
 
-__all__ = ["RowBoundError", "StoredResiduals", "rows_named"]
-
 
 class RowBoundError(ArithmeticError):
     """A row changed by more than its bound, so that decisions would not be exact."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import RowSource, blocks_of
 
-__all__ = ["AT_ONCE", "AllRowsTogether", "RowSums", "TotalsOfAll"]
-
 AT_ONCE = 64
 """Proposals for which rows are read once: reading a row for more of them costs no less for each."""
 

@@ -20,8 +20,6 @@ from pymc_austerity.design import (
 )
 from pymc_austerity.strata import Strata
 
-__all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
-
 _EVERY = 2
 """One in this many decisions of the tuning phase is also computed on all rows."""
 

@@ -4,8 +4,6 @@ from pymc_austerity.deciding.sampling import RowFunction, UniformSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import AllRows, FreshRows, RowDraw, RowSource, Windows
 
-__all__ = ["row_draw", "uniform_sampling"]
-
 _USUAL_BATCH = 500
 """Rows of a look, unless the user or the influence of the rows determines their number."""
 

@@ -25,26 +25,3 @@ from pymc_austerity.design.optimal import (
     default_batch_sizes,
     worst_case_design,
 )
-
-__all__ = [
-    "Boundary",
-    "Looks",
-    "NormalityCheck",
-    "OperatingCharacteristic",
-    "TestDesign",
-    "TrialRun",
-    "acceptance_error",
-    "average_design",
-    "constant_looks",
-    "default_batch_sizes",
-    "doubling_looks",
-    "effective_shares",
-    "expected_error",
-    "first_look_statistics",
-    "operating_characteristic",
-    "stratified_looks",
-    "stratified_spread",
-    "total_variation_bound",
-    "worst_case_design",
-    "worst_error",
-]

@@ -10,8 +10,6 @@ from dask.distributed import CancelledError, Client, Future, get_client, wait
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = ["Waiting", "checked_client"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _SECONDS_BETWEEN_WORDS = 30.0

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from pymc_austerity.distributed.parts import pickled_by
 from pymc_austerity.rows import SharedRows, Store
 
-__all__ = ["sent_to_workers"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _LARGE = 2**20

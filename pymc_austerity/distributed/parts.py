@@ -13,8 +13,6 @@ import cloudpickle
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import AnyThread, OneAtATime
 
-__all__ = ["Pickled", "Sent", "SentOnce", "pickled_by"]
-
 
 class Pickled:
     """A pickled object, which a process unpickles once for as long as the cluster keeps it there.

@@ -15,8 +15,6 @@ from pymc_austerity.distributed.process import for_blocks
 from pymc_austerity.errors import AusterityWarning, StorageError
 from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead
 
-__all__ = ["passes_on"]
-
 Result = TypeVar("Result")
 Ranges = Sequence[tuple[int, int]]
 

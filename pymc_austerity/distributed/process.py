@@ -9,8 +9,6 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-__all__ = ["for_blocks"]
-
 _TRIM, _MMAP = -1, -3
 """Numbers of glibc's parameters (``malloc.h``)."""
 

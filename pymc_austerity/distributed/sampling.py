@@ -37,8 +37,6 @@ from pymc_austerity.step_methods import AusterityMH
 from pymc_austerity.step_methods.argument_checks import check_step_methods
 from pymc_austerity.step_methods.configured import with_model
 
-__all__ = ["sample"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _NOT_HERE = {

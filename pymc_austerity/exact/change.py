@@ -5,8 +5,6 @@ import math
 import numba
 import numpy as np
 
-__all__ = ["change_along", "largest_change", "largest_change_of_cubic"]
-
 _ANGLES = 48
 _COSINES = np.cos(np.arange(_ANGLES) * math.pi / _ANGLES)
 _SINES = np.sin(np.arange(_ANGLES) * math.pi / _ANGLES)

@@ -11,8 +11,6 @@ from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import rates_of
 from pymc_austerity.exact.thin import weights_of_rows
 
-__all__ = ["ExactDecision", "decide"]
-
 
 class ExactDecision(NamedTuple):
     """An exact decision.

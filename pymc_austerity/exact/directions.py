@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Directions", "any_direction", "directions_of", "nearest_directions"]
-
 _ROUNDS = 8
 _SAMPLE = 20_000
 _CHUNK = 20_000

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import rates_of
 
-__all__ = ["expected_rows", "rows_of_pairs"]
-
 
 def expected_rows(
     groups: Groups, pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]

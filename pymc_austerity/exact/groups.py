@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.exact.directions import Directions, directions_of
 
-__all__ = ["Grid", "GridTotals", "GroupArrays", "Groups", "RowsOfCells", "group_rows"]
-
 ROUNDING = 1e-9
 """Nats beyond a bound that never count as a violation: rounding of rows of ordinary size."""
 

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.exact.groups import ROUNDING
 
-__all__ = ["measured_rounding"]
-
 _STEP = 1e-4
 _SAFETY = 8.0
 """Largest rounding expected in a run over the largest one that was measured."""

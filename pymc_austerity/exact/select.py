@@ -12,16 +12,6 @@ from pymc_austerity.exact.change import change_along, largest_change, largest_ch
 from pymc_austerity.exact.groups import GroupArrays, Groups
 from pymc_austerity.parts import part
 
-__all__ = [
-    "Candidates",
-    "bound_groups",
-    "candidates_of",
-    "expect",
-    "rates_of",
-    "select",
-    "selected",
-]
-
 
 class Candidates(NamedTuple):
     """Groups of rows, of which some are drawn; pointers in compiled code.

@@ -13,8 +13,6 @@ from pymc_austerity.exact.groups import ROUNDING
 from pymc_austerity.exact.select import Candidates, selected
 from pymc_austerity.parts import part
 
-__all__ = ["RELATIVE", "BoundViolatedError", "Weights", "weigh", "weights_of_rows"]
-
 RELATIVE = 1e-6
 """Share of a bound that may be rounding of the bound itself."""
 

@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 
-__all__ = ["AllRows", "FreshRows", "Windows"]
-
-
 _LONGEST_RUN = 16
 """Rows that are read together: reading them costs little more than reading one."""
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from pymc_austerity.errors import StorageError
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["RowFiles", "in_words"]
-
 
 class RowFiles:
     """What stores of rows have in common: a folder, and its end.

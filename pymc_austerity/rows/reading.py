@@ -16,8 +16,6 @@ from numba import types
 from pymc_austerity.parts import part
 from pymc_austerity.pointers import integers, pointer_to, reals
 
-__all__ = ["call_of_reader", "can_widen", "reader", "widening"]
-
 _int8, _uint8, _int16, _int32, _float32 = map(
     pointer_to, (types.int8, types.uint8, types.int16, types.int32, types.float32)
 )

@@ -17,8 +17,6 @@ from pymc_austerity.rows.reading import call_of_reader, widening
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["FILE_NAME", "Field", "Reading", "Store", "StoredRows"]
-
 FILE_NAME = "{}.rows"
 """Of the files of a store, by their numbers."""
 

@@ -18,8 +18,6 @@ from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block, RowSource
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["SharedRows"]
-
 _ROWS_PER_WRITE = 65_536
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)

@@ -18,8 +18,6 @@ from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
 from pymc_austerity.rows.strata import in_random_order
 from pymc_austerity.rows.tenancy import Tenancy
 
-__all__ = ["store_by_label"]
-
 _BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.strata import Strata
 
-__all__ = ["StratifiedWindows", "equal_total_score", "in_order", "in_random_order"]
-
 
 def in_order(labels: NDArray[np.integer]) -> NDArray[np.intp]:
     """Rows label by label; short integers are sorted in time proportional to their number."""

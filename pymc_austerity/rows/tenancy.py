@@ -13,8 +13,6 @@ try:
 except ImportError:  # pragma: no cover - not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Tenancy"]
-
 _LOCK = "in-use"
 _PREFIX = "pymc_austerity-rows-"
 _UNFINISHED = "pymc_austerity-new-"
