@@ -34,7 +34,7 @@ from examples.shared.digits import (
     posterior_mode,
 )
 from pymc_austerity import AusterityMH
-from pymc_austerity.deciding.audits import affordable_share
+from pymc_austerity.deciding.decider import affordable_share
 from pymc_austerity.design import Boundary, acceptance_error, constant_looks
 
 __all__ = ["EXPERIMENT", "walk_audit"]

@@ -18,8 +18,7 @@ from pymc_austerity.compiled.exact import (
     decide_exactly,
 )
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
-from pymc_austerity.parts import part, part_by_type
-from pymc_austerity.pointers import reals
+from pymc_austerity.parts import part, part_by_type, reals
 
 
 class CompiledPosterior(NamedTuple):

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from pymc_austerity.compiled.calls import call_of_two
-from pymc_austerity.compiled.student_t import address_of_tail
+from pymc_austerity.compiled.calls import address_of_tail, call_of_two
 from pymc_austerity.compiled.survey import Survey, begin
 from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear

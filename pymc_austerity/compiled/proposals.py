@@ -7,8 +7,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.parts import part
-from pymc_austerity.pointers import reals
+from pymc_austerity.parts import part, reals
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     GaussianApproximation,

@@ -1,6 +1,6 @@
 """Rows sampled within strata, and what they say about the sum of all, in compiled code.
 
-The counterpart of `pymc_austerity.sequential.surveys` and `pymc_austerity.rows.strata`.
+The counterpart of `pymc_austerity.sequential.surveys` and `pymc_austerity.rows.draws`.
 """
 
 import math
@@ -11,8 +11,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled.rows import RowsByAddress, announce, fill_differences, order
-from pymc_austerity.parts import part
-from pymc_austerity.pointers import integers, reals
+from pymc_austerity.parts import integers, part, reals
 from pymc_austerity.sequential import Estimate
 from pymc_austerity.sequential.estimates import (
     ESTIMATE,

@@ -2,15 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.audits import RandomAudits
-from pymc_austerity.deciding.decider import IMPOSSIBLE
+from pymc_austerity.deciding.decider import IMPOSSIBLE, Decider, RandomAudits
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.settings import EXACT, Settings
+from pymc_austerity.deciding.settings import EXACT, FIREFLY, Settings
 from pymc_austerity.exact import ExactDecision, FireflyDecision, Inflation
 from pymc_austerity.sequential import Decision, TestDescription
 
@@ -153,3 +152,57 @@ class ExactDecider:
         rng: np.random.Generator,
     ) -> ExactDecision:
         return self.sampling.decide(proposed, current, log_known, inflation, rng)
+
+
+class FireflyDecider(ExactDecider):
+    """Accepts or rejects proposals given which rows are bright; the posterior is invariant.
+
+    Parameters
+    ----------
+    settings, target, sampling
+        As for `ExactDecider`.
+
+    Attributes
+    ----------
+    n_bright : int
+        Rows that were bright when rows were last read.
+    """
+
+    test = ExactTest(FIREFLY)
+    n_bright = 0
+
+    def stop_tuning(self) -> str:
+        """Nothing was chosen."""
+        return ""
+
+    def _on_rows(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> FireflyDecision:
+        made = self.sampling.decide_by_fireflies(proposed, current, log_known, rng)
+        self.n_bright = made.n_bright
+        return made
+
+
+AnyDecider: TypeAlias = Decider | ExactDecider
+
+
+def decider_of(settings: Settings, target: AnyLogRatio) -> AnyDecider:
+    """The decider for the way in which a target samples its rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the user chose.
+    target : AnyLogRatio
+        What decisions are about.
+    """
+    if not isinstance(target.sampling, PoissonSampling):
+        return Decider(settings, target)  # type: ignore[arg-type]
+    kind = FireflyDecider if settings.test == "firefly" else ExactDecider
+    return kind(settings, target, target.sampling)

@@ -2,9 +2,8 @@
 
 import math
 
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, test_of
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
 from pymc_austerity.deciding.settings import FIREFLY
 from pymc_austerity.design import Boundary, NormalityCheck, worst_error
 from pymc_austerity.design.error import expected_characteristic

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import (
     Looks,
     constant_looks,
@@ -16,7 +17,17 @@ from pymc_austerity.design import (
     stratified_looks,
     stratified_spread,
 )
-from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
+from pymc_austerity.rows import (
+    AllRows,
+    Block,
+    FreshRows,
+    RowDraw,
+    RowSource,
+    RowStream,
+    StratifiedWindows,
+    Windows,
+    blocks_of,
+)
 from pymc_austerity.sequential import FirstLook, StratifiedSurvey, Survey, UniformSurvey
 from pymc_austerity.strata import Strata
 
@@ -291,3 +302,74 @@ class _StratifiedDifferences:
     def _differences(self, blocks: Iterator[Block]) -> NDArray[np.float64]:
         pieces = [self.function(self.proposed, self.current, *block) for block in blocks]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+_USUAL_BATCH = 500
+"""Rows of a look, unless the user or the influence of the rows determines their number."""
+
+
+def row_draw(source: RowSource, settings: Settings) -> RowDraw:
+    """The user's way of drawing rows."""
+    return (FreshRows if settings.sampling == "fresh" else Windows)(source)
+
+
+def uniform_sampling(
+    function: RowFunction, source: RowSource, settings: Settings, *, of_residuals: bool = False
+) -> tuple[UniformSampling, str]:
+    """Uniform samples by the user's settings, and their description."""
+    n_rows, batch = source.n_rows, settings.batch_size or _USUAL_BATCH
+    if settings.is_exact or batch >= n_rows:
+        why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
+        sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
+        return sampling, f"All {n_rows:,} rows at every step ({why})"
+    growth, draw = settings.growth, row_draw(source, settings)
+    sampling = UniformSampling(function, draw, n_rows, batch, growth, of_residuals)
+    fresh = " drawn anew" if settings.sampling == "fresh" else ""
+    look = "a look" if growth == 1.0 else "the first look"
+    return sampling, f"Uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"
+
+
+AT_ONCE = 64
+"""Proposals for which rows are read once: reading a row for more of them costs no less for each."""
+
+_ROWS = 1_024
+"""Rows of a block: their predictors at all points stay in the cache."""
+
+RowSums: TypeAlias = Callable[..., NDArray[np.float64]]
+"""``f(points, *block)``: log-likelihoods of the rows in a block, summed at each point, nats."""
+
+
+@dataclass(frozen=True)
+class TotalsOfAll:
+    """Log-likelihoods of all rows, summed at each of many points.
+
+    Parameters
+    ----------
+    sums : callable
+        Those of a block.
+    source : RowSource
+        All rows.
+    """
+
+    sums: RowSums
+    source: RowSource
+
+    def __call__(self, points: NDArray) -> NDArray[np.float64]:
+        """At points, shape (n, d): float array, shape (n,), nats; NaN where a row is not finite."""
+        total = np.zeros(len(points))
+        for block in blocks_of(self.source, _ROWS):
+            total += self.sums(points, *block)
+        return np.where(np.isfinite(total), total, np.nan)
+
+
+@dataclass(frozen=True)
+class AllRowsTogether(UniformSampling):
+    """All rows, read once for many proposals: these do not depend on where the chain is.
+
+    Parameters
+    ----------
+    totals : TotalsOfAll
+        The rows at many points.
+    """
+
+    totals: TotalsOfAll = field(kw_only=True)

@@ -13,8 +13,7 @@ import numba
 import numpy as np
 from numba import types
 
-from pymc_austerity.parts import part
-from pymc_austerity.pointers import integers, pointer_to, reals
+from pymc_austerity.parts import integers, part, pointer_to, reals
 
 _int8, _uint8, _int16, _int32, _float32 = map(
     pointer_to, (types.int8, types.uint8, types.int16, types.int32, types.float32)

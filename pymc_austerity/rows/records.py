@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.files import RowFiles, gone, in_words
+from pymc_austerity.rows.files import RowFiles, Tenancy, gone, in_words
 from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block
 from pymc_austerity.rows.reading import call_of_reader, widening
 from pymc_austerity.rows.shared import SharedRows
-from pymc_austerity.rows.tenancy import Tenancy
 
 FILE_NAME = "{}.rows"
 """Of the files of a store, by their numbers."""

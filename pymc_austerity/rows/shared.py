@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.files import RowFiles, gone, in_words
+from pymc_austerity.rows.files import RowFiles, Tenancy, gone, in_words
 from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block, RowSource
-from pymc_austerity.rows.tenancy import Tenancy
 
 _ROWS_PER_WRITE = 65_536
 

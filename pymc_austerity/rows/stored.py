@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.files import in_words
+from pymc_austerity.rows.draws import in_random_order
+from pymc_austerity.rows.files import Tenancy, in_words
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
 from pymc_austerity.rows.reading import can_widen
 from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
-from pymc_austerity.rows.strata import in_random_order
-from pymc_austerity.rows.tenancy import Tenancy
 
 _BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""

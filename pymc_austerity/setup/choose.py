@@ -3,7 +3,7 @@
 from functools import partial
 
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.uniform import uniform_sampling
+from pymc_austerity.deciding.sampling import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.setup.by_influence import DividedRows, ScoredRows

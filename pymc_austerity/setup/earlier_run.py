@@ -11,9 +11,8 @@ import pytensor
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import make_initial_point_fn
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import DecisionState
-from pymc_austerity.deciding.exact import ExactState
+from pymc_austerity.deciding.exact import AnyDecider, ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Outcome, Proposal

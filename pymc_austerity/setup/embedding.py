@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.choice import AnyDecider
+from pymc_austerity.deciding.exact import AnyDecider
 from pymc_austerity.proposals import (
     Conditional,
     GaussianApproximation,

@@ -3,8 +3,7 @@
 import math
 import warnings
 
-from pymc_austerity.deciding.choice import AnyDecider
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
 from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import AusterityWarning

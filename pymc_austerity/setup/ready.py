@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_austerity.deciding.choice import AnyDecider, decider_of
+from pymc_austerity.deciding.exact import AnyDecider, decider_of
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck

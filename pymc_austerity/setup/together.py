@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import influence_scores
-from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether, TotalsOfAll
+from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether, TotalsOfAll
 from pymc_austerity.model import RowStructure, RowTotals, differences_agree, row_totals
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import AllRows, ArrayRows, Block

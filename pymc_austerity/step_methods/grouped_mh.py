@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.stored_rows import rows_named
+from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps

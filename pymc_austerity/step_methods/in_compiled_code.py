@@ -14,10 +14,8 @@ from pymc_austerity.compiled import (
     compiled_test,
     refusal_of,
 )
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider
-from pymc_austerity.deciding.firefly import FireflyDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
 from pymc_austerity.proposals import Proposal, SurrogateHamiltonianProposal
 from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
 from pymc_austerity.setup.compiled_target import (

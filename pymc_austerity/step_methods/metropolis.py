@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
-from pymc_austerity.deciding.exact import ExactState
+from pymc_austerity.deciding.exact import AnyDecider, ExactState
+from pymc_austerity.deciding.sampling import AT_ONCE
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AT_ONCE
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
 from pymc_austerity.proposals.random_walk import PriorOnlyMoves

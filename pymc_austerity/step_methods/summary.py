@@ -3,7 +3,7 @@
 import math
 from typing import Any, NamedTuple
 
-from pymc_austerity.deciding.choice import AnyDecider
+from pymc_austerity.deciding.exact import AnyDecider
 from pymc_austerity.deciding.promise import (
     details_of,
     name_of_test,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from pymc_austerity.compiled import FEWEST_ROWS
-from pymc_austerity.deciding.stored_rows import rows_named
+from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.design.wording import typically
 from pymc_austerity.levels import rows_of_sweeps
 from pymc_austerity.setup.levels import GroupedTarget

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import STATISTICS, Transitions
-from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether
+from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether
 from pymc_austerity.proposals import CrankNicolsonProposal, Proposal
 from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.target import Target

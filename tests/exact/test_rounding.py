@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.deciding.poisson import StoredResiduals
 from pymc_austerity.exact import ROUNDING, measured_rounding, rates_of
 
 START, MOVE = np.array([0.4, -0.2]), np.array([1.0, 0.7])
