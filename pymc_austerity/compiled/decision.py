@@ -8,7 +8,7 @@ from scipy.special import ndtri
 
 from pymc_austerity.compiled.calls import address_of_tail, call_of_two
 from pymc_austerity.compiled.survey import Survey, begin
-from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
+from pymc_austerity.sequential import Evidence, StudentTTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.t_tests import (
     excess_of,
@@ -31,7 +31,7 @@ STATISTICS = (
 
 
 class CompiledTest(NamedTuple):
-    """A sequential t-test; see `WangTsiatisTest`.
+    """A sequential t-test; see `StudentTTest`.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class CompiledTest(NamedTuple):
         return error if is_clear(error, excess, level) else math.nan
 
 
-def compiled_test(test: StudentTTest | WangTsiatisTest) -> CompiledTest:
+def compiled_test(test: StudentTTest) -> CompiledTest:
     """A t-test for compiled code, where `address_of_tail` is known."""
-    tail, alpha = address_of_tail(), test.description.alpha
+    tail, alpha = address_of_tail(), test.alpha
     assert tail is not None
     return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,10 @@ from pymc_austerity.deciding.settings import Settings, bound_between
 from pymc_austerity.deciding.trial import TrialDecision, trial_plan
 from pymc_austerity.design import TestDesign
 from pymc_austerity.sequential import (
-    Audited,
     Decision,
     SequentialTest,
     StudentTTest,
-    WangTsiatisTest,
+    audited,
 )
 
 IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
@@ -27,7 +26,7 @@ class LogRatio(Protocol):
     """Log-ratio of the posterior at two points, in parts: two known ones, and rows to sample."""
 
     @property
-    def sampling(self) -> Sampling:
+    def sampling(self) -> Any:
         """Samples of the row differences, or of their residuals about an expansion."""
         ...
 
@@ -70,9 +69,7 @@ class DecisionState:
 
 def test_of(design: TestDesign, *, relative: bool) -> SequentialTest:
     """The test of a design; see `StudentTTest` for `relative`."""
-    if design.alpha == 0.5:
-        return StudentTTest(design.epsilon, relative)
-    return WangTsiatisTest(design.epsilon, design.alpha, relative)
+    return StudentTTest(design.epsilon, relative, design.alpha)
 
 
 class Decider:
@@ -197,7 +194,7 @@ class Decider:
         on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
         if not (on_trial or self.audits.wants()):
             return test.decide(survey, log_known, rng)
-        decision = Audited(test).decide(survey, log_known, rng)
+        decision = audited(test.decide(survey, log_known, rng), survey)
         if on_trial:
             distance = survey.total - decision.log_threshold
             state.trial.append(TrialDecision(distance, survey.deviations))

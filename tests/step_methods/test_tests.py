@@ -17,7 +17,6 @@ from pymc_austerity import (
     SettingError,
     SettingTypeError,
     StudentTTest,
-    WangTsiatisTest,
 )
 from pymc_austerity.diagnostics import audit, report
 from pymc_austerity.sequential import Tightening
@@ -55,7 +54,7 @@ def largest_difference(model):
     [
         (BarkerTest(), {}),
         (BarkerTest(), PAPER),
-        (WangTsiatisTest(0.01, alpha=0.25), PAPER),
+        (StudentTTest(0.01, alpha=0.25), PAPER),
         (StudentTTest(0.01), PAPER),
         (HoeffdingTest, {}),
         (EmpiricalBernsteinTest, {}),
