@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 
 from examples.decision_errors.acceptance import AcceptanceErrors, theory_of_acceptance
 from examples.decision_errors.asked import Outcome
+from examples.shared.acceptance import TrialRun
 from examples.shared.digits import BATCH_SIZE
 from pymc_austerity.design import (
     Boundary,
     OperatingCharacteristic,
-    TrialRun,
     constant_looks,
     operating_characteristic,
 )

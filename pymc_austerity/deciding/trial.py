@@ -12,7 +12,6 @@ from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import (
     TestDesign,
-    TrialRun,
     average_design,
     stratified_looks,
     stratified_spread,
@@ -110,12 +109,11 @@ class TrialPlan:
         distances = np.array([decision.distance for decision in last])
         deviations = np.array([decision.deviations for decision in last])
         spreads = self._spreads(deviations)
-        run = TrialRun.from_distances(distances, spreads, self.n_rows)
         cheapest = partial(
             average_design,
-            run,
+            distances / spreads,
+            self.n_rows,
             _ROOM * self.max_error,
-            measure="decision",
             batch_sizes=self._sizes,
             loosest=max(_LOOSEST, self.max_error),
         )

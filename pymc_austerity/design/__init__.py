@@ -2,10 +2,8 @@
 
 from pymc_austerity.design.error import (
     OperatingCharacteristic,
-    acceptance_error,
     expected_error,
     operating_characteristic,
-    total_variation_bound,
     worst_error,
 )
 from pymc_austerity.design.looks import (
@@ -20,7 +18,6 @@ from pymc_austerity.design.looks import (
 from pymc_austerity.design.normality import NormalityCheck, first_look_statistics
 from pymc_austerity.design.optimal import (
     TestDesign,
-    TrialRun,
     average_design,
     default_batch_sizes,
     worst_case_design,

@@ -5,7 +5,6 @@ from pymc_austerity.diagnostics.decisions import (
     block_usage,
     data_usage,
     decision_errors,
-    trial_run,
 )
 from pymc_austerity.diagnostics.report import report
 from pymc_austerity.diagnostics.run_info import statistics_of
@@ -17,5 +16,4 @@ __all__ = [
     "decision_errors",
     "report",
     "statistics_of",
-    "trial_run",
 ]
