@@ -58,8 +58,8 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     step_method : int, optional
         Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
@@ -148,8 +148,8 @@ def block_usage(idata: Any) -> pd.DataFrame:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of GroupedMH, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of GroupedMH.
 
     Returns
     -------
@@ -242,8 +242,8 @@ def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFra
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     step_method : int, optional
         Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
@@ -314,8 +314,8 @@ def audit(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds the error of one look: whole decisions

@@ -24,8 +24,8 @@ def report(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``.
