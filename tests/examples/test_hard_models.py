@@ -9,8 +9,8 @@ from examples.hard_models.__main__ import RESULTS
 from examples.hard_models.horseshoe import horseshoe_moments
 from examples.hard_models.moments import Moments, gaussian, quadrature
 from examples.hard_models.processes import how_it_ended
-from examples.hard_models.references import quantities_of, read, summaries, write
-from examples.hard_models.registry import HARD_MODELS, HardModel, hard
+from examples.hard_models.references import quantities_of, read
+from examples.hard_models.registry import HARD_MODELS, HardModel
 from examples.hard_models.verdicts import Found, Record, errors_of, verdict_of
 
 REFERENCE = {"a": Moments(1.0, 2.0)}
@@ -108,20 +108,6 @@ class TestReferences:
         assert abs(found.mean - mean) < 4.0 * found.mean_error < 0.1
         assert abs(found.sd - math.sqrt(second - mean**2)) < 4.0 * found.sd_error < 0.1
 
-    def test_files(self, tmp_path):
-        for right in (REFERENCE, None):
-            write(tmp_path / "a.json", right)
-            assert read(tmp_path / "a.json") == right
-
-    def test_summaries_of_tiny_numbers(self, rng):
-        draws = {"a": 1e-200 * rng.normal(3.0, 1.0, size=(4, 2_000))}
-        ((moments, r_hat, ess),) = summaries(draws).values()
-        assert moments.mean == pytest.approx(3e-200, rel=0.03)
-        assert moments.sd == pytest.approx(1e-200, rel=0.05)
-        assert moments.mean_error == pytest.approx(1e-200 / math.sqrt(8_000), rel=0.1)
-        assert moments.sd_error == pytest.approx(1e-200 / math.sqrt(16_000), rel=0.1)
-        assert r_hat < 1.01 and ess > 6_000
-
     QUICK = ("square", "tiny_responses", "change_point", "posterior_at_a_bound", "unscaled_columns")
 
     @pytest.mark.parametrize("name", QUICK)
@@ -145,10 +131,6 @@ class TestModels:
         assert (right is None) == (each.answer is None)
         variables = {variable.name for variable in each.build().free_RVs}
         assert {key.partition("[")[0] for key in right or {}} <= variables
-
-    def test_names_are_used_once(self):
-        with pytest.raises(ValueError, match="name of its own"):
-            hard(None)(HARD_MODELS["square"].write)
 
 
 class TestRuns:
