@@ -192,21 +192,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, tempor
     assert not folders(temporary_folder)
 
 
-@pytest.mark.exhaustive
-def test_what_an_orphan_holds_is_removed(arrays, order, temporary_folder):
-    """Workers that were forked know nothing of the end of the process that forked them."""
-    orphan = int(killed(temporary_folder, "fork"))
-    (abandoned,) = folders(temporary_folder)
-    try:
-        os.kill(orphan, 0)  # it lives
-        rows = SharedRows(arrays, order)
-        assert not abandoned.exists()
-        os.kill(orphan, 0)
-        rows.close()
-    finally:
-        os.kill(orphan, signal.SIGKILL)
-
-
 def test_what_was_begun_and_never_used_is_removed_after_a_minute(arrays, order, temporary_folder):
     unfinished = temporary_folder / "pymc_austerity-new-1"
     unfinished.mkdir()

@@ -14,7 +14,6 @@ from scipy.stats import binom
 from pymc_austerity import (
     AusterityMH,
     AusterityWarning,
-    CrankNicolsonProposal,
     ProposalMixture,
     RandomWalkProposal,
     SettingError,
@@ -289,15 +288,6 @@ def test_anchor_as_a_dictionary_of_constrained_values():
 
 
 @pytest.mark.exhaustive
-def test_draws_do_not_depend_on_the_anchor():
-    model = normal_regression()
-    step, default = built(model, anchor=ANCHOR), built(model)
-    assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
-    given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
-    assert_agree(given, found)
-
-
-@pytest.mark.exhaustive
 def test_anchor_from_an_earlier_run():
     model = normal_regression()
     earlier = sample(model, built(model), draws=200, tune=200)
@@ -328,14 +318,6 @@ def test_the_mixture_takes_the_independence_sampler_where_it_can():
     scaling = idata["sample_stats"]["scaling"].values
     assert (scaling == 1.0).mean() > 0.8
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
-def test_other_proposals_find_the_same_posterior(proposal):
-    model, _, expected = logistic_run()
-    step = built(model, proposal=proposal)
-    assert_agree(moments(sample(model, step)), expected)
 
 
 def test_a_product_within_a_row_has_no_second_derivative():
