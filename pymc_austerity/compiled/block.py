@@ -67,7 +67,7 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
         ExactDecisions: decide_exactly,
     },
 )
-def decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
+def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""
     raise NotImplementedError
 
@@ -120,7 +120,7 @@ def transitions(
         log_ratio += exact_then - exact_now
         if math.isfinite(log_ratio):
             log_ratio += _expansion(posterior, proposed, current)
-            verdict = decide(decisions, proposed, current, log_ratio, rng, audits, out)
+            verdict = decide_by(decisions, proposed, current, log_ratio, rng, audits, out)
         if verdict == VIOLATED:
             return t
         out[0], out[7] = verdict, chosen

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pymc_austerity.compiled.calls import address_of_tail, call_of_two
-from pymc_austerity.compiled.survey import Survey, begin
+from pymc_austerity.compiled.survey import CompiledSurvey, begin
 from pymc_austerity.sequential import Evidence, StudentTTest, log_uniform
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.t_tests import (
@@ -75,13 +75,13 @@ class SequentialDecisions(NamedTuple):
 
     Attributes
     ----------
-    survey : Survey
+    survey : CompiledSurvey
     test : CompiledTest
     audit : float
         Share of decisions that are checked on all rows.
     """
 
-    survey: Survey
+    survey: CompiledSurvey
     test: CompiledTest
     audit: float
 

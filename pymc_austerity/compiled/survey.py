@@ -27,7 +27,7 @@ _ANNOUNCED = 16
 """Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""
 
 
-class Survey(NamedTuple):
+class CompiledSurvey(NamedTuple):
     """A sample that grows, in working space that every decision uses again.
 
     Attributes
@@ -93,10 +93,10 @@ class Survey(NamedTuple):
         return _see(self)
 
 
-def new_survey(rows: RowsByAddress, strata: Strata) -> Survey:
+def new_survey(rows: RowsByAddress, strata: Strata) -> CompiledSurvey:
     """A survey of rows in strata."""
     n, at_once = strata.sizes.size, max(strata.n_first, _AT_ONCE)
-    return Survey(
+    return CompiledSurvey(
         rows,
         strata.sizes.astype(np.int64),
         strata.offsets.astype(np.int64),
@@ -125,7 +125,7 @@ def _integers(n: int) -> NDArray[np.int64]:
 
 
 @part(types.void)
-def begin(survey: Survey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
+def begin(survey: CompiledSurvey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
     """Start at a random row of each stratum, with none of them seen."""
     order(survey.rows, proposed, reals(survey.proposed))
     order(survey.rows, current, reals(survey.current))
@@ -141,13 +141,13 @@ def begin(survey: Survey, proposed: Any, current: Any, rng: np.random.Generator)
 
 
 @part(types.UniTuple(types.CPointer(types.int64), 3))
-def _counters(survey: Survey) -> Any:
+def _counters(survey: CompiledSurvey) -> Any:
     """Next row of each stratum, how many were seen, and how many are to be seen now."""
     return integers(survey.positions), integers(survey.counts), integers(survey.new)
 
 
 @part(ESTIMATE)
-def _see(survey: Survey) -> Estimate:
+def _see(survey: CompiledSurvey) -> Estimate:
     """See the next ``new[h]`` rows of each stratum, and estimate the sum of all."""
     sizes, offsets, batch = integers(survey.sizes), integers(survey.offsets), integers(survey.batch)
     positions, _, new = _counters(survey)
@@ -177,7 +177,7 @@ def _see(survey: Survey) -> Estimate:
 
 
 @part(types.void)
-def _evaluate(survey: Survey, n_rows: int, n_pieces: int) -> None:
+def _evaluate(survey: CompiledSurvey, n_rows: int, n_pieces: int) -> None:
     """Evaluate a batch, and merge it."""
     points = survey.proposed, survey.current
     fill_differences(survey.rows, *points, survey.batch, n_rows, survey.values)

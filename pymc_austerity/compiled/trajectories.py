@@ -9,7 +9,7 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.block import decide
+from pymc_austerity.compiled.block import decide_by
 from pymc_austerity.compiled.calls import call_of_prior, call_with_gradient
 from pymc_austerity.compiled.exact import ACCEPTED, REJECTED, VIOLATED
 from pymc_austerity.parts import reals
@@ -165,7 +165,7 @@ def transitions_by_trajectories(
             moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
             log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
             if math.isfinite(log_ratio):
-                verdict = decide(
+                verdict = decide_by(
                     decisions,
                     reals(proposed.ctypes.data),
                     reals(current.ctypes.data),

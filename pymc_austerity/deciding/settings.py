@@ -13,6 +13,7 @@ from pymc_austerity.arguments import (
     checked_max_error,
     checked_number,
     checked_schedule,
+    checked_tail,
 )
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
@@ -69,7 +70,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            "epsilon": None if self.epsilon is None else checked_schedule(self.epsilon),
+            "epsilon": None if self.epsilon is None else _checked_epsilon(self.epsilon),
             "max_error": checked_max_error(self.max_error),
             "test": _checked_test(self.test),
             "audit": checked_audit(self.audit),
@@ -313,3 +314,8 @@ def bound_between(
         "a function that returns a number of nats, 0 or more",
     )
     return min(max(bound, _TINY), _HUGE)
+
+
+def _checked_epsilon(value: Any) -> float | Schedule:
+    what = "a tail probability"
+    return checked_schedule("epsilon", value, checked_tail, of="draw", what=what)

@@ -180,7 +180,7 @@ class RowFiles:
 
 
 @contextlib.contextmanager
-def in_words(place: str, n_bytes: int) -> Iterator[None]:
+def errors_in_words(place: str, n_bytes: int) -> Iterator[None]:
     """Say where there is no room for the rows, how much they need, and what to do."""
     try:
         yield

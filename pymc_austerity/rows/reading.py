@@ -147,6 +147,6 @@ def reader() -> Any:
 
 
 @cache
-def call_of_reader() -> Callable[..., None]:
+def callable_reader() -> Callable[..., None]:
     """The same for Python, which goes on in other threads meanwhile."""
     return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(reader().address)

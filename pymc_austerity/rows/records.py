@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.files import RowFiles, Tenancy, gone, in_words
+from pymc_austerity.rows.files import RowFiles, Tenancy, errors_in_words, gone
 from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block
-from pymc_austerity.rows.reading import call_of_reader, widening
+from pymc_austerity.rows.reading import callable_reader, widening
 from pymc_austerity.rows.shared import SharedRows
 
 FILE_NAME = "{}.rows"
@@ -88,7 +88,7 @@ class StoredRows(RowFiles):
         reading = self.reading(rows.size)
         counts, files, facts, scratch, out, block = reading
         known = [array.ctypes.data for array in (counts, files, facts, scratch, rows)]
-        call_of_reader()(*known, rows.size, out.ctypes.data)
+        callable_reader()(*known, rows.size, out.ctypes.data)
         self.refuse_if_failed(reading)
         return block
 
@@ -129,7 +129,7 @@ class StoredRows(RowFiles):
         record = np.dtype([("0", first.dtype, first.shape[1:])])
         path = self._path(len(self._records))
         place, n_bytes = str(self._folder.parent), self._n_rows * record.itemsize
-        with in_words(place, n_bytes), path.open("wb") as file:
+        with errors_in_words(place, n_bytes), path.open("wb") as file:
             for block in blocks_of(self):
                 function(block).tofile(file)
         self._fields.append(Field(len(self._records), "0", first.dtype))
