@@ -24,6 +24,7 @@ from pymc_austerity.compiled.decision import (
     CompiledTest,
     SequentialDecisions,
     compiled_test,
+    new_survey,
 )
 from pymc_austerity.compiled.exact import ExactDecisions, new_decisions
 from pymc_austerity.compiled.owners import (
@@ -35,7 +36,6 @@ from pymc_austerity.compiled.owners import (
 )
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
 from pymc_austerity.compiled.rows import MOST_APART, RowsByAddress, evaluated, evaluator
-from pymc_austerity.compiled.survey import new_survey
 from pymc_austerity.compiled.trajectories import (
     CompiledTrajectories,
     KnownByAddress,

@@ -18,7 +18,6 @@ from pymc_austerity.rows.protocols import (
     RowStream,
     SampledRows,
 )
-from pymc_austerity.rows.reading import reader
-from pymc_austerity.rows.records import Reading, Store, StoredRows
+from pymc_austerity.rows.records import Reading, Store, StoredRows, reader
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.stored import store_by_label

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from pymc_austerity.rows.draws import in_random_order
 from pymc_austerity.rows.files import Tenancy, errors_in_words
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
-from pymc_austerity.rows.reading import can_widen
-from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
+from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows, can_widen
 
 _BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""

@@ -23,11 +23,10 @@ from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.embedding import Embedding, EveryVariable
 from pymc_austerity.setup.target import Target
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 from pymc_austerity.step_methods.together import is_independent
