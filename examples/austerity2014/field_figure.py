@@ -16,15 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "draw_conditionals",
-    "draw_default_conditionals",
-    "draw_default_errors",
-    "draw_errors",
-    "verdict_on_conditionals",
-    "verdict_on_errors",
-]
-
 EARLY, LATE = 0.0125, 1.0
 GRAY = "gray line: Monte Carlo error of the true values"
 

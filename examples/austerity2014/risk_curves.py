@@ -8,8 +8,6 @@ from numpy.typing import ArrayLike
 
 from pymc_austerity.plots.drawing import color, finished
 
-__all__ = ["plot_risk"]
-
 _LINES = ("-", "--", "-.", ":")
 
 

@@ -15,20 +15,6 @@ from examples.austerity2014.tables import by_sampler, texts
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "DEFAULTS",
-    "EXACT",
-    "GRAY",
-    "draw",
-    "draw_defaults",
-    "finding",
-    "is_lower",
-    "lowest",
-    "numbers",
-    "papers",
-    "verdict",
-]
-
 EXACT, DEFAULTS = label(0.0), "defaults"
 SLOPE_OVER = 4.0
 GRAY = "gray line: Monte Carlo variance of the true values"

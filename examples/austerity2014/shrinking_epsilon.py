@@ -38,8 +38,6 @@ from pymc_austerity import AusterityMH
 from pymc_austerity.deciding.decider import affordable_share
 from pymc_austerity.design import Boundary, constant_looks
 
-__all__ = ["EXPERIMENT", "walk_audit"]
-
 EXACT_STEPS = BUDGET.steps[label(0.0)]
 N_CHAINS, RATIO, N_TRUE, N_DEFAULTS = 4, 0.2, 20_000, 5_000
 FULL: dict[str, Any] = {

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["SHRINKING", "draw", "draw_defaults", "regret", "verdict", "wins_and_losses"]
-
 SHRINKING = "shrinking epsilon"
 
 

@@ -11,8 +11,6 @@ from examples.shared.datasets import load
 from examples.shared.digits import Digits, logistic_regression, papers_walk, posterior_mode
 from examples.shared.triples import Question, ask, differences, posterior_points, trial_run
 
-__all__ = ["Decisions", "of_digits", "of_signals"]
-
 
 @dataclass(frozen=True)
 class Decisions:

@@ -15,8 +15,6 @@ from pymc_austerity.design import (
     worst_case_design,
 )
 
-__all__ = ["HEURISTIC", "TARGETS", "Measured", "designs", "measure"]
-
 TARGETS = (0.003, 0.01, 0.03, 0.1)
 HEURISTIC = 600
 UNIT = 200

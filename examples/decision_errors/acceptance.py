@@ -11,8 +11,6 @@ from examples.shared.digits import BATCH_SIZE
 from examples.shared.random_orders import OrderedRows, acceptance
 from pymc_austerity.design import Boundary, constant_looks
 
-__all__ = ["AcceptanceErrors", "acceptance_errors", "theory_of_acceptance"]
-
 
 @dataclass(frozen=True)
 class AcceptanceErrors:

@@ -19,8 +19,6 @@ from pymc_austerity.design import (
 )
 from pymc_austerity.sequential import Decision
 
-__all__ = ["over_distance", "over_epsilon", "summary", "table", "table_of_acceptance"]
-
 EPSILON_GRID = np.geomspace(0.002, 0.5, 40)
 DISTANCES = np.linspace(0.0, 12.0, 200)
 

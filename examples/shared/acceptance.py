@@ -10,8 +10,6 @@ from pymc_austerity.design import Boundary, Looks, TestDesign, constant_looks
 from pymc_austerity.design.error import distance_grid, operating_characteristic
 from pymc_austerity.design.optimal import ALPHAS, DesignProblem, cheapest
 
-__all__ = ["TrialRun", "acceptance_error", "design_for_acceptance"]
-
 Floats = NDArray[np.float64]
 
 

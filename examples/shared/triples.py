@@ -11,8 +11,6 @@ from examples.shared.acceptance import TrialRun
 from pymc_austerity import AusterityMH
 from pymc_austerity.rows import blocks_of
 
-__all__ = ["Question", "ask", "differences", "posterior_points", "trial_run"]
-
 
 @dataclass(frozen=True)
 class Question:

@@ -27,8 +27,6 @@ from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
 from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.target import Target
 
-__all__ = ["N_QUESTIONS", "look_again"]
-
 N_QUESTIONS = 4
 """Number of proposals that are checked: each takes a pass over all rows, or millions of them."""
 

@@ -11,8 +11,6 @@ from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
 from pymc_austerity.rows import StoredRows
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["NotExactError", "checked"]
-
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _RUN = 500
 """Rows of a store that are checked together: single ones would bring all of it into memory."""

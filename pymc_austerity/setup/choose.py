@@ -20,8 +20,6 @@ from pymc_austerity.setup.plans import (
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.together import together
 
-__all__ = ["choose"]
-
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
 

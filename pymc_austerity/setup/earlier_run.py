@@ -20,8 +20,6 @@ from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.embedding import Embedding
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 
-__all__ = ["EarlierRun", "Learnt", "earlier_run", "learn", "learn_sweeps"]
-
 _MOST_DRAWS = 500
 _FEWEST_DRAWS = 10
 _STEPS = 1_000

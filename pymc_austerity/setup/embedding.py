@@ -21,8 +21,6 @@ from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
 
-__all__ = ["Embedding", "EveryVariable", "Question", "SomeVariables"]
-
 
 class Question(NamedTuple):
     """A proposal to decide about.

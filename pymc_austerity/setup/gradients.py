@@ -25,8 +25,6 @@ from pymc_austerity.rows import (
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 
-__all__ = ["RowGradients", "with_gradients"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowGradients:

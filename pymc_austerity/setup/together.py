@@ -15,8 +15,6 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
 
-__all__ = ["together"]
-
 _SOME_ROWS = 4_096
 _WORTH = 4.0
 """Times as long as a sequential test in a trial that decisions may take: none of them is wrong,

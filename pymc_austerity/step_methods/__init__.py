@@ -11,7 +11,5 @@ from pymc_austerity.step_methods.interrupts import restore_interrupts
 from pymc_austerity.step_methods.options import Options
 from pymc_austerity.step_methods.summary import merged_constants
 
-__all__ = ["AusterityMH", "FireflyMH", "GroupedMH", "Options"]
-
 annotate_conversion(merged_constants, at_end=restore_interrupts, what_is_wrong=what_is_wrong)
 before_sampling(check_step_methods, with_model)

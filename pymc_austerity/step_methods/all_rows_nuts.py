@@ -23,8 +23,6 @@ from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 
-__all__ = ["AllRowsNUTS", "PyMCSteps", "on_all_rows"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _RETRIES = 10

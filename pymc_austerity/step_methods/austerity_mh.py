@@ -24,8 +24,6 @@ from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.request import Request
 
-__all__ = ["AusterityMH"]
-
 _log = logging.getLogger("pymc.austerity")
 
 

@@ -12,8 +12,6 @@ from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 from pymc_austerity.step_methods.whole_model import WholeModelSampler
 
-__all__ = ["AusterityStep"]
-
 
 class AusterityStep(WholeModelSampler):
     """Base class of the step methods of this package.

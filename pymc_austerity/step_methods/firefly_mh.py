@@ -18,8 +18,6 @@ from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import STATISTICS
 
-__all__ = ["FireflyMH", "FireflyStep"]
-
 
 class FireflyMH(Configured, ABC):
     r"""Firefly Monte Carlo: exact Metropolis-Hastings on the bright rows.

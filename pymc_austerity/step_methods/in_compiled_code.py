@@ -29,8 +29,6 @@ from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions
 from pymc_austerity.step_methods.together import IndependentChain, is_independent
 
-__all__ = ["compile_now", "draws_ahead", "why_python"]
-
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as a clause; empty if they do not."""
