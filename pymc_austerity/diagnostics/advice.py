@@ -21,7 +21,6 @@ from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
-_ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
 
 
@@ -248,22 +247,6 @@ def _is_sized_by_user(info: RunInfo) -> bool:
     return info.has_verdicts and not (info.is_bounded or info.is_designed or info.is_stratified)
 
 
-def _room_to_spare(facts: Facts) -> str | None:
-    info = facts.info
-    epsilon, batch_size = info.constant("epsilon"), info.constant("batch_size")
-    looks, error = facts.usage.loc["all", "looks_mean"], facts.errors.loc["all", "error_mean"]
-    if epsilon is None or batch_size is None or facts.usage.loc["all", "data_fraction"] >= 1.0:
-        return None
-    if not (looks < 1.02 and error < _ROOM_TO_SPARE * epsilon and batch_size > 100):
-        return None
-    if not _is_sized_by_user(info):
-        return None
-    return (
-        f"The first look of {batch_size:,} {info.rows} is more than enough for nearly every "
-        f"{info.decision} (mean tail probability {error:.1g}): a smaller batch_size would suffice."
-    )
-
-
 def _length_of_random_walk(facts: Facts) -> str | None:
     acceptance = facts.usage.loc["all", "acceptance"]
     low, high = _ACCEPTANCE_OF_RANDOM_WALK
@@ -282,4 +265,4 @@ _ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement)
 _ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws, _not_checked)
 _ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
 _ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
-_ON_COST: tuple[Rule, ...] = (_most_rows_read, _room_to_spare, _length_of_random_walk)
+_ON_COST: tuple[Rule, ...] = (_most_rows_read, _length_of_random_walk)

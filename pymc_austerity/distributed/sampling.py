@@ -40,14 +40,8 @@ from pymc_austerity.step_methods.configured import with_model
 
 _log = logging.getLogger("pymc.austerity")
 
-_NOT_HERE = {
-    "callback": "chains run elsewhere and return all their draws at once",
-    "cores": "the workers of client= decide how many chains run at a time",
-    "mp_ctx": "chains run in the workers of client=",
-    "nuts_sampler": "the chains are those of step=",
-    "return_inferencedata": "chains are joined as InferenceData or DataTree",
-    "trace": "draws are collected in memory",
-}
+_NOT_HERE = {"callback", "cores", "mp_ctx", "nuts_sampler", "return_inferencedata", "trace"}
+"""Arguments of ``pm.sample`` about chains in this process."""
 
 _OF_EACH_CHAIN = {
     "chains": 1,
@@ -140,9 +134,9 @@ def sample(
     (2, 1000)
     """
     client = checked_client(client)
-    for name in sorted(set(settings) & set(_NOT_HERE)):
+    for name in sorted(set(settings) & _NOT_HERE):
         raise SettingError(
-            f"{name}={settings[name]!r} has no meaning on a cluster, because {_NOT_HERE[name]}: "
+            f"{name}={settings[name]!r} has no meaning on a cluster, whose workers run the chains: "
             "leave it out."
         )
     model = pm.modelcontext(model)

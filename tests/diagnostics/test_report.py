@@ -129,7 +129,6 @@ def test_what_the_audit_means_comes_first(run, first):
         ({"data_fraction": 0.7}, {"control_variates": 0}, "Use control variates"),
         ({"data_fraction": 0.7}, {}, "far from their anchor"),
         ({"n_looks": 12}, {}, "12.0 looks on average"),
-        ({"decision_error": 1e-7}, {"batch_size": 500}, "a smaller batch_size would suffice"),
         ({"accepted": 0.02}, {"proposal": "RandomWalkProposal"}, "steps are too long"),
         ({"accepted": 0.9}, {"proposal": "RandomWalkProposal"}, "steps are too short"),
         ({"accepted": [[1.0], [0.0]]}, {}, "Nothing was accepted in chain 1"),
