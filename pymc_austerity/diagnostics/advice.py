@@ -14,7 +14,6 @@ from pymc_austerity.diagnostics.decisions import (
     audit_table,
     contradicts,
     data_usage,
-    decision_errors,
     needed_audits,
 )
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
@@ -34,8 +33,8 @@ class Facts:
         Statistics and constants.
     info : RunInfo
         Settings of the run.
-    usage, errors, audit : pandas.DataFrame
-        Results of `data_usage`, `decision_errors` and `audit`.
+    usage, audit : pandas.DataFrame
+        Results of `data_usage` and `audit`.
     promise : str
         Source of the promised error: "promised", by the user, or "allowed by epsilon".
     convergence : Convergence or None
@@ -47,7 +46,6 @@ class Facts:
     statistics: xr.Dataset
     info: RunInfo
     usage: pd.DataFrame
-    errors: pd.DataFrame
     audit: pd.DataFrame
     promise: str
     convergence: Convergence | None
@@ -67,7 +65,6 @@ def facts_of(idata: Any, promised: float | None, prob: float, step_method: int |
         statistics,
         info,
         data_usage(statistics),
-        decision_errors(statistics),
         audit_table(statistics, promised, prob, None),
         "promised" if promised is not None or info.is_designed else "allowed by epsilon",
         convergence,

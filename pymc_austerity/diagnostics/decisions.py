@@ -233,76 +233,6 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
     return float(interval.low), float(interval.high)
 
 
-def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
-    r"""Tail probabilities at the decisions, by chain and overall.
-
-    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
-    look: the probability that all rows would give another decision, if this had been the only look.
-    The whole sequential test is wrong more often. `audit` measures how often.
-
-    Parameters
-    ----------
-    idata : InferenceData, DataTree or Dataset
-        A run of AusterityMH or AusterityGibbs.
-    step_method : int, optional
-        Index of the AusterityMH in a compound run, counted from 0; by default all together.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each chain, and one, ``"all"``, for all chains, with the columns
-
-        ``n_decisions``
-            Number of decisions.
-        ``error_mean``, ``error_max``
-            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
-            the largest mean of a draw.
-        ``expected_wrong``
-            Expected number of wrong decisions: the sum of the tail probabilities.
-
-    Raises
-    ------
-    SettingError, SettingTypeError
-        `idata` is not such a run, or has no such step method.
-
-    References
-    ----------
-    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
-    Metropolis-Hastings Budget. ICML, algorithm 1.
-
-    Examples
-    --------
-    >>> import xarray as xr
-    >>> from pymc_austerity.diagnostics import decision_errors
-    >>> dims = ("chain", "draw")
-    >>> run = xr.Dataset(
-    ...     {
-    ...         "n_rows_used": (dims, [[100, 300], [100, 1000]]),
-    ...         "decision_error": (dims, [[0.01, 0.04], [0.03, 0.0]]),
-    ...     }
-    ... )
-    >>> decision_errors(run).round(3)
-           n_decisions  error_mean  error_max  expected_wrong
-    chain
-    0                2       0.025       0.04            0.05
-    1                2       0.015       0.03            0.03
-    all              4       0.020       0.04            0.08
-    """
-    return by_chain(
-        statistics_of(idata, ["decision_error"], step_method=step_method), _summary_of_audits
-    )
-
-
-def _summary_of_audits(statistics: xr.Dataset) -> dict[str, float]:
-    error = statistics["decision_error"]
-    steps = statistics["steps_per_draw"]
-    return {
-        "error_mean": float(error.weighted(steps).mean()),
-        "error_max": float(error.max()),
-        "expected_wrong": float((error * steps).sum()),
-    }
-
-
 def audit(
     idata: Any,
     *,
@@ -310,7 +240,11 @@ def audit(
     prob: float = 0.95,
     step_method: int | None = None,
 ) -> pd.DataFrame:
-    r"""Share of wrong decisions among those checked on all rows, compared with the promised share.
+    r"""How often decisions are wrong: by the tests' own estimates, and by checks on all rows.
+
+    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
+    look: the probability that all rows would give another decision, if this had been the only look.
+    The whole sequential test is wrong more often. Audited decisions tell how often.
 
     Parameters
     ----------
@@ -333,6 +267,11 @@ def audit(
 
         ``n_decisions``, ``n_audited``, ``n_wrong``
             Numbers of decisions, of audited decisions, and of audited decisions that were wrong.
+        ``error_mean``, ``error_max``
+            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
+            the largest mean of a draw.
+        ``expected_wrong``
+            Expected number of wrong decisions: the sum of the tail probabilities.
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
             Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
             interval, in [0, 1]; NaN, 0 and 1 without audits.
@@ -353,6 +292,8 @@ def audit(
     ----------
     Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
     in the case of the binomial. Biometrika 26(4), 404-413.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
 
     Examples
     --------
@@ -406,7 +347,15 @@ def audit_table(
     def summary(chains: xr.Dataset) -> dict[str, float]:
         n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
         low, high = exact_interval(n_wrong, n_audited, prob)
+        steps, error = (
+            chains["steps_per_draw"],
+            chains.get("decision_error", xr.DataArray(math.nan)),
+        )
+        error = error.broadcast_like(chains["n_audited"])
         return {
+            "error_mean": float(error.weighted(steps).mean()),
+            "error_max": float(error.max()),
+            "expected_wrong": float((error * steps).sum(skipna=False)),
             "n_audited": n_audited,
             "n_wrong": n_wrong,
             "wrong_rate": n_wrong / n_audited if n_audited else math.nan,
