@@ -171,23 +171,6 @@ EXACT = {"used_all_rows": True, "data_fraction": 1.0, "decision_error": 0.0}
 
 
 @pytest.mark.parametrize(
-    ("run", "says"),
-    [
-        (kind_of(**EXACT, epsilon=0.0), "This is plain Metropolis-Hastings."),
-        (kind_of(**EXACT, epsilon=0.0, sampler="AusterityGibbs"), "This is plain Gibbs sampling."),
-        (kind_of(acceptance_rule="barker", epsilon=np.nan), "Audit: Barker's decisions are random"),
-        (kind_of(acceptance_rule="none", epsilon=np.nan, n_looks=0), "every proposal was accepted"),
-        (kind_of(n_looks=30, n_audited=1, max_error=0.05, test="designed", control_variates=2,
-                 sampling="StratifiedWindows"), "the 5.00% promised"),
-    ],
-    ids=["exact", "exact Gibbs", "Barker", "no test", "designed"],
-)  # fmt: skip
-def test_runs_with_nothing_to_change(run, says):
-    assert advice(run) == ["Nothing stands out."]
-    assert says in " ".join(report(run).split())
-
-
-@pytest.mark.parametrize(
     ("run", "advised", "not_advised"),
     [
         (kind_of(**MANY_LOOKS, n_audited=1, test="designed", max_error=0.05),

@@ -20,7 +20,7 @@ from examples.austerity2014 import (
     sgld_intrusions,
     sgld_pitfall,
 )
-from examples.austerity2014.budgets import Budget, epsilon_of, label
+from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import Verdict
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
@@ -89,12 +89,6 @@ def test_every_experiment_runs(name, data, tmp_path, monkeypatch):
         assert widths == {len(verdict.numbers.header)}
 
 
-def test_unknown_names_are_told(capsys):
-    with pytest.raises(SystemExit):
-        command.main(["no_such_experiment"])
-    assert "no_such_experiment: not one of random_walk" in capsys.readouterr().err
-
-
 class TestSite:
     SAVED = list(report.saved(command.RESULTS))
 
@@ -134,13 +128,6 @@ class TestParts:
         assert again.seconds >= 0.0
         again.remove()
         assert not list(tmp_path.iterdir())
-
-
-class TestBudget:
-    def test_all_samplers_get_the_same_share(self):
-        budget = Budget(400.0, {label(0.0): 1_000, label(0.2): 5_000})
-        assert budget.steps_at(0.1) == {"epsilon = 0": 100, "epsilon = 0.2": 500}
-        assert [epsilon_of(name) for name in budget.steps] == [0.0, 0.2]
 
 
 class TestRisk:

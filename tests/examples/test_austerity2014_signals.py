@@ -117,30 +117,6 @@ class TestMixture:
         nearby = [mode @ rotations.rotation(x) for x in rng_angles()]
         assert mixture.log_likelihood(mode) > max(map(mixture.log_likelihood, nearby))
 
-    @pytest.mark.parametrize(("best", "agrees"), [(0.1, True), (0.01, False)])
-    def test_verdict_wants_a_large_epsilon_and_names_the_rows(self, best, agrees):
-        exact = {
-            "seconds": [1.0, 4.0],
-            "steps": [1, 4],
-            "risk": [[1.0, 0.25], [1.2, 0.3]],
-            "before": 1.0,
-        }
-        better = {**exact, "risk": [[0.1, 0.02], [0.12, 0.03]]}
-        names = ("epsilon = 0", f"epsilon = {best}")
-        results = {
-            "risk": dict(zip(names, (exact, better), strict=True)) | {"defaults": better},
-            "budget": {"seconds": 6_400.0, "ratio": 0.1, "steps": dict.fromkeys(names, 40)},
-            "halves": {name: [0.07, 0.09] for name in names},
-            "rows_per_step": dict(zip(names, (1_000.0, 30.0), strict=True)),
-            "truth": 0.08,
-            "truth_sd": 0.01,
-        }
-        found, _, numbers = ica.verdict(results)
-        assert found is agrees
-        rows = {quantity: values for quantity, *values in numbers.rows}
-        assert rows["rows read per step"] == ["1,000", "30", "–"]
-        assert rows["mean distance, second half"] == ["0.080", "0.080", "–"]
-
 
 def rng_angles():
     """Small rotations in all directions."""

@@ -209,28 +209,3 @@ def test_starts_are_dispersed_and_possible(rng):
 def test_bad_settings_are_refused_at_construction(arguments, words):
     with pytest.raises(SettingError, match=words):
         ReversibleJumpProposal("beta", "gamma", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("names", "kinds", "blocks", "words"),
-    [
-        (("b", "gamma"), [0, 2], [("beta", (1,)), ("gamma", (1,))], r"'b' is not.*vars="),
-        (("beta", "gamma"), [0, 2, 2], [("beta", (1,)), ("gamma", (2,))], "one indicator for each"),
-        (("gamma", "beta"), [0, 2], [("beta", (1,)), ("gamma", (1,))], "coefficients first"),
-        (("beta", "gamma"), [0, 0], [("beta", (1,)), ("gamma", (1,))], "zeros and ones"),
-        (
-            ("beta", "gamma"),
-            [0, 2, 1],
-            [("beta", (1,)), ("gamma", (1,)), ("k", (1,))],
-            "another step method",
-        ),
-    ],
-)
-def test_other_variables_are_refused(names, kinds, blocks, words):
-    firsts = np.cumsum([0, *(shape[0] for _, shape in blocks)])
-    layout = Layout(
-        np.array(kinds),
-        tuple(Block(n, shape, int(i)) for (n, shape), i in zip(blocks, firsts, strict=False)),
-    )
-    with pytest.raises(SettingError, match=words):
-        ReversibleJumpProposal(*names).init(layout)
