@@ -3,7 +3,6 @@
 from pymc_austerity.proposals.adaptation import DualAveraging
 from pymc_austerity.proposals.crank_nicolson import (
     Conditional,
-    ConditionalProposal,
     CrankNicolsonProposal,
     conditional,
 )
@@ -33,7 +32,6 @@ from pymc_austerity.proposals.random_walk import (
 __all__ = [
     "Block",
     "Conditional",
-    "ConditionalProposal",
     "CrankNicolsonProposal",
     "DualAveraging",
     "GaussianApproximation",
