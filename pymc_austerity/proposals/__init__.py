@@ -28,26 +28,3 @@ from pymc_austerity.proposals.random_walk import (
     RandomWalkState,
     RealOrDiscreteProposal,
 )
-
-__all__ = [
-    "Block",
-    "Conditional",
-    "CrankNicolsonProposal",
-    "DualAveraging",
-    "GaussianApproximation",
-    "GradientProposal",
-    "HamiltonianState",
-    "Layout",
-    "Outcome",
-    "Proposal",
-    "ProposalFunction",
-    "ProposalMixture",
-    "RandomWalkProposal",
-    "RandomWalkState",
-    "RealOrDiscreteProposal",
-    "SurrogateHamiltonianProposal",
-    "UserProposal",
-    "as_proposal",
-    "conditional",
-    "try_proposal",
-]

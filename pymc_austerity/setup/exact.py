@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.stored_rows import RowBoundError
+from pymc_austerity.deciding.poisson import PoissonSampling, RowBoundError
 from pymc_austerity.exact import (
     Directions,
     Grid,

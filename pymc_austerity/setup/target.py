@@ -5,9 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.sampling import AllRowsTogether, uniform_sampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AllRowsTogether
-from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,

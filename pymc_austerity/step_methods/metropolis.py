@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
-from pymc_austerity.deciding.exact import ExactState
+from pymc_austerity.deciding.exact import AnyDecider, ExactState
+from pymc_austerity.deciding.sampling import AT_ONCE
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AT_ONCE
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
@@ -23,11 +22,10 @@ from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.embedding import Embedding, EveryVariable
 from pymc_austerity.setup.target import Target
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 from pymc_austerity.step_methods.together import is_independent
