@@ -3,7 +3,6 @@
 from pymc_austerity.proposals.adaptation import DualAveraging
 from pymc_austerity.proposals.crank_nicolson import (
     Conditional,
-    ConditionalProposal,
     CrankNicolsonProposal,
     conditional,
 )

@@ -16,8 +16,7 @@ from pymc_austerity.deciding.exact import AnyDecider, ExactState
 from pymc_austerity.deciding.sampling import AT_ONCE
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
-from pymc_austerity.proposals.random_walk import PriorOnlyMoves
+from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
@@ -49,7 +48,6 @@ class MetropolisState(StepMethodState):
     phase: Phase
     proposal_state: Any
     decision_state: DecisionState | ExactState
-    untouched_state: RandomWalkState | None
     test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
     data_fingerprint: str = field(metadata={"frozen": True})
@@ -98,7 +96,6 @@ class MetropolisStep(SubsamplingStep):
     proposal_state: Any
     python_needed: str
     _ahead: DrawBuffer | None = None
-    untouched_state: RandomWalkState | None
 
     # ------------------------------------------------------------------ one step
 
@@ -178,10 +175,6 @@ class MetropolisStep(SubsamplingStep):
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning, decider, around, rng = self.tune, self.decider, self.embedding, self.rng
-        if self.untouched is not None and self.untouched_state is not None:
-            current, self.untouched_state = self.untouched.move(
-                self.untouched_state, current, rng, tuning=tuning and self.adapts
-            )
         seen = around.centered(current)
         moved, log_ratio, state = self.proposal.propose(self.proposal_state, seen, rng)
         proposed = around.back(moved)
@@ -221,9 +214,6 @@ class MetropolisStep(SubsamplingStep):
             self.proposal_state = self.learnt.proposal_state
             assert self.learnt.decision_state is not None
             self.decision_state = replace(self.learnt.decision_state)
-        self.untouched_state = None
-        if self.untouched is not None and around.approximation is not None:
-            self.untouched_state = self.untouched.init(around.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal and the test."""
@@ -232,8 +222,6 @@ class MetropolisStep(SubsamplingStep):
         self.tune = False
         if self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
-            if self.untouched is not None and self.untouched_state is not None:
-                self.untouched_state = self.untouched.freeze(self.untouched_state)
         designed = self.decider.stop_tuning()
         is_open = isinstance(self.decider, Decider) and not self.decider.sampling.is_exact
         self.is_to_look_again = is_open
@@ -270,11 +258,6 @@ class MetropolisStep(SubsamplingStep):
         return super().__getstate__()
 
     @property
-    def untouched(self) -> PriorOnlyMoves | None:
-        """Moves of entries on which no row depends, if there are any."""
-        return self.target.untouched if isinstance(self.embedding, EveryVariable) else None
-
-    @property
     def decision_state(self) -> DecisionState | ExactState:
         """State of the decider."""
         return self.decider.state
@@ -298,8 +281,6 @@ class MetropolisStep(SubsamplingStep):
     def _why_python(self) -> str:
         if self.shared or not isinstance(self.embedding, EveryVariable):
             return "other step methods move other variables"
-        if self.untouched is not None:
-            return "what no row reads has moves of its own"
         if self.coordinates.names:
             return "products are moved instead of their factors"
         return why_python(self.target, self.decider, self.proposal)

@@ -80,18 +80,6 @@ def test_copies_sample_the_same(run):
     np.testing.assert_array_equal(*runs)
 
 
-def test_products_stay_where_nothing_is_accepted(run):
-    """The scale moves by itself, with the products where they are."""
-    _, idata = run
-    z, tau = (idata.posterior[name].values[0] for name in ("z", "tau"))
-    accepted = idata.sample_stats["accepted"].values[0]
-    stayed = np.flatnonzero(accepted[1:] == 0)
-    assert stayed.size
-    products = tau[:, None] * z
-    np.testing.assert_allclose(products[stayed + 1], products[stayed], rtol=1e-10)
-    assert (tau[stayed + 1] != tau[stayed]).any()
-
-
 def test_goes_on_with_an_earlier_run(run):
     _, idata = run
     with build():
