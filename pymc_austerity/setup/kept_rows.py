@@ -184,7 +184,7 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
         where rows cannot be kept, or a normal approximation does as well.
     """
-    is_possible = about.may.keep_rows and about.residuals.at_anchor is not None
+    is_possible = about.may.keep_rows and about.residuals.is_stored
     if about.row_free_difference is None or not is_possible:
         return None
     kept = _kept(about, _most_influential(scores))
