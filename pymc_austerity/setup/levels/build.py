@@ -162,8 +162,8 @@ def build_grouped(
     say("bounding the rows")
     factors, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
-    if (at_anchor := residuals.at_anchor) is not None:
-        source.extend(lambda block: at_anchor(*block))
+    if (stored := residuals.stored) is not None:
+        source.extend(lambda block: stored(*block))
     sums = [(mean.entries, mean.absorber) for mean in means]
     row_free_part = row_free_difference_by_levels(problem, parts.terms, sums)
     function = residuals.function
