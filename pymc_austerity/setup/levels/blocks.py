@@ -33,9 +33,6 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.row_free_gradient import row_free_gradient
 
-_MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
-"""Most entries that are moved together, and most numbers that are stored for them and levels."""
-
 _SOME_ROWS = 4_096
 _MOST_COLUMNS = 300
 _NOTHING = 1e-10
@@ -73,30 +70,6 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     of_rows = sparse.csr_array(anchor.hessian[own])
     within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
     return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, gradient)
-
-
-def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
-    """Common entries and levels of small factors, to be moved together, without `shift`."""
-    common, first = parts.blocks.common, parts.factors[0].entries
-    chosen, n_entries = [], common.size
-    for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
-        more = n_entries + factor.entries.size
-        if number and more <= _MOST_AT_ONCE and first.size * more <= _MOST_NUMBERS:
-            n_entries = more
-            chosen.append(number)
-    entries = np.concatenate([common, *(parts.factors[k].entries.ravel() for k in chosen)])
-    if not entries.size:
-        return None
-    places = np.empty(anchor.point.size, dtype=np.int64)
-    places[entries] = np.arange(entries.size)
-    precision = -anchor.hessian[entries][:, entries].toarray()
-    own = places[common]
-    exact = anchor.row_free_hessian
-    precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
-    between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
-    factors = [(k, places[parts.factors[k].entries]) for k in chosen]
-    between = between.reshape(*first.shape, -1)
-    return JointBlock(entries, precision, between, np.zeros(entries.size), own, factors)
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -197,8 +170,8 @@ class Remainder(NamedTuple):
     ----------
     common : float array, shape (p,)
         For the common entries, given the levels.
-    joint : float array, shape (s,)
-        For the entries of the joint block, moved together with the levels of the first factor.
+    joint : float array, shape (k,)
+        For the directions of the joint block, moved together with the levels of the first factor.
     along : tuple of float array
         For the hyperparameters of each factor, moved together with its levels.
     """
@@ -211,7 +184,7 @@ class Remainder(NamedTuple):
 def remainder_of_expansion(
     parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
 ) -> Remainder:
-    """Average over draws of the levels given everything else at the anchor.
+    """Average over draws of the levels with everything else at the anchor.
 
     Parameters
     ----------
@@ -222,15 +195,12 @@ def remainder_of_expansion(
     rng, every = np.random.default_rng(1), range(len(parts.factors))
     found = []
     for _ in range(_DRAWS):
-        point = _drawn(posterior, every, rng)
+        point = _drawn(posterior, rng)
         rest = _gradient_beyond(parts, posterior, point)
         along = tuple(_along_hyperparameters(posterior, k, point, rest) for k in every)
         jointly = np.zeros(0)
         if joint is not None:
-            if len(every) > 1:
-                point = _drawn(posterior, range(1), rng)
-                rest = _gradient_beyond(parts, posterior, point)
-            jointly = _along_entries(posterior, joint, point, rest)
+            jointly = _along_directions(posterior, joint, point, rest)
         found.append((rest[parts.blocks.common], jointly, along))
     common, together, tilts = zip(*found, strict=True)
     return Remainder(
@@ -244,13 +214,11 @@ def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
-def _drawn(
-    posterior: GroupedPosterior, factors: range, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """The anchor with a draw of the levels of some factors."""
+def _drawn(posterior: GroupedPosterior, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The anchor with a draw of the levels."""
     point = posterior.anchor.copy()
     for _ in range(_MOVES):
-        for factor in factors:
+        for factor in range(len(posterior.factors)):
             point = move_levels(posterior, factor, point, 0.0, rng).point
     return point
 
@@ -263,18 +231,18 @@ def _gradient_beyond(
     return parts.row_sums(point).gradient - expanded
 
 
-def _along_entries(
+def _along_directions(
     posterior: GroupedPosterior,
     joint: JointBlock,
     point: NDArray[np.float64],
     rest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The derivative along the entries, moved together with the levels of the first factor."""
+    """The derivative along the directions, with the levels of the first factor moved along."""
     _, normals = posterior.level_normals(0, point)
     own = rest[posterior.factors[0].entries]
     along = np.einsum("gkj,gkl,gl->gj", normals.inverse_root, normals.inverse_root, own)
-    flat = joint.between.reshape(-1, joint.entries.size)
-    derivative: NDArray[np.float64] = rest[joint.entries] - along.ravel() @ flat
+    flat = joint.between.reshape(-1, joint.gradient.size)
+    derivative: NDArray[np.float64] = rest[joint.entries] @ joint.directions - along.ravel() @ flat
     return derivative
 
 

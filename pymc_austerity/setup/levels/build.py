@@ -39,10 +39,10 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
     exchange_of,
-    joint_block,
     prior_only_entries,
     remainder_of_expansion,
 )
+from pymc_austerity.setup.levels.directions import joint_block
 from pymc_austerity.setup.levels.factors import (
     NoGroupsError,
     factors_of,
