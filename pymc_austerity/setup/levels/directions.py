@@ -1,12 +1,12 @@
 """Directions along which a Gibbs sampler of levels and common entries is slow."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from pymc_austerity.levels import JointBlock, LevelNormals, normals_of
 from pymc_austerity.setup.levels.anchor import LevelAnchor, level_blocks
@@ -21,8 +21,11 @@ _FAST = 0.1
 _DENSE = 500
 """Entries up to which all eigenvectors are found at once."""
 
-_TOLERANCE, _MOST_RESTARTS = 1e-2, 20
-"""Accuracy of eigenvalues, and limit of the search: moves along any directions are valid."""
+_PRODUCTS = 100
+"""Products with the matrix of more entries, for some eigenvectors: any directions are valid."""
+
+_NOTHING = 1e-8
+"""Length of a vector that is rounding; matrices have eigenvalues of at most about 1."""
 
 
 class _Slowest(NamedTuple):
@@ -131,15 +134,28 @@ def _smallest(
         whole = own.toarray() - (back @ through).toarray()
         values, vectors = eigh(whole, subset_by_index=(0, min(size, _MOST) - 1))
         return values, vectors
-    operator = LinearOperator(
-        own.shape, matvec=lambda v: own @ v - back @ (through @ v), dtype=np.float64
-    )
-    start = np.random.default_rng(6).standard_normal(size)
-    try:
-        values, vectors = eigsh(
-            operator, _MOST, which="SA", v0=start, tol=_TOLERANCE, maxiter=_MOST_RESTARTS
-        )
-    except ArpackNoConvergence as error:
-        values, vectors = error.eigenvalues, error.eigenvectors
-    order = np.argsort(values)
-    return values[order], np.linalg.qr(vectors[:, order])[0]
+    return _by_lanczos(lambda v: own @ v - back @ (through @ v), size)
+
+
+def _by_lanczos(
+    product: Callable[[NDArray], NDArray], size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ritz values and vectors from a fixed number of products with a symmetric matrix."""
+    rng = np.random.default_rng(6)
+    basis, columns = np.zeros((_PRODUCTS, size)), np.zeros((_PRODUCTS, size))
+    following = rng.standard_normal(size)
+    for number in range(_PRODUCTS):
+        basis[number] = following / np.linalg.norm(following)
+        columns[number] = product(basis[number])
+        following = _orthogonal(columns[number], basis[: number + 1])
+        if np.linalg.norm(following) < _NOTHING:
+            following = _orthogonal(rng.standard_normal(size), basis[: number + 1])
+    values, weights = eigh(basis @ columns.T, subset_by_index=(0, _MOST - 1))
+    return values, basis.T @ weights
+
+
+def _orthogonal(vector: NDArray, basis: NDArray) -> NDArray[np.float64]:
+    """A vector without its part in the span of some others."""
+    for _ in range(2):  # which is enough
+        vector = vector - basis.T @ (basis @ vector)
+    return vector
