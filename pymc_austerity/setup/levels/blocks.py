@@ -1,13 +1,13 @@
 """Blocks of entries beside the levels, and what the expansion of rows leaves along their moves."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, solve_triangular, svd
+from scipy.linalg import LinAlgError, cholesky, eigh, pinv, solve_triangular
 
 from pymc_austerity.levels import (
     CommonNormal,
@@ -18,11 +18,11 @@ from pymc_austerity.levels import (
     PartlyNonCentered,
     PriorOnlyEntries,
     Products,
+    Unread,
     move_levels,
 )
-from pymc_austerity.model import Design, PartialDerivatives, design_function
+from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
     NoLevelAnchorError,
@@ -33,10 +33,12 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.row_free_gradient import row_free_gradient
 
-_SOME_ROWS = 4_096
 _MOST_COLUMNS = 300
-_NOTHING = 1e-10
-"""Share of the usual change of predictors, or of a singular value, that may be rounding."""
+_NOTHING, _SAME = 1e-10, 1e-9
+"""Share of the curvature, and difference of log-likelihoods in nats, that may be rounding."""
+
+_NEARBY = 0.1
+"""Distance from the anchor, in each entry, at which directions are verified."""
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
@@ -107,33 +109,36 @@ def _root_near(
     return np.linalg.cholesky((vectors / raised) @ vectors.T)
 
 
-def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
+def unread_directions(parts: GroupedModel, anchor: LevelAnchor) -> Unread | None:
     """Find directions in common entries and in means of levels; None if there are none.
 
-    They are found on some rows, and verified on all of them.
+    The curvature of the rows is zero along them. That no row changes is verified.
     """
-    structure = parts.problem.structure
-    assert not isinstance(structure, str)
-    designs = design_function(structure, parts.problem.model)
-    n_columns = parts.blocks.common.size + sum(f.entries.shape[1] for f in parts.factors)
-    if n_columns > _MOST_COLUMNS:
+    columns = _columns(parts)
+    if columns.shape[1] > _MOST_COLUMNS:
         return None
-    some = np.arange(0, parts.rows.n_rows, max(parts.rows.n_rows // _SOME_ROWS, 1))
-    on_rows = designs(parts.rows.take(some))
-    changes = np.stack([_change(on_rows, own) for own in _columns(parts)], axis=1)
-    lengths = np.linalg.norm(changes, axis=0)
+    curved = -(columns.T @ anchor.hessian @ columns).toarray()
+    lengths = np.sqrt(np.maximum(curved.diagonal(), 0.0))
     lengths[lengths == 0.0] = 1.0
-    _, singular, rows = svd(changes / lengths, full_matrices=False)
-    null = rows[singular <= _NOTHING * singular[0]] / lengths
+    values, vectors = eigh(curved / np.outer(lengths, lengths))
+    null = vectors[:, np.abs(values) <= _NOTHING * max(values[-1], 0.0)] / lengths[:, None]
     if not null.size:
         return None
-    directions = np.zeros((len(null), anchor.point.size))
-    for own, weights in zip(_columns(parts), null.T, strict=True):
-        directions += np.outer(weights, own)
-    for block in blocks_of(parts.rows):
-        on_rows = designs(block)
-        if any(abs(_change(on_rows, v)).max() > _NOTHING for v in directions):
-            return None
+    directions = (columns @ (null / np.abs(null).max(axis=0))).T
+    if not _change_nothing(parts, anchor.point, directions):
+        return None
+    weights = np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
+    amounts = np.empty((len(parts.factors), *directions.shape))
+    for number, factor in enumerate(parts.factors):
+        of_others = weights.copy()
+        of_others[factor.entries] = 0.0
+        amounts[number] = pinv((of_others * directions).T) * of_others
+    return Unread(directions, amounts)
+
+
+def exchange_of(unread: Unread, anchor: LevelAnchor) -> Exchange | None:
+    """Moves along these directions; None where the prior does not limit them."""
+    directions = unread.directions
     precision = -(directions @ (anchor.row_free_hessian @ directions.T))
     try:
         root = cholesky(precision, lower=True)
@@ -142,21 +147,26 @@ def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
     return Exchange(solve_triangular(root, directions, lower=True))
 
 
-def _columns(parts: GroupedModel) -> Iterator[NDArray[np.float64]]:
-    """Each common entry, and each column of the levels of each factor as a whole; shape (d,)."""
-    size = parts.problem.start.size
+def _columns(parts: GroupedModel) -> sparse.csc_array:
+    """Each common entry, and each column of the levels of each factor as a whole."""
     every = [parts.blocks.common[j : j + 1] for j in range(parts.blocks.common.size)]
     every += [column for factor in parts.factors for column in factor.entries.T]
-    for entries in every:
-        own = np.zeros(size)
-        own[entries] = 1.0
-        yield own
+    entries, starts = np.concatenate(every), np.cumsum([0, *map(len, every)])
+    shape = parts.problem.start.size, len(every)
+    return sparse.csc_array((np.ones(entries.size), entries, starts), shape=shape)
 
 
-def _change(on_rows: Sequence[Design], direction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Changes of all predictors of some rows, one predictor after the other."""
-    nowhere = np.zeros_like(direction)
-    return np.concatenate([design.eta(direction) - design.eta(nowhere) for design in on_rows])
+def _change_nothing(
+    parts: GroupedModel, anchor: NDArray[np.float64], directions: NDArray[np.float64]
+) -> bool:
+    """Whether each row has the same log-likelihood after a step along the directions."""
+    rng, values = np.random.default_rng(9), parts.derivatives.values
+    here = anchor + _NEARBY * rng.standard_normal(anchor.size)
+    there = here + rng.uniform(0.5, 1.0, size=len(directions)) @ directions
+    return all(
+        np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
+        for block in parts.blocks_of_rows()
+    )
 
 
 class Remainder(NamedTuple):
