@@ -117,6 +117,7 @@ def move_jointly(
     correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     r"""Move common entries and levels of smaller factors at once, together with the largest factor.
 
@@ -131,13 +132,18 @@ def move_jointly(
     rng : numpy.random.Generator
     inflation : float
         Factor of the bounds of rows.
+    offset : float array, shape (k,)
+        Added to the mean of the normal approximation.
     """
     coordinates, left = block.split(posterior, theta)
     normal = block.normal(posterior, theta, left)
+    distance = coordinates - normal.mean[0]
+    normal = normal._replace(mean=normal.mean + offset)
     there, log_ratio = crank_nicolson(normal.standard(coordinates[None]), correlation, rng)
-    moved = left + block.directions @ normal.values(there)[0]
+    values = left + block.directions @ normal.values(there)[0]
     along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
-    return along.jump(posterior.anchor[block.entries] + moved, float(log_ratio[0]), rng)
+    moved = along.jump(posterior.anchor[block.entries] + values, float(log_ratio[0]), rng)
+    return moved._replace(distance=distance)
 
 
 class Shares(NamedTuple):
