@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-__all__ = ["SetupTooLongError", "end_if_late", "within"]
-
 
 class SetupTooLongError(RuntimeError):
     """Set-up is not worth the time that it takes; the message is a clause."""

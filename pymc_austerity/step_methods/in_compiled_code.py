@@ -14,12 +14,10 @@ from pymc_austerity.compiled import (
     compiled_test,
     refusal_of,
 )
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider
-from pymc_austerity.deciding.firefly import FireflyDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
 from pymc_austerity.proposals import Proposal, SurrogateHamiltonianProposal
-from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
+from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.setup.compiled_target import (
     exact_target,
     sequential_target,
@@ -31,8 +29,6 @@ from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions
 from pymc_austerity.step_methods.together import IndependentChain, is_independent
 
-__all__ = ["compile_now", "draws_ahead", "why_python"]
-
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
     """Why transitions need Python after tuning, as a clause; empty if they do not."""
@@ -41,7 +37,7 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
-        if type(decider.test) not in (StudentTTest, WangTsiatisTest):
+        if type(decider.test) is not StudentTTest:
             return "the test has no compiled counterpart"
         if decider.schedule is not None and not decider.settings.tightens:
             return "epsilon is a function"
@@ -99,7 +95,7 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     if isinstance(decider, ExactDecider):
         return exact_target(target, decider.state.inflation.value)
     test = decider.state.test
-    assert isinstance(test, StudentTTest | WangTsiatisTest)
+    assert isinstance(test, StudentTTest)
     share = decider.audits.share
     return sequential_target(target, decider.sampling, compiled_test(test), share)
 
