@@ -11,6 +11,7 @@ from pymc_austerity.proposals import DualAveraging
 from pymc_austerity.proposals.adaptation import covariance_estimate
 from pymc_austerity.proposals.protocols import root_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
+from pymc_austerity.time_limit import uncounted
 
 __all__ = ["Explored", "explored"]
 
@@ -77,8 +78,10 @@ def explored(
         Trajectories are not accepted, the chain does not move, or the surrogate has no finite
         width in some direction.
     """
-    x, root = surrogate.coordinates(start), surrogate.root
-    before = root
+    root = before = surrogate.root
+    with uncounted():
+        x = surrogate.coordinates(start)
+        surrogate.walk(x, root, surrogate.step_size, _TIME, 0, np.random.default_rng(0))
     shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:

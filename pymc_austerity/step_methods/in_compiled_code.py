@@ -28,6 +28,7 @@ from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions
 from pymc_austerity.step_methods.together import IndependentChain, is_independent
+from pymc_austerity.time_limit import uncounted
 
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
@@ -52,7 +53,8 @@ def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) ->
     """Compile what the chains will need, or read what an earlier process compiled."""
     state = proposal.init(target.layout, target.approximation)
     rng = np.random.default_rng(0)
-    _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
+    with uncounted():
+        _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
 
 
 def draws_ahead(
