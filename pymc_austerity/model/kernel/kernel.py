@@ -17,6 +17,7 @@ from pymc_austerity.model.kernel.row_formula import (
     Line,
     Lookup,
     RowFormula,
+    SparseProduct,
     prepared,
     row_formula_of,
 )
@@ -77,6 +78,12 @@ _PRODUCT = """new = old = 0.0
 for j in range({leaf}.shape[1]):
     new += {leaf}[i, j] * proposed[{start} + np.uint64(j)]
     old += {leaf}[i, j] * current[{start} + np.uint64(j)]"""
+
+_OF_SPARSE = """new = old = 0.0
+for j in range({leaf}.shape[1]):
+    at = {start} + np.uint64({columns}[i, j])
+    new += {leaf}[i, j] * proposed[at]
+    old += {leaf}[i, j] * current[at]"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +191,7 @@ def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
     for line in lines:
         found.append(line.offset)
         for term in line.terms:
-            found += [] if isinstance(term, DotProduct) else [term.coefficient, term.index]
+            found += [term.coefficient, term.index] if isinstance(term, Lookup) else []
     return found
 
 
@@ -229,6 +236,10 @@ def _etas(lines: Sequence[Line], names: Names) -> list[str]:
             start = f"start_{k}_{n}"
             if isinstance(term, DotProduct):
                 code += _PRODUCT.format(leaf=f"leaf_{term.leaf}", start=start).splitlines()
+                scale = repr(term.scale)
+            elif isinstance(term, SparseProduct):
+                leaves = {"leaf": f"leaf_{term.leaf}", "columns": f"leaf_{term.columns}"}
+                code += _OF_SPARSE.format(start=start, **leaves).splitlines()
                 scale = repr(term.scale)
             else:
                 code.append(f"at = {start} + np.uint64({names.of(term.index)})")
