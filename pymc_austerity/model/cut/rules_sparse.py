@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy import sparse
 

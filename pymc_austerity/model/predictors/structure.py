@@ -435,9 +435,7 @@ class _DataReader:
         return values
 
 
-def _on_rows(
-    terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int
-) -> list[OnRows]:
+def _on_rows(terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int) -> list[OnRows]:
     """Terms on rows; scalar parameters become columns of one matrix."""
     found: list[OnRows] = []
     for term in terms:
@@ -445,7 +443,7 @@ def _on_rows(
             found.append(DenseRows(term.entries, _scaled(values[term.data], term.scale)))
             continue
         if isinstance(term, Sparse):
-            entries = term.entries.astype(np.int32)[values[term.columns]]
+            entries = _entries(term, values[term.columns])
             found.append(SparseRows(entries, _scaled(values[term.data], term.scale)))
             continue
         coefficient = np.full(n_rows, term.scale)
@@ -456,6 +454,13 @@ def _on_rows(
         else:
             found.append(DenseRows(np.array([term.entry]), coefficient[:, None]))
     return found
+
+
+def _entries(term: Sparse, columns: NDArray) -> NDArray:
+    """Positions of columns in the raveled vector, without a copy where they are the same."""
+    if term.entries[0] == 0 and np.array_equal(term.entries, np.arange(term.entries.size)):
+        return columns
+    return term.entries.astype(np.int32)[columns]
 
 
 def _scaled(data: NDArray, scale: float) -> NDArray[np.float64]:

@@ -23,8 +23,8 @@ from pymc_austerity.levels import (
 from pymc_austerity.model import (
     Blocks,
     DenseRows,
-    SparseRows,
     Design,
+    SparseRows,
     design_function,
 )
 from pymc_austerity.model.bounds import (
