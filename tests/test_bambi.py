@@ -71,17 +71,6 @@ def built(formula, table, **settings):
     return model
 
 
-@pytest.mark.exhaustive
-@pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_has_control_variates(family, table):
-    model = built(FAMILIES[family], table, family=family, link=LINKS.get(family))
-    with model.backend.model:
-        step = AusterityMH()
-    assert step.n_rows == N_ROWS
-    assert step.constants["control_variates"] == 2
-
-
 @pytest.mark.parametrize(
     ("formula", "family", "factors"),
     [

@@ -8,8 +8,6 @@ import pymc as pm
 
 from examples.benchmarks.peers.problems import coin, hierarchical
 
-__all__ = ["GROUPED_MODELS", "SIZES"]
-
 SIZES = ((100, 20_000), (1_000, 200_000), (10_000, 1_000_000), (100_000, 10_000_000))
 """Groups and rows of the same logistic regression."""
 

@@ -18,8 +18,6 @@ import numpy as np
 from examples.benchmarks.peers.problems import Problem, build, data_file, hierarchical
 from examples.benchmarks.report import Measurement
 
-__all__ = ["TITLE", "measure"]
-
 TITLE = "set-up of AusterityMH()"
 ROOT = Path(__file__).parents[2]
 GROUPS = "hierarchical, 250 groups"

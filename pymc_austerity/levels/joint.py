@@ -113,6 +113,7 @@ def move_jointly(
     correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     r"""Move common entries and levels of smaller factors at once, together with the largest factor.
 
@@ -127,12 +128,18 @@ def move_jointly(
     rng : numpy.random.Generator
     inflation : float
         Factor of the bounds of rows.
+    offset : float array, shape (s,)
+        Added to the mean of the normal approximation.
     """
     normal, anchor = block.normal(posterior, theta), posterior.anchor[block.entries]
-    z = normal.standard((theta[block.entries] - anchor)[None])
+    old = (theta[block.entries] - anchor)[None]
+    distance = (old - normal.mean)[0]
+    normal = normal._replace(mean=normal.mean + offset)
+    z = normal.standard(old)
     there, log_ratio = crank_nicolson(z, correlation, rng)
     along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
-    return along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)
+    moved = along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)
+    return moved._replace(distance=distance)
 
 
 class Shares(NamedTuple):

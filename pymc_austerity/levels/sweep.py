@@ -17,7 +17,7 @@ from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.adaptation import ScaleSearch
+from pymc_austerity.proposals.adaptation import Center, ScaleSearch
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
@@ -58,6 +58,10 @@ class SweepState(NamedTuple):
         Factors of the bounds of rows, by the kind of move.
     exchange : ScaleSearch
         Size of steps that change no predictor.
+    centers : dict of str to Center
+        What is learned of the means of normal approximations, by the kind of move. Shared entries
+        have many rows, whose expansion at the modes of levels with few rows is off by more than
+        the spread of the shared entries.
     """
 
     alone: PriorOnlyState | None
@@ -67,10 +71,21 @@ class SweepState(NamedTuple):
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
+    centers: dict[str, Center]
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
         return self.inflations[kind].value if kind in self.inflations else 1.0
+
+    def offset(self, kind: str) -> NDArray[np.float64] | float:
+        """What is added to the mean of the normal approximation for a kind of move."""
+        return self.centers[kind].offset if kind in self.centers else 0.0
+
+    def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
+        """The state after one more distance from the mean, for a kind of move."""
+        known = self.centers.get(kind)
+        center = known.step(distance) if known else Center.begin(distance)
+        return self._replace(centers=self.centers | {kind: center})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision of this kind."""
@@ -160,7 +175,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), shifts, size, {}, steps)
+            return SweepState(None, (), (), shifts, size, {}, steps, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -173,7 +188,7 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps)
+        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps, {})
 
     def _shifted_factors(self) -> list[int]:
         """Numbers of the factors, except the first, whose mean level no other move changes much."""
@@ -199,6 +214,7 @@ class Sweep:
             state.joint.end(),
             state.inflations,
             state.exchange.end(),
+            {kind: center.end() for kind, center in state.centers.items()},
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -232,18 +248,14 @@ class Sweep:
         uses = [] if self.untouched is None else [run.untouched()]
         shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
-            done = [
-                run.made(move_levels(self.posterior, factor, run.theta, _correlation(rng), rng))
-            ]
+            done = [run.levels(factor)]
             if factor in shifts:
                 moved, shifts[factor] = run.shifted(factor, shifts[factor])
                 done.append(moved)
             uses.append(BlockUse.of(done))
         run.state = run.state._replace(shifts=tuple(shifts.values()))
         if self.posterior.common is not None:
-            inflation = run.state.inflation("common")
-            moved = move_common(self.posterior, run.theta, _correlation(rng), rng, inflation)
-            uses.append(BlockUse.of([run.made(moved, "common")]))
+            uses.append(run.common())
         if self.joint is not None:
             uses.append(run.joint(self.joint))
         if self.exchange is not None:
@@ -272,13 +284,35 @@ class _Run:
             self.state = self.state.noting(kind, moved)
         return moved
 
+    def centered(self, moved: Moved, kind: str) -> Moved:
+        """The same move; where the entries were is noted while the chain tunes."""
+        if self.tuning:
+            self.state = self.state.centered(kind, moved.distance)
+        return moved
+
+    def levels(self, factor: int) -> Moved:
+        """Move the levels of a factor."""
+        where = self.sweep.posterior, factor, self.theta, _correlation(self.rng), self.rng
+        if not factor:  # the largest: its levels have few rows
+            return self.made(move_levels(*where))
+        kind = f"levels {factor}"
+        return self.made(self.centered(move_levels(*where, self.state.offset(kind)), kind))
+
+    def common(self) -> BlockUse:
+        """Move the common entries."""
+        where = self.sweep.posterior, self.theta, _correlation(self.rng), self.rng
+        known = self.state.inflation("common"), self.state.offset("common")
+        moved = self.centered(move_common(*where, *known), "common")
+        return BlockUse.of([self.made(moved, "common")])
+
     def joint(self, block: JointBlock) -> BlockUse:
         """Move the joint block, in some of the sweeps."""
         if _left_out(self.sweep.shares.joint, self.rng):
             return BlockUse(math.nan, 0)
         far = 1.0 - self.state.joint.scale * (1.0 - _correlation(self.rng))
         where = (self.sweep.posterior, block, self.theta)
-        moved = move_jointly(*where, far, self.rng, self.state.inflation("joint"))
+        known = self.state.inflation("joint"), self.state.offset("joint")
+        moved = self.centered(move_jointly(*where, far, self.rng, *known), "joint")
         if self.tuning:
             joint = self.state.joint.step(moved.accepted > 0.0, _TARGET)
             self.state = self.state._replace(joint=joint)

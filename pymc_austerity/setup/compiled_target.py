@@ -32,14 +32,6 @@ from pymc_austerity.rows import Reading, SharedRows, Store, StoredRows, reader
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
-__all__ = [
-    "KernelOnRows",
-    "exact_target",
-    "sequential_target",
-    "trajectories",
-    "why_python",
-]
-
 _AT_ONCE = 4_096
 """Rows that are read from files before they are evaluated."""
 

@@ -24,7 +24,11 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
-from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
+from pymc_austerity.setup.surrogate_anchor import (
+    anchor_by_surrogate,
+    is_nearly_normal,
+    surrogate_about,
+)
 
 __all__ = ["MOST_ENTRIES", "NoPlan", "Plan", "control_variate_plan"]
 
@@ -92,14 +96,37 @@ def control_variate_plan(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     (approximation,) = normal_approximations(modes)
-    if surrogate is None:
+    is_far, pairs = surrogate is not None, None
+    if not is_far:
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
+        if by_default and _has_hyperparameters(problem):
+            surrogate, pairs = _of_hierarchy(modes.anchor, problem, row_free_difference)
     about = About(residuals, modes.anchor, approximation, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
-    if by_default and is_open and surrogate is None:
+    if by_default and is_open and not is_far:
         about = about._replace(row_free_difference=row_free_difference, may=may)
-    return choose(about)
+    return choose(about._replace(pairs=pairs))
+
+
+def _has_hyperparameters(problem: Problem) -> bool:
+    """Whether rows read some entries and not others, such as the spread of a prior."""
+    return problem.blocks is not None and 0 < problem.blocks.untouched.size < problem.start.size
+
+
+def _of_hierarchy(
+    anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
+) -> tuple[SurrogatePosterior | None, list[tuple[NDArray, NDArray]] | None]:
+    """The surrogate with pairs of its points; None where it cannot be sampled.
+
+    Trajectories on it mix well where the normal approximation is poor: a spread and the levels that
+    depend on it.
+    """
+    try:
+        found = surrogate_about(anchor, problem, row_free_difference)
+    except (NoAnchorError, *underivable):
+        return None, None
+    return found.surrogate, found.pairs(problem.prepared.rng, problem.start.dtype)
 
 
 def _found(

@@ -12,17 +12,6 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import equal_total_score, in_random_order
 from pymc_austerity.strata import Strata
 
-__all__ = [
-    "FEWEST_FIRST_ROWS",
-    "ByScore",
-    "cheapest",
-    "expected_first_look",
-    "has_room_for_strata",
-    "most_first_rows",
-    "strata_by_score",
-    "words_on_strata",
-]
-
 _STRATA = 32
 FEWEST_PER_STRATUM = 10
 """Many narrow strata with few rows each: rows of a stratum are similar, so that a few represent it.

@@ -20,8 +20,6 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["LogPosterior", "Reference", "has_sparse_design", "wide_reference"]
-
 _MOST_BYTES = 4e9
 """Size of the factor of the precision, the one matrix with a number for each pair of entries."""
 

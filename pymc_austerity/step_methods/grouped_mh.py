@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.stored_rows import rows_named
+from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
@@ -24,15 +24,18 @@ from pymc_austerity.setup.levels import (
     build_groups,
 )
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.options import OptionFields, Options
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import of_draw
 from pymc_austerity.step_methods.summary import Words
-from pymc_austerity.step_methods.sweep_statistics import of_sweep, statistics_of_blocks
-from pymc_austerity.step_methods.sweep_words import cost_in_words, in_words
+from pymc_austerity.step_methods.sweep_statistics import (
+    cost_in_words,
+    in_words,
+    of_sweep,
+    statistics_of_blocks,
+)
 
 __all__ = ["GroupedMH", "GroupedStep"]
 

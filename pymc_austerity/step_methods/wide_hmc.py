@@ -15,12 +15,9 @@ from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.wide import LogPosterior, Reference, wide_reference
-from pymc_austerity.step_methods.base import SubsamplingStep
-from pymc_austerity.step_methods.phase import Phase
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
-
-__all__ = ["WideHMC"]
 
 _FEWEST_ACCEPTED, _TRIALS, _MOST_KICKS = 0.65, 8, 12
 
