@@ -30,13 +30,15 @@ from pymc_austerity.setup.surrogate_anchor import (
     surrogate_about,
 )
 
-__all__ = ["NoPlan", "Plan", "control_variate_plan"]
+__all__ = ["MOST_ENTRIES", "NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_WITH_GROUPS = 300
 """Dimensions up to which all are moved together where levels of groups could be moved one by one.
 """
 _MATRICES, _MOST_BYTES = 10, 2e9
 """Square matrices of the expansion, the normal approximation and their sums, and their size."""
+MOST_ENTRIES = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
+"""Dimensions with which these can be stored."""
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -200,11 +202,10 @@ def _impossible(problem: Problem) -> NoPlan | None:
 
 
 def _most_entries(problem: Problem) -> int:
-    most = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
     if problem.start.size <= _MOST_WITH_GROUPS:
-        return most
+        return MOST_ENTRIES
     blocks = problem.blocks
-    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else most
+    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else MOST_ENTRIES
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pymc_austerity._pymc import Elemwise, ancestors
 from pymc_austerity.model import rows_observed
@@ -19,6 +20,8 @@ with the fourth root of the dimension (Beskos et al. 2013)."""
 _PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.1e-9, 1.5e-9
 """Seconds: PyMC's work on a step of a trajectory, an operation on an entry with its derivatives,
 and a product with one of the numbers that belong to the rows."""
+_OF_SPARSE = 2
+"""Numbers of a dense matrix that take as long as one of a sparse one."""
 _TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
 SETUP_SECONDS = 12.0
@@ -69,6 +72,7 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     """
     arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
     numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
+    numbers += sum(_OF_SPARSE * array.nnz for array in arrays if sparse.issparse(array))
     dimension = sum(np.size(value) for value in point.values())
     n_rows, observed = rows_observed(model), model.observed_RVs
     terms = model.logp(vars=list(observed), sum=False) if observed else []

@@ -172,9 +172,11 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         return expanded_rows(problem, order)
     is_stored = n_predictors <= _MOST_STORED
     kernel = _kernel(problem, order) if is_stored else _kernel(problem, order=0)
-    if isinstance(kernel, str):
-        return _by_graph(problem, by_predictors, order, kernel)
     by_row = kernel if is_stored else _kernel(problem, order, by_row=True)
+    for made_or_not in (kernel, by_row):
+        if isinstance(made_or_not, str):
+            return _by_graph(problem, by_predictors, order, made_or_not)
+    assert isinstance(kernel, Kernel) and isinstance(by_row, Kernel)
     return _by_kernel(problem, by_predictors, kernel, by_row)
 
 
