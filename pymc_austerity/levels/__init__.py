@@ -13,5 +13,5 @@ from pymc_austerity.levels.posterior import (
 )
 from pymc_austerity.levels.prior_only import PriorOnlyEntries
 from pymc_austerity.levels.rows import LevelRows, Measured, Span
-from pymc_austerity.levels.sweep import BlockUse, Sweep, SweepState, rows_of_sweeps
+from pymc_austerity.levels.sweep import BlockUse, Pilot, Sweep, SweepState, pilot_sweeps
 from pymc_austerity.levels.terms import KeptAtAnchor, Products, RowFreeTerms, SparseExpansion

@@ -138,6 +138,8 @@ class Sweep:
         Directions along which no predictor changes.
     walk : RandomWalkProposal
         Proposals of moves that move levels along.
+    centers : dict of str to Center
+        What chains know of the means of normal approximations when they begin.
     """
 
     posterior: GroupedPosterior
@@ -147,6 +149,7 @@ class Sweep:
     shares: Shares
     exchange: Exchange | None = None
     walk: RandomWalkProposal = field(default_factory=RandomWalkProposal)
+    centers: dict[str, Center] = field(default_factory=dict)
 
     @cached_property
     def blocks(self) -> tuple[str, ...]:
@@ -167,7 +170,7 @@ class Sweep:
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), size, {}, steps, {})
+            return SweepState(None, (), (), size, {}, steps, self.centers)
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -180,7 +183,7 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, size, {}, steps, {})
+        return SweepState(untouched.init(), tuple(along), lengths, size, {}, steps, self.centers)
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -202,18 +205,20 @@ class Sweep:
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """A point to start from: a draw of the normal approximation of each block."""
-        its = self.posterior
+        its, state = self.posterior, self.init()
         point = its.anchor.copy()
         if self.untouched is not None:
             own, about = self.untouched.entries, self.untouched.about
             point[own] = about.mean + about.root @ rng.standard_normal(own.size)
         if its.common is not None:
-            noise = rng.standard_normal(its.common.entries.size)
-            point[its.common.entries] += its.common.root @ noise
+            own, root = its.common.entries, its.common.root
+            point[own] += root @ (root.T @ its.common.shift + rng.standard_normal(own.size))
+            point[own] += state.offset("common")
         for factor, levels in enumerate(its.factors):
             _, normals = its.level_normals(factor, point)
             noise = rng.standard_normal(levels.anchor.shape)
-            point[levels.entries] = levels.anchor + normals.values(noise)
+            offset = state.offset(f"levels {factor}")
+            point[levels.entries] = levels.anchor + normals.values(noise) + offset
         return point
 
     def step(
@@ -365,11 +370,24 @@ def _correlation(rng: np.random.Generator) -> float:
     return _NEAR if rng.random() < _SHARE else _FAR
 
 
-def rows_of_sweeps(sweep: Sweep) -> tuple[float, float]:
-    """Median and mean number of rows that a sweep reads.
+class Pilot(NamedTuple):
+    """What a few sweeps show before chains begin.
 
-    They are over the second half of at most 100 sweeps that begin at a draw of the normal
-    approximation. They tune like a chain, but for a shorter time.
+    Attributes
+    ----------
+    typical_rows, mean_rows : float
+        Median and mean number of rows that a sweep reads, over the second half of the sweeps.
+    centers : dict of str to Center
+        What was learned of the means of normal approximations.
+    """
+
+    typical_rows: float
+    mean_rows: float
+    centers: dict[str, Center]
+
+
+def pilot_sweeps(sweep: Sweep) -> Pilot:
+    """Make at most 100 sweeps from a draw of the normal approximation, which tune like a chain.
 
     Parameters
     ----------
@@ -383,4 +401,4 @@ def rows_of_sweeps(sweep: Sweep) -> tuple[float, float]:
         point, state, uses = sweep.step(point, state, rng, tuning=True)
         n_rows.append(sum(use.n_rows for use in uses.values()))
     later = n_rows[(len(n_rows) + 1) // 2 :]
-    return float(np.median(later)), float(np.mean(later))
+    return Pilot(float(np.median(later)), float(np.mean(later)), state.centers)

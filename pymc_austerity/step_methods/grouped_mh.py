@@ -3,7 +3,7 @@
 import math
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Never, Unpack
 
 import numpy as np
@@ -15,7 +15,7 @@ from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_posi
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.errors import SettingError
-from pymc_austerity.levels import SweepState
+from pymc_austerity.levels import SweepState, pilot_sweeps
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
 from pymc_austerity.setup.levels import (
     BuiltGroups,
@@ -248,7 +248,11 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
                 run = earlier.seen_in(self.target.coordinates)
                 with rows_named(self.target.numbers):
                     self.learnt = learn_sweeps(run, self.target.sweep, problem.prepared.rng)
-            self._cost = cost_in_words(self.target, self.n_rows)
+            with rows_named(self.target.numbers):
+                pilot = pilot_sweeps(self.target.sweep)
+            sweep = replace(self.target.sweep, centers=pilot.centers)
+            self.target = replace(self.target, sweep=sweep)
+            self._cost = cost_in_words(self.target, pilot, self.n_rows)
         problem.prepared.end_setup()
         self._finish(
             built.started,

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from pymc_austerity.compiled import FEWEST_ROWS
-from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.design.wording import typically
-from pymc_austerity.levels import BlockUse, SweepState, rows_of_sweeps
+from pymc_austerity.levels import BlockUse, Pilot, SweepState
 from pymc_austerity.setup.levels import GroupedTarget
 from pymc_austerity.step_methods.statistics import STATISTICS
 
@@ -83,19 +82,19 @@ def in_words(target: GroupedTarget, *, is_audit_given: bool) -> str:
     )
 
 
-def cost_in_words(target: GroupedTarget, n_rows: int) -> str:
-    """How many rows a sweep is expected to read, estimated from some trial sweeps.
+def cost_in_words(target: GroupedTarget, pilot: Pilot, n_rows: int) -> str:
+    """How many rows a sweep is expected to read.
 
     Parameters
     ----------
     target : GroupedTarget
+    pilot : Pilot
+        Trial sweeps.
     n_rows : int
         Number of rows of the data.
     """
     if target.reads_all and not target.sequential.epsilon:
         return f"all {n_rows:,} rows per sweep, because {target.reads_all}"
-    with rows_named(target.numbers):
-        median, expected = rows_of_sweeps(target.sweep)
-    if expected > n_rows:
-        return f"all {n_rows:,} rows, about {expected / n_rows:.1f} times per sweep"
-    return typically(median, expected, n_rows, "sweep")
+    if pilot.mean_rows > n_rows:
+        return f"all {n_rows:,} rows, about {pilot.mean_rows / n_rows:.1f} times per sweep"
+    return typically(pilot.typical_rows, pilot.mean_rows, n_rows, "sweep")
