@@ -30,8 +30,6 @@ from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
 from pymc_austerity.setup.surrogate_anchor import with_surrogate
 
-__all__ = ["Target", "build"]
-
 _FEW_TRAJECTORIES = 2, 1.5
 """Number and length of trajectories that evaluate rows."""
 
