@@ -11,8 +11,6 @@ from pymc_austerity.control_variates.anchor import Anchor, some_rows
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
 from pymc_austerity.rows import ArrayRows, Block, RowSource, SampledRows, sum_over_rows
 
-__all__ = ["posterior_mean"]
-
 _MULTIPLICATIONS = 1e10
 """In a pass over some of the rows: about half a second."""
 

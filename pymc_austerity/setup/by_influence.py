@@ -34,8 +34,6 @@ from pymc_austerity.setup.strata import (
     words_on_strata,
 )
 
-__all__ = ["DividedRows", "ScoredRows"]
-
 _PAIRS_TO_CHECK = 4
 
 

@@ -8,7 +8,7 @@ from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
 from pymc_austerity.setup.checked_bounds import NotExactError
-from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, stored
+from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, with_stored_rows
 from pymc_austerity.setup.kept_rows import keep_influential
 from pymc_austerity.setup.plans import (
     About,
@@ -97,7 +97,7 @@ def _best(divided: DividedRows) -> Plan:
 
 
 def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
-    sampling = stored(sampling, about.residuals)
+    sampling = with_stored_rows(sampling, about.residuals)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
         f"{sampling.groups.n_groups:,} {'group' if sampling.groups.n_groups == 1 else 'groups'} of "

@@ -30,8 +30,6 @@ from pymc_austerity.setup.surrogate_anchor import (
     surrogate_about,
 )
 
-__all__ = ["MOST_ENTRIES", "NoPlan", "Plan", "control_variate_plan"]
-
 _MOST_WITH_GROUPS = 300
 """Dimensions up to which all are moved together where levels of groups could be moved one by one.
 """

@@ -49,8 +49,6 @@ from pymc_austerity.setup.source_rows import Labeled, SourceRows
 from pymc_austerity.setup.whitened import WhitenedRows, whitened_block, whitened_rows
 from pymc_austerity.sources import usual_threads
 
-__all__ = ["MOST_ROWS", "exact_sampling", "stored"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
@@ -123,7 +121,7 @@ def exact_sampling(
     return _sampling(about, residuals, numbers, grouped.groups, pairs)
 
 
-def stored(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
+def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> PoissonSampling:
     """The same sampling with its rows stored for all processes."""
     if isinstance(sampling.source, StoredRows):
         return sampling

@@ -12,8 +12,6 @@ from pymc_austerity._pymc import Elemwise, ancestors
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 
-__all__ = ["SETUP_SECONDS", "Size", "nuts_seconds", "seconds_per_effective_draw", "size_of"]
-
 _GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
 with the fourth root of the dimension (Beskos et al. 2013)."""

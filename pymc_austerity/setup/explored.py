@@ -13,8 +13,6 @@ from pymc_austerity.proposals.protocols import root_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.time_limit import uncounted
 
-__all__ = ["Explored", "explored"]
-
 _WINDOWS = (50, 50, 100, 200, 400)
 """Steps between two estimates of the metric."""
 

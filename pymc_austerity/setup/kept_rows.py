@@ -20,8 +20,6 @@ from pymc_austerity.setup.row_free_gradient import AnyGradient, row_free_gradien
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
 
-__all__ = ["KeptRows", "KnownDifference", "KnownPart", "keep_influential", "kept_rows"]
-
 _MOST, _SHARE = 500, 0.98
 """Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
 

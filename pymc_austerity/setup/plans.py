@@ -19,17 +19,6 @@ from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 
-__all__ = [
-    "ANYTHING",
-    "About",
-    "May",
-    "NoPlan",
-    "Plan",
-    "not_exact",
-    "not_possible",
-    "refuse_too_few_for_strata",
-]
-
 _PILOT_PAIRS = 8
 
 

@@ -18,8 +18,6 @@ from pymc_austerity.setup.row_free_gradient import row_free_gradient
 from pymc_austerity.setup.row_functions import ExpandedRows
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 
-__all__ = ["anchor_by_surrogate", "is_nearly_normal", "surrogate_about", "with_surrogate"]
-
 _WIDE = 10.0
 """Standard deviation of a prior that keeps the mode of the rows finite, in unconstrained space."""
 

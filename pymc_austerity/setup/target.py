@@ -18,10 +18,10 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
     try_proposal,
 )
-from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
+from pymc_austerity.setup.control_variates import control_variate_plan
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
-from pymc_austerity.setup.plans import ANYTHING, May
+from pymc_austerity.setup.plans import ANYTHING, May, NoPlan, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 from pymc_austerity.setup.row_free_part import row_free_difference
@@ -29,8 +29,6 @@ from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained, refuse_local
 from pymc_austerity.setup.surrogate_anchor import with_surrogate
-
-__all__ = ["Target", "build"]
 
 _FEW_TRAJECTORIES = 2, 1.5
 """Number and length of trajectories that evaluate rows."""

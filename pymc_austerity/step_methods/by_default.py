@@ -36,8 +36,6 @@ from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, within
 
-__all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}

@@ -37,8 +37,6 @@ from pymc_austerity.step_methods.sweep_statistics import (
     statistics_of_blocks,
 )
 
-__all__ = ["GroupedMH", "GroupedStep"]
-
 
 class GroupedMH(Configured, ABC):
     r"""Metropolis-Hastings in which every level of a factor has its own decision.

@@ -30,8 +30,6 @@ from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 from pymc_austerity.step_methods.together import is_independent
 
-__all__ = ["MetropolisStep"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _TRIES_TO_LEAVE = 8

@@ -45,14 +45,14 @@ def _stored(
     matrix = (whole.T if transposed else whole).tocsr()
     if wanted.selection.rows is not None:
         matrix = matrix[wanted.selection.rows]
-    columns, values = padded(matrix)
+    columns, values = of_equal_length(matrix)
     return (
         cut.leaf(columns, f"columns of {name}", (key, "columns")),
         cut.leaf(values, name, (key, "values")),
     )
 
 
-def padded(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int32], NDArray]:
+def of_equal_length(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int32], NDArray]:
     """Columns and values of rows of equal length; what shorter rows lack is zeros of column 0.
 
     Parameters
@@ -71,7 +71,7 @@ def padded(matrix: sparse.csr_matrix) -> tuple[NDArray[np.int32], NDArray]:
 
     Examples
     --------
-    >>> columns, values = padded(sparse.csr_matrix([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]))
+    >>> columns, values = of_equal_length(sparse.csr_matrix([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]))
     >>> columns.tolist(), values.tolist()
     ([[1, 2], [0, 0]], [[2.0, 1.0], [3.0, 0.0]])
     """
