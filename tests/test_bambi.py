@@ -50,21 +50,6 @@ def table():
     )
 
 
-FAMILIES = {
-    "bernoulli": "coin ~ x",
-    "binomial": "prop(hits, trials) ~ x",
-    "poisson": "count ~ x + offset(log_exposure)",
-    "negativebinomial": "overdispersed ~ x",
-    "gaussian": "number ~ x",
-    "t": "heavy ~ x",
-    "gamma": "positive ~ x",
-    "beta": "share ~ x",
-    "categorical": "kind ~ x",
-    "cumulative": "grade ~ x",
-}
-LINKS = {"gamma": "log"}
-
-
 def built(formula, table, **settings):
     model = bmb.Model(formula, table, **settings)
     model.build()

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from examples.benchmarks.costly_models import COSTLY
 from examples.benchmarks.peers.problems import Problem, build, data_file, hierarchical
 from examples.benchmarks.report import Measurement
 
@@ -35,7 +36,7 @@ SIZES = {
 
 COLD_BAR = 1.0
 WARM_BARS = {"logistic-20": 1.5}
-COLD_SECONDS_BARS = {GROUPS: 15.0}
+COLD_SECONDS_BARS = {GROUPS: 15.0, "ordinal": 20.0, "mixture": 20.0, "five responses": 20.0}
 FILES = ("kddcup99_10pct.npz", "mnist_7v9.npz")
 
 
@@ -60,22 +61,35 @@ def measure(percent: int) -> list[Measurement]:
     for name in FILES:
         data_file(name)
     sizes = {name: n_rows * percent // 100 for name, n_rows in SIZES.items()}
-    return [entry for name, n_rows in sizes.items() for entry in of_posterior(name, n_rows)]
+    found = [entry for name, n_rows in sizes.items() for entry in of_posterior(name, n_rows)]
+    for name, (_, n_rows) in COSTLY.items():
+        found += own_seconds(name, n_rows * percent // 100)[0]
+    return found
 
 
 def of_posterior(name: str, n_rows: int) -> list[Measurement]:
     """Seconds of set-up for one posterior, and their ratio to nutpie's."""
-    cold, warm = seconds_cold_and_warm("austerity", name, n_rows)
+    own, cold, warm = own_seconds(name, n_rows)
     what = f"{name}, {n_rows:,} rows"
     theirs = seconds_cold_and_warm("nutpie", name, n_rows)
     return [
-        Measurement(f"{what}: empty caches", cold, "s", bar=COLD_SECONDS_BARS.get(name)),
-        Measurement(f"{what}: warm, other data", warm, "s", bar=WARM_BARS.get(name)),
+        *own,
         Measurement(f"{what}: nutpie, empty caches", theirs[0], "s"),
         Measurement(f"{what}: nutpie, warm, other data", theirs[1], "s"),
         Measurement(f"{what}: to nutpie, empty caches", cold / theirs[0], bar=COLD_BAR),
         Measurement(f"{what}: to nutpie, warm", warm / theirs[1]),
     ]
+
+
+def own_seconds(name: str, n_rows: int) -> tuple[list[Measurement], float, float]:
+    """Seconds of set-up for one posterior, as measurements and as numbers."""
+    cold, warm = seconds_cold_and_warm("austerity", name, n_rows)
+    what = f"{name}, {n_rows:,} rows"
+    found = [
+        Measurement(f"{what}: empty caches", cold, "s", bar=COLD_SECONDS_BARS.get(name)),
+        Measurement(f"{what}: warm, other data", warm, "s", bar=WARM_BARS.get(name)),
+    ]
+    return found, cold, warm
 
 
 def seconds_cold_and_warm(sampler: str, name: str, n_rows: int) -> tuple[float, float]:
@@ -108,12 +122,16 @@ def posterior(name: str, n_rows: int, seed: int) -> Problem:
     Other data are a bootstrap sample of the rows: real data have no seed. Of grouped rows, the
     first ones keep their places, so that no group is lost.
     """
-    problem = hierarchical(n_rows, n_groups=250) if name == GROUPS else build(name, n_rows)
+    if name == GROUPS:
+        problem = hierarchical(n_rows, n_groups=250)
+    else:
+        problem = COSTLY[name][0](n_rows) if name in COSTLY else build(name, n_rows)
     if seed == 0:
         return problem
     rows = np.random.default_rng(seed).integers(problem.n_rows, size=problem.n_rows)
-    if "group" in problem.rows:
-        _, firsts = np.unique(problem.rows["group"], return_index=True)
+    labels = [problem.rows[key] for key in ("group", "user", "item") if key in problem.rows]
+    if labels:
+        firsts = np.concatenate([np.unique(own, return_index=True)[1] for own in labels])
         rows[: firsts.size] = firsts
     return replace(problem, rows={key: values[rows] for key, values in problem.rows.items()})
 

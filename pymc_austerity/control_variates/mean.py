@@ -80,6 +80,8 @@ def posterior_mean(
     if not has_average and point.size > _FEW_ENTRIES:
         return point
     density = RowDensity(rows, exact, [(source, 1.0)], dtype)
+    if _is_surely_near(anchor, rows, exact, density, dtype, rng):
+        return point
     parts, directions = _parts(density, source, rows, rng), None
     if has_average and len(parts) > 1 and not isinstance(source, SampledRows):
         noise = rng.standard_normal((point.size, _DIRECTIONS))
@@ -97,6 +99,26 @@ def posterior_mean(
     return point
 
 
+def _is_surely_near(
+    anchor: Anchor,
+    rows: Differentiable,
+    exact: Differentiable,
+    density: RowDensity,
+    dtype: np.dtype,
+    rng: np.random.Generator,
+) -> bool:
+    """Whether few rows tell that the first step would not be made."""
+    ((source, _),) = density.parts
+    halves = _halves(density, source, _FEW_ROWS, rng)
+    if len(halves) < 2:
+        return False
+    gradient = _Averages(anchor, rows, exact, source, halves, None, dtype)
+    with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
+        one, two = (anchor.root.T @ own for own in gradient(anchor.point))
+    uncertainty = float(np.square(one - two).sum()) / 4.0
+    return float(np.square(one + two).sum()) / 4.0 + _MARGIN * uncertainty < _NEGLIGIBLE
+
+
 def _parts(
     density: RowDensity, source: RowSource, rows: Differentiable, rng: np.random.Generator
 ) -> list[RowSource]:
@@ -104,6 +126,12 @@ def _parts(
     most = _FEW_ROWS
     if hasattr(rows, "cost_of_average"):
         most = int(min(_MULTIPLICATIONS / rows.cost_of_average, _MOST_ROWS))
+    return _halves(density, source, most, rng)
+
+
+def _halves(
+    density: RowDensity, source: RowSource, most: int, rng: np.random.Generator
+) -> list[RowSource]:
     ((some, weight),) = some_rows(density, source, most, rng).parts
     if weight == 1.0:
         return [some]

@@ -10,7 +10,6 @@ from pymc_austerity.exact.groups import (
     GroupArrays,
     Groups,
     RowsOfCells,
-    any_direction,
     directions_of,
     group_rows,
     nearest_directions,

@@ -34,12 +34,6 @@ class Directions:
     angles: NDArray[np.float64]
 
 
-def any_direction(n_rows: int, size: int) -> Directions:
-    """One direction for rows of unknown direction: all are within a right angle of it."""
-    vectors = np.eye(1, size)
-    return Directions(vectors, np.zeros(n_rows, dtype=np.int64), np.full(n_rows, np.pi / 2))
-
-
 def nearest_directions(
     whitened: NDArray[np.float64],
     weights: NDArray[np.float64],

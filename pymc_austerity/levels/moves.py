@@ -267,10 +267,7 @@ def move_common(
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Directions along which the predictors of all rows do not change.
-
-    If rows read the sum of an intercept and a level, the intercept can rise and all levels of
-    the factor fall. Only priors determine the posterior along such a direction.
+    """Moves along directions in which no predictor changes, so that only priors matter.
 
     Attributes
     ----------
@@ -279,10 +276,6 @@ class Exchange:
     """
 
     directions: NDArray[np.float64]
-
-    def moves(self, entries: NDArray[np.int64]) -> bool:
-        """Whether each of these entries changes along some direction."""
-        return bool(self.directions[:, entries].any(axis=0).all())
 
     def move(
         self,

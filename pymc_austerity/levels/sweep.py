@@ -39,7 +39,7 @@ _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 
 
 class SweepState(NamedTuple):
-    """What is learned during tuning: random walks of entries that no row reads, and of mean levels.
+    """What is learned during tuning: random walks of entries that no row reads, sizes of moves.
 
     Attributes
     ----------
@@ -49,9 +49,6 @@ class SweepState(NamedTuple):
         For the hyperparameters of each factor that has some, moved together with its levels.
     lengths : tuple of ScaleSearch
         Number of steps of such a walk per decision.
-    shifts : tuple of RandomWalkState
-        For the mean level of each factor that neither `joint` nor `exchange` moves, except the
-        first factor, whose levels move along.
     joint : ScaleSearch
         Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
@@ -67,7 +64,6 @@ class SweepState(NamedTuple):
     alone: PriorOnlyState | None
     along: tuple[RandomWalkState, ...]
     lengths: tuple[ScaleSearch, ...]
-    shifts: tuple[RandomWalkState, ...]
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
@@ -132,7 +128,7 @@ class Sweep:
     untouched : PriorOnlyEntries or None
         Entries that no row reads.
     joint : JointBlock or None
-        Common entries and levels of smaller factors, which move at once.
+        Directions in common entries and levels of smaller factors, which move at once.
     tilts : tuple of float array
         For each factor, the gradient of the remainder of the expansion along its hyperparameters,
         moved together with its levels.
@@ -168,14 +164,10 @@ class Sweep:
 
     def init(self) -> SweepState:
         """State at the beginning of a chain."""
-        shifts = tuple(
-            self.walk.init(Layout.continuous(self.posterior.factors[factor].entries.shape[1]))
-            for factor in self._shifted_factors()
-        )
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), shifts, size, {}, steps, {})
+            return SweepState(None, (), (), size, {}, steps, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -188,15 +180,7 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps, {})
-
-    def _shifted_factors(self) -> list[int]:
-        """Numbers of the factors, except the first, whose mean level no other move changes much."""
-        moved = [] if self.joint is None else [number for number, _ in self.joint.factors]
-        if self.exchange is not None:
-            factors = enumerate(self.posterior.factors)
-            moved += [k for k, its in factors if self.exchange.moves(its.entries)]
-        return [k for k in range(1, len(self.posterior.factors)) if k not in moved]
+        return SweepState(untouched.init(), tuple(along), lengths, size, {}, steps, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -210,7 +194,6 @@ class Sweep:
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
             tuple(length.end() for length in state.lengths),
-            tuple(freeze(walk) for walk in state.shifts),
             state.joint.end(),
             state.inflations,
             state.exchange.end(),
@@ -246,14 +229,8 @@ class Sweep:
         for mean in self.posterior.means:
             run.theta = mean.drawn(self.posterior.factors, run.theta, rng)
         uses = [] if self.untouched is None else [run.untouched()]
-        shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
-            done = [run.levels(factor)]
-            if factor in shifts:
-                moved, shifts[factor] = run.shifted(factor, shifts[factor])
-                done.append(moved)
-            uses.append(BlockUse.of(done))
-        run.state = run.state._replace(shifts=tuple(shifts.values()))
+            uses.append(BlockUse.of([run.levels(factor)]))
         if self.posterior.common is not None:
             uses.append(run.common())
         if self.joint is not None:
@@ -334,20 +311,6 @@ class _Run:
             done += [moved, longer]
         self.state = self.state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
         return BlockUse.of(done)
-
-    def shifted(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
-        """Shift all levels of a factor by the same amount, and move those of the first one along.
-
-        Rows that read one level of each depend on their sum, so one mean level can rise and
-        the other fall; moves of single levels are slow in this direction.
-        """
-        entries = self.sweep.posterior.factors[factor].entries
-        old, before = self.theta[entries], self.theta[entries].mean(axis=0)
-        there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
-        kind = f"shift {factor}"
-        along = self._along(0, entries, kind)
-        moved = self.made(along.jump(old + (there - before), log_ratio, self.rng), kind)
-        return moved, self._tuned(walk, before, self.theta[entries].mean(axis=0), moved)
 
     def _walked(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
         """One step of the hyperparameters of a factor together with its levels."""

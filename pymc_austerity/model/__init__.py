@@ -24,8 +24,10 @@ from pymc_austerity.model.kernel.density import (
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_derivatives import (
     RowDerivatives,
+    RowLoops,
     RowSlopes,
     row_derivatives_of,
+    row_loops_of,
     row_slopes_of,
 )
 from pymc_austerity.model.kernel.totals import RowTotals, row_totals

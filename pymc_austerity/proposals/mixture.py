@@ -65,21 +65,30 @@ class Efficiency(NamedTuple):
 
     def rejected(self, n_rows_used: int) -> "Efficiency":
         """Efficiency after one more proposal, which was rejected."""
-        return self._after(n_rows_used)._replace(waiting=self.waiting + 1)
+        return self._after(n_rows_used, waiting=self.waiting + 1)
 
     def accepted(self, n_rows_used: int, squared_distance: float) -> "Efficiency":
         """Efficiency after one more proposal, which was accepted."""
-        return self._after(n_rows_used)._replace(
-            n_moves=self.n_moves + 1,
-            travelled=self.travelled + squared_distance,
-            squared_waits=self.squared_waits + (self.waiting + 1) ** 2,
-            waiting=0,
-        )
+        return self._after(n_rows_used, 1.0, squared_distance, self.waiting + 1.0)
 
-    def _after(self, n_rows_used: int) -> "Efficiency":
+    def _after(
+        self,
+        n_rows_used: int,
+        moves: float = 0.0,
+        squared_distance: float = 0.0,
+        wait: float = 0.0,
+        waiting: int = 0,
+    ) -> "Efficiency":
         cost = n_rows_used + _OVERHEAD_ROWS
-        squared = self.squared_cost + cost * cost
-        return self._replace(n_tries=self.n_tries + 1, cost=self.cost + cost, squared_cost=squared)
+        return Efficiency(
+            self.n_moves + moves,
+            self.n_tries + 1,
+            self.travelled + squared_distance,
+            self.squared_waits + wait**2,
+            self.cost + cost,
+            self.squared_cost + cost * cost,
+            waiting,
+        )
 
     def discounted(self) -> "Efficiency":
         """Efficiency with half the weight on the proposals so far, which precede convergence."""

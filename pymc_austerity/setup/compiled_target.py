@@ -41,7 +41,7 @@ _COPIED = 65_536
 _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
 
-def why_python(target: Target, proposal: Proposal[Any]) -> str:
+def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
     """Why transitions need Python, as a clause; empty if they do not."""
     if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
         return "rows are not sampled in strata"

@@ -54,7 +54,7 @@ class KeptRows:
         n_rows = int(self.table[0])
         etas = self.design @ point.astype(np.float64, copy=False) + self.offsets
         found = np.empty(n_rows + etas.size)
-        self.slopes(etas, found, self.table)
+        self.slopes.of_table(etas, found, self.table)
         return float(found[:n_rows].sum()), found[n_rows:] @ self.design
 
     @cached_property
@@ -181,7 +181,7 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
         where rows cannot be kept, or a normal approximation does as well.
     """
-    is_possible = about.may.keep_rows and about.residuals.at_anchor is not None
+    is_possible = about.may.keep_rows and about.residuals.is_stored
     if about.row_free_difference is None or not is_possible:
         return None
     kept = _kept(about, _most_influential(scores))
@@ -203,13 +203,13 @@ def _kept(
     The gradient of the row-free part is made, if it is not there yet, unless a normal approximation
     does as well.
     """
-    *data, constants = about.residuals.arrays
     problem, row_free_difference = about.problem, about.row_free_difference
-    rows = kept_rows(problem, tuple(array[which] for array in data))
-    if isinstance(rows, str) or row_free_difference is None:
+    block, at_anchor = tuple(a[which] for a in about.residuals.data), about.residuals.at_anchor
+    rows = kept_rows(problem, block)
+    if isinstance(rows, str) or row_free_difference is None or at_anchor is None:
         return None
     k = len(rows.offsets) // which.size
-    anchor = _of_others(about.anchor, rows, constants[which, 2 * k :])
+    anchor = _of_others(about.anchor, rows, at_anchor(*block)[:, 2 * k :])
     known = KnownDifference(row_free_difference, rows)
     if gradient is None:
         if is_nearly_normal(known, anchor, _ENOUGH):

@@ -19,6 +19,7 @@ from pymc_austerity.model import (
     differences_agree,
     kernel_of,
     predictor_derivatives,
+    row_loops_of,
 )
 from pymc_austerity.rows import ArrayRows, Block, blocks_of
 from pymc_austerity.setup.problem import Problem
@@ -32,10 +33,9 @@ __all__ = [
 
 _MOST_STORED = 8
 """Predictors of a row beyond which its derivatives at the anchor take more memory than its data:
-two numbers for each of them and one for each pair."""
-_MOST_NUMBERS = 30_000_000
-"""Numbers that may be stored for more predictors; PyTensor compiles their functions slowly."""
-
+two numbers for each of them and one for each pair. They are computed when the row is read."""
+_MOST_BY_NUMPY = 16
+"""Predictors beyond which second derivatives cost more than they save where there is no loop."""
 
 _BY_KERNEL = "a small loop that was written for this model"
 
@@ -70,7 +70,9 @@ class Residuals:
     is_double : bool
         Whether everything is computed in double precision.
     at_anchor : callable or None
-        From a block of data to the derivatives of its rows at the anchor: one more array.
+        From a block of data to the derivatives of its rows at the anchor.
+    is_stored : bool
+        Whether these are one more array of a block.
     """
 
     function: RowFunction
@@ -78,16 +80,17 @@ class Residuals:
     compiled_as: str
     is_double: bool
     at_anchor: Callable[..., NDArray[np.float64]] | None = None
+    is_stored: bool = False
 
     @cached_property
     def arrays(self) -> list[NDArray]:
         """Contents of all blocks: the data of the rows, and their derivatives at the anchor."""
-        if self.at_anchor is None or not self.data:
+        if self.stored is None or not self.data:
             return self.data
         constants = np.empty(0)
         done = 0
         for block in blocks_of(ArrayRows(self.data)):
-            some = self.at_anchor(*block)
+            some = self.stored(*block)
             if not done:
                 constants = np.empty((len(self.data[0]), *some.shape[1:]))
             constants[done : done + len(some)] = some
@@ -95,9 +98,14 @@ class Residuals:
         return [*self.data, constants]
 
     @property
+    def stored(self) -> Callable[..., NDArray[np.float64]] | None:
+        """From a block of data to the array that is stored beside it, if there is one."""
+        return self.at_anchor if self.is_stored else None
+
+    @property
     def block_of(self) -> Callable[[Block], Block]:
         """From the data of some rows to the inputs of the function; does not hold the function."""
-        return partial(_with_constants, self.at_anchor)
+        return partial(_with_constants, self.stored)
 
 
 def _with_constants(at_anchor: Callable[..., NDArray[np.float64]] | None, data: Block) -> Block:
@@ -152,20 +160,24 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     if isinstance(structure, str):
         derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
         return _by_graph(problem, derivatives, order, structure)
-    by_predictors = predictor_derivatives(structure, problem.model, compile_kwargs=kwargs)
+    model, n_predictors = problem.model, len(structure.etas)
+    loops = row_loops_of(structure, check_bounds=model.check_bounds)
+    if isinstance(loops, str) and n_predictors > _MOST_BY_NUMPY:
+        problem.read_as_a_whole(f"it is a function of {n_predictors} linear predictors and {loops}")
+        return expanded_rows(problem, order)
+    made = None if isinstance(loops, str) else (loops.first, loops.second)
+    by_predictors = predictor_derivatives(structure, model, loops=made, compile_kwargs=kwargs)
     if not _agree(problem, by_predictors.differences):
         problem.read_as_a_whole("functions of them give other numbers than the model")
         return expanded_rows(problem, order)
-    n_predictors = len(structure.etas)
-    n_numbers = problem.likelihood.n_rows * (
-        2 * n_predictors + n_predictors * (n_predictors + 1) // 2
-    )
-    kernel: Kernel | str = f"a row has {n_predictors} linear predictors, more than {_MOST_STORED}"
-    if n_predictors <= _MOST_STORED or n_numbers <= _MOST_NUMBERS:
-        kernel = _kernel(problem, order)
-    if isinstance(kernel, str):
-        return _by_graph(problem, by_predictors, order, kernel)
-    return _by_kernel(problem, by_predictors, kernel)
+    is_stored = n_predictors <= _MOST_STORED
+    kernel = _kernel(problem, order) if is_stored else _kernel(problem, order=0)
+    by_row = kernel if is_stored else _kernel(problem, order, by_row=True)
+    for made_or_not in (kernel, by_row):
+        if isinstance(made_or_not, str):
+            return _by_graph(problem, by_predictors, order, made_or_not)
+    assert isinstance(kernel, Kernel) and isinstance(by_row, Kernel)
+    return _by_kernel(problem, by_predictors, kernel, by_row)
 
 
 def _by_pytensor(reason: str) -> str:
@@ -188,14 +200,19 @@ def _by_graph(
     return ExpandedRows(derivatives, differences, residuals)
 
 
-def _by_kernel(problem: Problem, derivatives: PredictorDerivatives, kernel: Kernel) -> ExpandedRows:
-    """The compiled function of the predictors, with the rows' derivatives at the anchor stored."""
+def _by_kernel(
+    problem: Problem, derivatives: PredictorDerivatives, plain: Kernel, expanded: Kernel
+) -> ExpandedRows:
+    """The compiled function of the predictors, with derivatives at the anchor stored or not."""
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        at_anchor = partial(derivatives.anchor_constants, anchor)
-        return Residuals(kernel, _in_memory(problem), _BY_KERNEL, True, at_anchor)
+        at_anchor, is_stored = partial(derivatives.anchor_constants, anchor), not expanded.by_row
+        function = expanded if is_stored else expanded.at(anchor)
+        return Residuals(
+            function, _in_memory(problem), _BY_KERNEL, True, at_anchor, is_stored=is_stored
+        )
 
-    return ExpandedRows(derivatives, kernel.differences, residuals)
+    return ExpandedRows(derivatives, plain.differences, residuals)
 
 
 def _in_memory(problem: Problem) -> list[NDArray]:
@@ -203,13 +220,14 @@ def _in_memory(problem: Problem) -> list[NDArray]:
     return [] if problem.prepared.from_sources else problem.likelihood.arrays
 
 
-def _kernel(problem: Problem, order: int) -> Kernel | str:
+def _kernel(problem: Problem, order: int, *, by_row: bool = False) -> Kernel | str:
     """The compiled function of the predictors, or why there is none."""
     structure = problem.structure
     if isinstance(structure, str):
         return structure
-    kernel = kernel_of(structure, order, check_bounds=problem.model.check_bounds)
-    if isinstance(kernel, Kernel) and not _agree(problem, kernel.differences):
+    check_bounds = problem.model.check_bounds
+    kernel = kernel_of(structure, order, check_bounds=check_bounds, by_row=by_row)
+    if isinstance(kernel, Kernel) and not by_row and not _agree(problem, kernel.differences):
         return "the loop written for it gives other numbers than the model"
     return kernel
 

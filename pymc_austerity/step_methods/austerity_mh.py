@@ -88,8 +88,9 @@ class AusterityMH(Configured, ABC):
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
     proposal : Proposal, callable or "auto"
         For example, a `CrankNicolsonProposal` or a `LangevinProposal`; "auto" is
-        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` if a
-        normal approximation does not fit, and ``RandomWalkProposal()`` without control variates.
+        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` for
+        hierarchies and where a normal approximation does not fit, and ``RandomWalkProposal()``
+        without control variates.
         Or a function ``(point, rng) -> (new point, log-ratio)``, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     data : dict of str to source, optional

@@ -56,7 +56,7 @@ class GroupedMH(Configured, ABC):
     - all levels of a factor move at once. Given the rest they are independent, so each has a
       proposal from its normal approximation, the exact prior, and its own exact decision;
     - the entries on which all rows depend move given the levels, then jointly with the levels of
-      all factors but the largest, whose levels move along;
+      all factors, in the directions in which these depend on each other most;
     - sums that the rows determine, such as that of an intercept and the levels of a factor, are
       kept by exchange moves: one part rises, the other falls, and only the priors matter.
 

@@ -22,8 +22,8 @@ from pymc_austerity.setup.compiled_target import (
     exact_target,
     sequential_target,
     trajectories,
+    why_target_needs_python,
 )
-from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions

@@ -250,6 +250,31 @@ def derivatives(root: Scalar, places: Sequence[Scalar]) -> list[Scalar]:
     return [_sum(sums.get(place, [_ZERO])) for place in places]
 
 
+def along(
+    root: Scalar, places: Sequence[Scalar], directions: Sequence[Scalar]
+) -> tuple[Scalar, list[Scalar]]:
+    """Derivative of a formula along a direction, and the derivatives of that.
+
+    Parameters
+    ----------
+    root, places
+        As in `derivatives`.
+    directions : sequence of Scalar
+        One for each place.
+
+    Examples
+    --------
+    >>> from pymc_austerity.model.kernel.scalar import given
+    >>> x, d = given("x", "f", 4), given("d", "f", 4)
+    >>> slope, (curvature,) = along(_do("Sqr", x), [x], [d])
+    >>> curvature is _do("Mul", d, 2.0)
+    True
+    """
+    slopes = zip(directions, derivatives(root, places), strict=True)
+    slope = _sum([_do("Mul", direction, slope) for direction, slope in slopes])
+    return slope, derivatives(slope, places)
+
+
 def _sum(terms: list[Scalar]) -> Scalar:
     return _do("Add", *terms) if len(terms) > 1 else terms[0]
 

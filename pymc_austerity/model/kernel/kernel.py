@@ -1,7 +1,7 @@
 """Compiled differences of rows between two points, by one small loop, and its source."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from textwrap import indent
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.formula import imports, stripped
+from pymc_austerity.model.kernel.formula import along, apply, imports, stripped
 from pymc_austerity.model.kernel.generated import Generated, module_of
 from pymc_austerity.model.kernel.row_formula import (
     DotProduct,
@@ -18,7 +18,6 @@ from pymc_austerity.model.kernel.row_formula import (
     Lookup,
     RowFormula,
     SparseProduct,
-    prepared,
     row_formula_of,
 )
 from pymc_austerity.model.kernel.scalar import (
@@ -28,6 +27,7 @@ from pymc_austerity.model.kernel.scalar import (
     Names,
     NoKernelError,
     Scalar,
+    given,
     literal,
     statements,
     subterms,
@@ -47,7 +47,7 @@ from pymc_austerity.model.kernel.generated import pointer
 def log_density({parameters}):
 {formula}
 
-
+{expansion}
 @njit(error_model="numpy", fastmath={{"reassoc", "contract", "nsz"}}, cache=CACHE)
 def differences(proposed, current, starts, rows, out, {arrays}):
 {before}
@@ -74,16 +74,17 @@ The second function takes addresses; in the table are those of the arrays, each 
 array's shape. Lengths of other arrays do not matter, but that of the output.
 """
 
-_PRODUCT = """new = old = 0.0
-for j in range({leaf}.shape[1]):
-    new += {leaf}[i, j] * proposed[{start} + np.uint64(j)]
-    old += {leaf}[i, j] * current[{start} + np.uint64(j)]"""
+_EXPANSION = """
+@njit(error_model="numpy", cache=CACHE)
+def expansion({parameters}):
+{formula}
 
-_OF_SPARSE = """new = old = 0.0
-for j in range({leaf}.shape[1]):
-    at = {start} + np.uint64({columns}[i, j])
-    new += {leaf}[i, j] * proposed[at]
-    old += {leaf}[i, j] * current[at]"""
+"""
+"""Of the difference of a row about the anchor, where its derivatives there are not stored."""
+
+_POINTS = {"new": "proposed", "old": "current", "fixed": "anchor"}
+"""Names of the points in those of predictors, and their entries. Those of the anchor follow the
+starts of the terms, as bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +105,6 @@ class _Formula:
     data: list[Scalar]
 
     @property
-    def arguments(self) -> list[Scalar]:
-        """In the order of the parameters."""
-        return [*self.etas, *self.point, *self.data]
-
-    @property
     def parameters(self) -> dict[Scalar, str]:
         """Names in the compiled function."""
         names = {eta: str(eta.value) for eta in self.etas}
@@ -116,8 +112,10 @@ class _Formula:
         return names | {scalar: f"d{k}" for k, scalar in enumerate(self.data)}
 
 
-def source_of(layout: RowFormula, types: Sequence[tuple[str, int]], order: int) -> str:
-    """Dependence of a module with `differences`, and `log_density` of one row.
+def source_of(
+    layout: RowFormula, types: Sequence[tuple[str, int]], order: int, *, by_row: bool = False
+) -> str:
+    """Source of a module with `differences`, and `log_density` of one row.
 
     Parameters
     ----------
@@ -127,31 +125,75 @@ def source_of(layout: RowFormula, types: Sequence[tuple[str, int]], order: int) 
         Dtype and ndim of the arrays of a block, without the constants at the anchor.
     order : {0, 1, 2}
         Plain differences, or residuals of an expansion of that order.
+    by_row : bool
+        Whether rows are expanded when they are read; else their derivatives at the anchor are
+        constants.
 
     Notes
     -----
     There are no data of rows in it, so models that differ in these alone have one source.
     """
-    formula = _split(stripped(layout.root))
-    names = Names("t", formula.parameters)
-    body = [*statements([formula.root], names), f"return {names.of(formula.root)}"]
-    arrays = [f"leaf_{k}" for k in range(len(types))] + ["constants"] * (order > 0)
-    stored = [*types, *[("float64", 2)] * (order > 0)]
+    formula, k = _split(stripped(layout.root)), len(layout.lines)
+    expanded = _split(_expansion(layout, order)) if by_row else None
+    is_stored = order > 0 and not by_row
+    arrays = [f"leaf_{k}" for k in range(len(types))] + ["constants"] * is_stored
+    stored = [*types, *[("float64", 2)] * is_stored]
     points = {"new": Names("new_t"), "old": Names("old_t")}
     before = _starts(layout.lines) + _common(layout.lines, formula, points)
-    rows = Names("d")
-    row = _data(layout.lines, formula, rows) + _etas(layout.lines, rows)
+    rows, data, module = Names("d"), list(formula.data), ""
+    if expanded is not None:
+        points["fixed"] = Names("fixed_t")
+        before += ["anchor = starts.view(np.float64)"]
+        before += _common(layout.lines, expanded, {"fixed": points["fixed"]})
+        module = _EXPANSION.format(**_function(expanded))
+        data += expanded.data
+    row = statements([*data, *_of_lines(layout.lines)], rows)
+    row += _etas(layout.lines, rows, list(points))
+    value = [
+        " - ".join(_called("log_density", formula, points[w], rows, w) for w in ("new", "old"))
+    ]
+    if expanded is not None:
+        value.append(_called("expansion", expanded, points["fixed"], rows, "fixed"))
+    elif order > 0:
+        value += [f"constants[i, {k + a}] * {_step(a)}" for a in range(k)]
+        value += _second_order(k) if order > 1 else []
     return _MODULE.format(
         imports=imports(subterms([layout.root, *_of_lines(layout.lines)])),
-        parameters=", ".join(formula.parameters.values()),
-        formula=indent("\n".join(body), " " * 4),
+        **_function(formula),
+        expansion=module,
         arrays=", ".join(arrays),
         n_numbers=sum(1 + ndim for _, ndim in stored),
         leaves=indent("\n".join(from_table(stored)), " " * 8),
         before=indent("\n".join(before), " " * 4),
         row=indent("\n".join(row), " " * 8),
-        value=_value(formula, points, rows, len(layout.lines), order),
+        value="(\n            " + "\n            - ".join(value) + "\n        )",
     )
+
+
+def _function(formula: _Formula) -> dict[str, str]:
+    """Parameters and body of a function that computes a formula."""
+    names = Names("t", formula.parameters)
+    body = [*statements([formula.root], names), f"return {names.of(formula.root)}"]
+    parameters = ", ".join(formula.parameters.values())
+    return {"parameters": parameters, "formula": indent("\n".join(body), " " * 4)}
+
+
+def _expansion(layout: RowFormula, order: int) -> Scalar:
+    """First and second order of the difference of a row, of predictors at the anchor.
+
+    The second one is d' H m, with d the difference of the points and m the distance of their middle
+    from the anchor.
+    """
+    k = len(layout.lines)
+    steps, middles = (
+        [given(f"{name}_{a}", "f", Dependence.PREDICTOR) for a in range(k)]
+        for name in ("step", "middle")
+    )
+    slope, curvatures = along(layout.root, layout.etas, steps)
+    if order == 1:
+        return slope
+    products = [apply("Mul", [c, m], "f") for c, m in zip(curvatures, middles, strict=True)]
+    return apply("Add", [slope, *products], "f")
 
 
 def from_table(types: Sequence[tuple[str, int]], first: int = 0) -> list[str]:
@@ -198,18 +240,23 @@ def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
 def _starts(lines: Sequence[Line]) -> list[str]:
     """Where the entries of each term begin; unsigned, so that no index is taken from the end."""
     terms = [f"start_{k}_{n}" for k, line in enumerate(lines) for n in range(len(line.terms))]
-    return [f"{name} = starts[{number}]" for number, name in enumerate(terms)]
+    code = [f"{name} = starts[{number}]" for number, name in enumerate(terms)]
+    return [*code, f"n_terms = np.uint64({len(terms)})"]
+
+
+def _entry(which: str, position: str) -> str:
+    """An entry of a point."""
+    return f"{_POINTS[which]}[{position}{' + n_terms' * (which == 'fixed')}]"
 
 
 def _common(lines: Sequence[Line], formula: _Formula, points: dict[str, Names]) -> list[str]:
     """Predictors that are the same for all rows, and scalars of these alone."""
     code = []
-    for which, vector in (("new", "proposed"), ("old", "current")):
-        names = points[which]
+    for which, names in points.items():
         for k, line in enumerate(lines):
             if line.is_common:
                 terms = [
-                    f"{literal(term.coefficient)} * {vector}[start_{k}_{n}]"
+                    f"{literal(term.coefficient)} * {_entry(which, f'start_{k}_{n}')}"
                     for n, term in enumerate(line.terms)
                     if isinstance(term, Lookup)
                 ]
@@ -221,48 +268,45 @@ def _common(lines: Sequence[Line], formula: _Formula, points: dict[str, Names]) 
     return code
 
 
-def _data(lines: Sequence[Line], formula: _Formula, names: Names) -> list[str]:
-    return statements([*formula.data, *_of_lines(lines)], names)
-
-
-def _etas(lines: Sequence[Line], names: Names) -> list[str]:
-    """Predictors of the row at both points."""
+def _etas(lines: Sequence[Line], names: Names, points: list[str]) -> list[str]:
+    """Predictors of the row at all points."""
     code = []
     for k, line in enumerate(lines):
         if line.is_common:
             continue
-        code.append(f"new_{k} = old_{k} = {names.of(line.offset)}")
+        code.append(f"{' = '.join(f'{w}_{k}' for w in points)} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, DotProduct):
-                code += _PRODUCT.format(leaf=f"leaf_{term.leaf}", start=start).splitlines()
-                scale = repr(term.scale)
-            elif isinstance(term, SparseProduct):
-                leaves = {"leaf": f"leaf_{term.leaf}", "columns": f"leaf_{term.columns}"}
-                code += _OF_SPARSE.format(start=start, **leaves).splitlines()
+            if isinstance(term, DotProduct | SparseProduct):
+                leaf, position = f"leaf_{term.leaf}", f"{start} + np.uint64(j)"
+                if isinstance(term, SparseProduct):
+                    position = f"{start} + np.uint64(leaf_{term.columns}[i, j])"
+                code += [f"{' = '.join(points)} = 0.0", f"for j in range({leaf}.shape[1]):"]
+                code += [f"    {w} += {leaf}[i, j] * {_entry(w, position)}" for w in points]
                 scale = repr(term.scale)
             else:
                 code.append(f"at = {start} + np.uint64({names.of(term.index)})")
-                code.append("new, old = proposed[at], current[at]")
+                code += [f"{w} = {_entry(w, 'at')}" for w in points]
                 scale = names.of(term.coefficient)
             scaled = "{}" if scale == "1.0" else f"{scale} * {{}}"
-            code += [f"{w}_{k} += {scaled.format(w)}" for w in ("new", "old")]
+            code += [f"{w}_{k} += {scaled.format(w)}" for w in points]
     return code
 
 
-def _value(formula: _Formula, points: dict[str, Names], rows: Names, k: int, order: int) -> str:
-    """The difference, less the difference of the expansion."""
-    called = []
-    for which, names in points.items():
-        arguments = [str(eta.value).replace("eta", which) for eta in formula.etas]
-        arguments += [names.of(scalar) for scalar in formula.point]
-        arguments += [rows.of(scalar) for scalar in formula.data]
-        called.append(f"log_density({', '.join(arguments)})")
-    pieces = [" - ".join(called)]
-    pieces += [f"constants[i, {k + a}] * (new_{a} - old_{a})" for a in range(k) if order > 0]
-    if order > 1:
-        pieces += _second_order(k)
-    return "(\n            " + "\n            - ".join(pieces) + "\n        )"
+def _called(function: str, formula: _Formula, names: Names, rows: Names, which: str) -> str:
+    """A function called at one of the points."""
+    arguments = [_argument(str(eta.value), which) for eta in formula.etas]
+    arguments += [names.of(scalar) for scalar in formula.point]
+    arguments += [rows.of(scalar) for scalar in formula.data]
+    return f"{function}({', '.join(arguments)})"
+
+
+def _argument(name: str, which: str) -> str:
+    kind, number = name.split("_")
+    if kind == "eta":
+        return f"{which}_{number}"
+    fixed = f"fixed_{number}"
+    return _step(number) if kind == "step" else _middle(number, fixed)
 
 
 def _second_order(k: int) -> list[str]:
@@ -270,20 +314,20 @@ def _second_order(k: int) -> list[str]:
     pieces, column = [], 2 * k
     for a in range(k):
         for b in range(a, k):
-            product = f"{_step(a)} * {_middle(b)}"
+            product = f"{_step(a)} * {_middle(b, f'constants[i, {b}]')}"
             if a != b:
-                product = f"({product} + {_step(b)} * {_middle(a)})"
+                product = f"({product} + {_step(b)} * {_middle(a, f'constants[i, {a}]')})"
             pieces.append(f"constants[i, {column}] * {product}")
             column += 1
     return pieces
 
 
-def _step(a: int) -> str:
+def _step(a: int | str) -> str:
     return f"(new_{a} - old_{a})"
 
 
-def _middle(a: int) -> str:
-    return f"(0.5 * (new_{a} + old_{a}) - constants[i, {a}])"
+def _middle(a: int | str, fixed: str) -> str:
+    return f"(0.5 * (new_{a} + old_{a}) - {fixed})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,9 +349,13 @@ class Kernel(Generated):
         Dtype and ndim of the arrays of a block.
     starts : unsigned int array
         Where the entries begin that each term of the predictors reads.
+        Behind them are the bits of the anchor, in the order of the terms, of a kernel `at` one.
     entries : int array or None
         Entries of the point to be put in the order of the terms; None where the terms read
         contiguous entries of the point itself.
+    by_row : bool
+        Whether rows are expanded when they are read, about the anchor that `at` gives, instead of
+        with constants.
     """
 
     by_address: ClassVar = ("differences_at", 7, numba.void)
@@ -316,6 +364,7 @@ class Kernel(Generated):
     types: tuple[tuple[str, int], ...]
     starts: NDArray[np.uint64]
     entries: NDArray[np.int64] | None
+    by_row: bool = False
 
     def __call__(self, proposed: NDArray, current: NDArray, *block: NDArray) -> NDArray[np.float64]:
         """Differences of the log-densities of rows, float64 array, shape (m,), nats.
@@ -338,13 +387,18 @@ class Kernel(Generated):
     def n_constants(self) -> int:
         """Numbers stored for each row: 2k + k(k+1)/2, or none."""
         k = self.n_predictors
-        return (2 * k + k * (k + 1) // 2) * (self.order > 0)
+        return (2 * k + k * (k + 1) // 2) * (self.order > 0 and not self.by_row)
+
+    def at(self, anchor: NDArray) -> "Kernel":
+        """The kernel that expands rows about an anchor, shape (d,)."""
+        bits = self.ordered(anchor).view(np.uint64)
+        return replace(self, starts=np.concatenate([self.starts, bits]))
 
     def differences(
         self, proposed: NDArray, current: NDArray, *block: NDArray
     ) -> NDArray[np.float64]:
-        """Plain differences of rows, nats, shape (m,), whatever the order; without constants."""
-        no_expansion = [np.zeros((len(block[0]), self.n_constants))] * (self.order > 0)
+        """Plain differences of rows, nats, shape (m,), of a kernel that is not `by_row`."""
+        no_expansion = [np.zeros((len(block[0]), self.n_constants))] * (self.n_constants > 0)
         return self(proposed, current, *block, *no_expansion)
 
     def ordered(self, point: NDArray) -> NDArray[np.float64]:
@@ -361,14 +415,16 @@ class Kernel(Generated):
         function = module_of(self.source).differences
         points, positions, out = [("float64", 1)] * 2, [("uint64", 1)] * 2, ("float64", 1)
         types = [*points, *positions, out, *self.types]
-        types += [("float64", 2)] * (self.order > 0)
+        types += [("float64", 2)] * (self.n_constants > 0)
         function.compile(
             tuple(numba.types.Array(numba.from_dtype(np.dtype(t)), n, "C") for t, n in types)
         )
         return function
 
 
-def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True) -> Kernel | str:
+def kernel_of(
+    structure: RowStructure, order: int, *, check_bounds: bool = True, by_row: bool = False
+) -> Kernel | str:
     """Write and compile the kernel of rows that are functions of linear predictors.
 
     Parameters
@@ -380,29 +436,31 @@ def kernel_of(structure: RowStructure, order: int, *, check_bounds: bool = True)
     check_bounds : bool
         Whether a failed check of parameters gives -inf; otherwise checks are left out. See
         ``pymc.Model``.
+    by_row : bool
+        As in `Kernel`.
 
     Returns
     -------
     Kernel or str
         Or the reason why there is none.
     """
-    kernel = written_kernel(structure, order, check_bounds=check_bounds)
+    kernel = written_kernel(structure, order, check_bounds=check_bounds, by_row=by_row)
     if isinstance(kernel, Kernel):
         kernel.compile()
     return kernel
 
 
 def written_kernel(
-    structure: RowStructure, order: int, *, check_bounds: bool = True
+    structure: RowStructure, order: int, *, check_bounds: bool = True, by_row: bool = False
 ) -> Kernel | str:
     """The same, not yet compiled."""
     try:
-        layout = row_formula_of(structure, prepared(structure.function, check_bounds))
-        source = source_of(layout, _types(structure), order)
+        layout = row_formula_of(structure, check_bounds)
+        source = source_of(layout, _types(structure), order, by_row=by_row)
     except NoKernelError as refusal:
         return refusal.reason
     k = len(structure.etas)
-    return Kernel(source, order, k, _types(structure), *_positions(layout))
+    return Kernel(source, order, k, _types(structure), *_positions(layout), by_row)
 
 
 def _types(structure: RowStructure) -> tuple[tuple[str, int], ...]:

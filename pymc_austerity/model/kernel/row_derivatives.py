@@ -1,6 +1,6 @@
 """Log-likelihoods of rows with first and second derivatives, as one compiled loop."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
@@ -11,10 +11,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.formula import derivatives, imports
+from pymc_austerity.model.kernel.formula import along, derivatives, imports
 from pymc_austerity.model.kernel.generated import Generated, module_of
 from pymc_austerity.model.kernel.kernel import from_table
-from pymc_austerity.model.kernel.row_formula import RowFormula, prepared, row_formula_of
+from pymc_austerity.model.kernel.row_formula import RowFormula, row_formula_of
 from pymc_austerity.model.kernel.scalar import (
     LENGTH,
     ROW,
@@ -37,7 +37,7 @@ from numba import carray, njit
 from pymc_austerity.model.kernel.generated import pointer
 {imports}
 
-@njit(error_model="numpy", cache=CACHE)
+@njit(error_model="numpy", cache=CACHE, nogil=True)
 def derivatives(etas, out, {arrays}):
     for i in range(out.shape[1]):
 {body}
@@ -93,8 +93,34 @@ _MOST_OPERATIONS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class RowSlopes(Generated):
-    """Log-likelihoods of m rows and first derivatives by their k predictors, as a function.
+class _Loop(Generated):
+    """A compiled loop over rows.
+
+    Attributes
+    ----------
+    n_outputs : int
+        Numbers that a row gives.
+    """
+
+    n_outputs: int
+
+    def __call__(self, etas: NDArray[np.float64], *inputs: NDArray) -> NDArray[np.float64]:
+        """Results for m rows, shape (n_outputs, m), from k predictors, shape (k, m), and a block.
+
+        Directions stand between the predictors and the block.
+        """
+        out = np.empty((self.n_outputs, etas.shape[1]))
+        self._function(etas, out, *inputs)
+        return out
+
+    @cached_property
+    def _function(self) -> Any:
+        return module_of(self.source).derivatives
+
+
+@dataclass(frozen=True, eq=False)
+class RowSlopes(_Loop):
+    """Log-likelihoods of m rows and first derivatives by their k predictors: 1 + k numbers a row.
 
     The function at `address` takes addresses: of the predictors, shape (k, m); of what it fills in,
     shape (1 + k, m): log-likelihoods in nats, then the derivatives; and of a table, int64: m, and
@@ -103,7 +129,7 @@ class RowSlopes(Generated):
 
     by_address: ClassVar = ("derivatives_at", 3, numba.void)
 
-    def __call__(
+    def of_table(
         self, etas: NDArray[np.float64], out: NDArray[np.float64], table: NDArray[np.int64]
     ) -> None:
         """Call the function at `address`."""
@@ -111,32 +137,14 @@ class RowSlopes(Generated):
 
 
 @dataclass(frozen=True, eq=False)
-class RowDerivatives(Generated):
-    """Log-likelihoods of rows and their derivatives by predictors, as a compiled function.
+class RowDerivatives(_Loop):
+    """Log-likelihoods of rows in nats, their r first derivatives by some of the predictors, and the
+    upper triangle of the second ones, row by row: 1 + r + r (r + 1) / 2 numbers a row.
 
     The function at `address` is one of levels; see `pymc_austerity.model.LevelsAsRows.address`.
-
-    Attributes
-    ----------
-    n_outputs : int
-        1 + r + r (r + 1) / 2 for derivatives by r predictors.
     """
 
     by_address: ClassVar = ("of_levels_at", 3, numba.void)
-    n_outputs: int
-
-    def __call__(self, etas: NDArray[np.float64], *block: NDArray) -> NDArray[np.float64]:
-        """At all k predictors, shape (k, m).
-
-        Returns
-        -------
-        float array, shape (n_outputs, m)
-            Log-likelihoods in nats, first derivatives, and the upper triangle of the second ones,
-            row by row.
-        """
-        out = np.empty((self.n_outputs, etas.shape[1]))
-        self._function(etas, out, *block)
-        return out
 
     def of_levels(
         self, point: NDArray[np.float64], out: NDArray[np.float64], table: NDArray[np.int64]
@@ -144,9 +152,37 @@ class RowDerivatives(Generated):
         """Call the function at `address`."""
         self._by_address.ctypes(point.ctypes.data, out.ctypes.data, table.ctypes.data)
 
-    @cached_property
-    def _function(self) -> Any:
-        return module_of(self.source).derivatives
+
+@dataclass(frozen=True, eq=False)
+class RowLoops:
+    """Rows with first and second derivatives by all k predictors, as two compiled loops.
+
+    Code for the k (k + 1) / 2 second derivatives would take minutes to compile for many predictors;
+    the second loop computes the k of them along a direction, and is called k times.
+
+    Attributes
+    ----------
+    slopes, curvatures : callable
+        Log-likelihoods and first derivatives; products of second ones with a direction.
+    """
+
+    slopes: _Loop
+    curvatures: _Loop
+
+    def first(self, *arguments: NDArray) -> NDArray[np.float64]:
+        """Log-likelihoods in nats and first derivatives, from k predictors and a block."""
+        etas, block = self._split(arguments)
+        return self.slopes(etas, *block)
+
+    def second(self, *arguments: NDArray) -> Iterator[NDArray[np.float64]]:
+        """The upper triangle of the second derivatives, row by row."""
+        etas, block = self._split(arguments)
+        for k, direction in enumerate(np.eye(len(etas))):
+            yield from self.curvatures(etas, direction, *block)[k:]
+
+    def _split(self, arguments: Sequence[NDArray]) -> tuple[NDArray[np.float64], list[NDArray]]:
+        k = self.curvatures.n_outputs
+        return np.stack(arguments[:k]), [np.ascontiguousarray(a) for a in arguments[k:]]
 
 
 def row_derivatives_of(
@@ -169,8 +205,8 @@ def row_derivatives_of(
         Or the reason why there are none.
     """
     try:
-        layout = row_formula_of(structure, prepared(structure.function, check_bounds))
-        places = _predictors(layout, chosen)
+        layout = row_formula_of(structure, check_bounds)
+        places = [layout.etas[k] for k in chosen]
         slopes = derivatives(layout.root, places)
         curvatures = [c for k, slope in enumerate(slopes) for c in derivatives(slope, places[k:])]
         outputs, types = [layout.root, *slopes, *curvatures], _types(structure)
@@ -195,28 +231,54 @@ def row_slopes_of(structure: RowStructure, *, check_bounds: bool = True) -> RowS
     """
     types, k = _types(structure), len(structure.predictors)
     try:
-        layout = row_formula_of(structure, prepared(structure.function, check_bounds))
-        outputs = [layout.root, *derivatives(layout.root, _predictors(layout, range(k)))]
+        layout = row_formula_of(structure, check_bounds)
+        outputs = [layout.root, *derivatives(layout.root, layout.etas)]
         source = _rows(outputs, layout, types)
     except NoKernelError as refusal:
         return refusal.reason
     n_numbers = 1 + sum(1 + ndim for _, ndim in types)
     leaves = _indented(2, from_table(types, 1))
-    return RowSlopes(source + _SLOPES.format(n_numbers=n_numbers, n_predictors=k, leaves=leaves))
+    source += _SLOPES.format(n_numbers=n_numbers, n_predictors=k, leaves=leaves)
+    return RowSlopes(source, 1 + k)
+
+
+def row_loops_of(structure: RowStructure, *, check_bounds: bool = True) -> RowLoops | str:
+    """Write rows with first and second derivatives by all predictors.
+
+    Parameters
+    ----------
+    structure, check_bounds
+        As in `row_derivatives_of`.
+
+    Returns
+    -------
+    RowLoops or str
+        Or the reason why there are none.
+    """
+    slopes = row_slopes_of(structure, check_bounds=check_bounds)
+    if isinstance(slopes, str):
+        return slopes
+    layout = row_formula_of(structure, check_bounds)
+    directions = [given(f"along[{k}]", "f", Dependence.POINT) for k in range(len(layout.lines))]
+    try:
+        _, products = along(layout.root, layout.etas, directions)
+        source = _rows(products, layout, _types(structure), "along, ")
+    except NoKernelError as refusal:
+        return refusal.reason
+    return RowLoops(slopes, _Loop(source, len(products)))
 
 
 def _types(structure: RowStructure) -> list[tuple[str, int]]:
     return [(str(leaf.array.dtype), leaf.array.ndim) for leaf in structure.leaves]
 
 
-def _predictors(layout: RowFormula, chosen: Sequence[int]) -> list[Scalar]:
-    """Predictors as the formula names them."""
-    sources = [Dependence.POINT if x.is_common else Dependence.PREDICTOR for x in layout.lines]
-    return [given(f"eta_{k}", "f", sources[k]) for k in chosen]
-
-
-def _rows(outputs: list[Scalar], layout: RowFormula, types: Sequence[tuple[str, int]]) -> str:
-    """The function of predictors and a block."""
+def _rows(
+    outputs: list[Scalar],
+    layout: RowFormula,
+    types: Sequence[tuple[str, int]],
+    others: str = "",
+) -> str:
+    """The function of predictors, maybe of something else, and of a block."""
     scalars = subterms(outputs)
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
@@ -228,7 +290,7 @@ def _rows(outputs: list[Scalar], layout: RowFormula, types: Sequence[tuple[str, 
     body += [f"out[{n}, i] = {names.of(output)}" for n, output in enumerate(outputs)]
     return _HEAD.format(
         imports=imports(scalars),
-        arrays=", ".join(f"leaf_{k}" for k in range(len(types))),
+        arrays=others + ", ".join(f"leaf_{k}" for k in range(len(types))),
         body=_indented(2, body),
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -334,6 +335,12 @@ class RowFormula:
     lines: tuple[Line, ...]
     root: Scalar
 
+    @property
+    def etas(self) -> list[Scalar]:
+        """The predictors as the formula names them."""
+        sources = [Dependence.POINT if x.is_common else Dependence.PREDICTOR for x in self.lines]
+        return [given(f"eta_{k}", "f", source) for k, source in enumerate(sources)]
+
 
 def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
     """Entries of one row of a leaf, as ``leaf_0[i, 2]`` converted to its kind.
@@ -356,27 +363,37 @@ def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
     return Cells(scalars, 0)
 
 
-def row_formula_of(structure: RowStructure, prepared: Variable) -> RowFormula:
-    """Unroll predictors and function.
+_made: "WeakKeyDictionary[RowStructure, dict[bool, RowFormula]]" = WeakKeyDictionary()
+
+
+def row_formula_of(structure: RowStructure, check_bounds: bool = True) -> RowFormula:
+    """Unroll predictors and function, once for each structure.
 
     Parameters
     ----------
     structure : RowStructure
-    prepared : variable
-        Its function, rewritten.
+    check_bounds : bool
+        As in `prepared`.
 
     Raises
     ------
     NoKernelError
         Some operation has no rule.
     """
+    known = _made.setdefault(structure, {})
+    if check_bounds not in known:
+        known[check_bounds] = _formula(structure, prepared(structure.function, check_bounds))
+    return known[check_bounds]
+
+
+def _formula(structure: RowStructure, function: Variable) -> RowFormula:
     leaves = _Leaves(structure)
     lines = tuple(_line(p, leaves) for p in structure.predictors)
-    inputs = leaves.cells([prepared])
+    inputs = leaves.cells([function])
     for k, (eta, line) in enumerate(zip(structure.etas, lines, strict=True)):
         source = Dependence.POINT if line.is_common else Dependence.PREDICTOR
         inputs[eta] = _cells(given(f"eta_{k}", "f", source), eta.type.ndim)
-    (root,) = unrolled([prepared], inputs)
+    (root,) = unrolled([function], inputs)
     return RowFormula(lines, cast(root.only, "f"))
 
 

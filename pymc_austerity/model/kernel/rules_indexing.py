@@ -23,7 +23,14 @@ from pymc_austerity.model.kernel.row_formula import (
     kind_of,
     of_array,
 )
-from pymc_austerity.model.kernel.scalar import LENGTH, ROW, NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.scalar import (
+    LENGTH,
+    ROW,
+    Dependence,
+    NoKernelError,
+    Scalar,
+    constant,
+)
 
 
 @cells_of.register(Subtensor)
@@ -106,7 +113,7 @@ def _index(node: Any, cells: dict[Variable, Cells], operand: Cells) -> list[Any]
         if entry is None:
             continue
         if axis == operand.row_axis:
-            index[position] = _entry_of_rows(entry)
+            index[position] = _entry_of_rows(entry, operand)
         axis += 1
     return index
 
@@ -129,8 +136,13 @@ def _entry(index: Any, cells: dict[Variable, Cells]) -> Any:
     return found
 
 
-def _entry_of_rows(entry: Any) -> Any:
-    """All rows in their order, or a refusal."""
+def _entry_of_rows(entry: Any, operand: Cells) -> Any:
+    """All rows in their order, or one of rows that are alike; else a refusal."""
+    are_alike = all(
+        s.sources in (Dependence.NOTHING, Dependence.POINT) for s in operand.scalars.flat
+    )
+    if isinstance(entry, int) and are_alike:
+        return 0
     if isinstance(entry, slice):
         is_whole = entry.start in (None, 0) and entry.step in (None, 1)
         if is_whole and (entry.stop is None or entry.stop is LENGTH):
@@ -149,7 +161,8 @@ def _row_axis_after(operand: Cells, index: list[Any]) -> int | None:
     marked = np.zeros([2 if n == -1 else n for n in shape])
     after = marked[tuple(index)].shape
     plain = np.zeros(operand.scalars.shape)[tuple(index)].shape
-    return next(k for k, (a, b) in enumerate(zip(after, plain, strict=True)) if a != b)
+    differ = (k for k, (a, b) in enumerate(zip(after, plain, strict=True)) if a != b)
+    return next(differ, None)
 
 
 def _at(operand: Cells, index: list[Any]) -> Cells:

@@ -61,7 +61,7 @@ _known: "weakref.WeakValueDictionary[tuple, Scalar]" = weakref.WeakValueDictiona
 def _interned(
     name: str, arguments: tuple[Scalar, ...], kind: Kind, value: Any, sources: int
 ) -> Scalar:
-    key = (name, tuple(map(id, arguments)), kind, repr(value))
+    key = (name, tuple(map(id, arguments)), kind, repr(value), sources)
     found = _known.get(key)
     if found is None:
         found = _known[key] = Scalar(name, arguments, kind, value, sources)
@@ -216,8 +216,15 @@ def _branches(switch: Scalar, name: str, names: Names) -> list[str]:
 
 
 def _worth_a_branch(roots: Sequence[Scalar], names: Names) -> set[Scalar]:
-    """Switches with costly scalars that only one of their branches needs."""
-    switches = [s for s in subterms(roots, names.has) if s.name == "Switch"]
+    """Switches with costly scalars that only one of their branches needs.
+
+    Beside a number, as in checks of bounds, a branch is nearly always taken; each of many outputs
+    would repeat what the same check guards.
+    """
+    scalars = subterms(roots, names.has)
+    switches = [
+        s for s in scalars if s.name == "Switch" and not any(a.is_constant for a in s.arguments[1:])
+    ]
     lazy = {s for s in switches if _has_costly(s, set(), names)}
     anyway = _unconditional(roots, names, lazy)
     return {s for s in lazy if _has_costly(s, anyway, names)}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.model.kernel.formula import imports
 from pymc_austerity.model.kernel.generated import module_of
-from pymc_austerity.model.kernel.row_formula import prepared, row_formula_of
+from pymc_austerity.model.kernel.row_formula import row_formula_of
 from pymc_austerity.model.kernel.scalar import (
     LENGTH,
     ROW,
@@ -144,7 +144,7 @@ def source_of_totals(structure: RowStructure, *, check_bounds: bool) -> str:
     NoKernelError
         An operation has no rule, or there are too many.
     """
-    layout = row_formula_of(structure, prepared(structure.function, check_bounds))
+    layout = row_formula_of(structure, check_bounds)
     scalars = subterms([layout.root])
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")

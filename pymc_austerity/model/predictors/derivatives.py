@@ -1,9 +1,9 @@
 """Derivatives of the rows by way of those of a function of few linear predictors."""
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 import pymc as pm
@@ -29,6 +29,8 @@ from pymc_austerity.model.predictors.structure import (
 )
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+Functions: TypeAlias = Callable[..., Iterable[NDArray[np.float64]]]
+"""From predictors, each of shape (m,), and a block, to results of shape (m,)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,11 @@ class PredictorDerivatives:
 
 
 def predictor_derivatives(
-    structure: RowStructure, model: pm.Model, *, compile_kwargs: dict[str, Any] | None = None
+    structure: RowStructure,
+    model: pm.Model,
+    *,
+    loops: tuple[Functions, Functions] | None = None,
+    compile_kwargs: dict[str, Any] | None = None,
 ) -> PredictorDerivatives:
     r"""Make gradients and Hessians of the rows from f' and f'' of the predictors.
 
@@ -86,6 +92,10 @@ def predictor_derivatives(
         The rows as a function of linear predictors.
     model : pymc.Model
         The model, for compilation.
+    loops : tuple of two callables, optional
+        Values with first derivatives, and the upper triangle of the second ones, of the predictors
+        and a block, such as those of `pymc_austerity.model.row_loops_of`; by default NumPy
+        evaluates graphs.
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile`` where NumPy would be slow.
 
@@ -110,7 +120,7 @@ def predictor_derivatives(
            [ 0., -1.]])
     """
     designs = design_function(structure, model)
-    first, second = _predictor_functions(structure, model, compile_kwargs)
+    first, second = loops or _predictor_functions(structure, model, compile_kwargs)
     size = structure.size  # functions that are sent to processes do without the model's graph
 
     at = functools.partial(predictors_at, designs)
@@ -118,7 +128,7 @@ def predictor_derivatives(
     @_quiet
     def values(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
-        return first(*etas, *block)[0]
+        return next(iter(first(*etas, *block)))
 
     @_quiet
     def gradient(point: NDArray, *block: NDArray) -> tuple[NDArray, NDArray[np.float64]]:
@@ -147,19 +157,20 @@ def predictor_derivatives(
     @_quiet
     def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
         on_rows, etas = at(point, block)
-        slopes = first(*etas, *block)[1:]
-        averages = [slope.copy() for slope in slopes]
+        _, *slopes = first(*etas, *block)
+        averages = [np.copy(slope) for slope in slopes]
         for moves in _spread(on_rows, root):
             for side in (1.0, -1.0):
                 there = [eta + side * move for eta, move in zip(etas, moves, strict=True)]
-                for k, slope in enumerate(first(*there, *block)[1:]):
-                    averages[k] += 0.5 * (slope - slopes[k])
+                _, *found = first(*there, *block)
+                for average, slope, here in zip(averages, found, slopes, strict=True):
+                    average += 0.5 * (slope - here)
         return _summed(on_rows, averages, size)
 
     @_quiet
     def anchor_constants(point: NDArray, *block: NDArray) -> NDArray[np.float64]:
         _, etas = at(point, block)
-        slopes, curvatures = first(*etas, *block)[1:], second(*etas, *block)
+        (_, *slopes), curvatures = first(*etas, *block), second(*etas, *block)
         return np.ascontiguousarray(np.stack([*etas, *slopes, *curvatures], axis=1))
 
     return PredictorDerivatives(
@@ -192,7 +203,7 @@ def _quiet(function: _Function) -> _Function:
 
 def _predictor_functions(
     structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
-) -> tuple[Callable[..., list], Callable[..., list]]:
+) -> tuple[Functions, Functions]:
     """Values with first derivatives, and the upper triangle of the second ones.
 
     Both are functions of the predictors and of a block, and return lists of arrays of shape (m,).
@@ -333,18 +344,16 @@ def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
     return np.ascontiguousarray(moves.transpose(2, 1, 0))
 
 
-def _parts(designs: Sequence[Design], curvatures: Sequence[NDArray]) -> list[tuple]:
+def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator[tuple]:
     """Rows, columns and numbers, broadcast, that add up to the Hessian."""
     pairs = [(j, k) for j in range(len(designs)) for k in range(j, len(designs))]
-    found = []
     for (j, k), weights in zip(pairs, curvatures, strict=True):
         for one in designs[j].terms:
             for two in designs[k].terms:
                 rows, columns, part = _product(one, two, weights)
-                found.append((rows, columns, part))
+                yield rows, columns, part
                 if j != k:
-                    found.append((columns, rows, part))
-    return found
+                    yield columns, rows, part
 
 
 def _product(one: OnRows, two: OnRows, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
@@ -386,6 +395,8 @@ def _compressed(term: OnRows) -> sparse.csr_matrix:
 
 def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:
     """One matrix, transposed, times weights times another; half the work where both are one."""
+    if one.shape[1] == 1:
+        return np.asarray((one[:, 0] * weights) @ two)[None]
     if one is two and (np.all(weights <= 0.0) or np.all(weights >= 0.0)):
         scaled = one * np.sqrt(np.abs(weights))[:, None]
         product = scaled.T @ scaled  # symmetric, as NumPy sees

@@ -47,8 +47,8 @@ from pymc_austerity.model.predictors.structure import (
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 
-MOST_PREDICTORS = 16
-"""Linear predictors beyond which second derivatives by predictors cost more than they save."""
+MOST_PREDICTORS = 64
+"""Linear predictors beyond which formulas of a row are too long."""
 
 _MOST_PUSHES = 20
 _CHUNK = 65_536

@@ -39,10 +39,11 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
     exchange_of,
-    joint_block,
     prior_only_entries,
     remainder_of_expansion,
+    unread_directions,
 )
+from pymc_austerity.setup.levels.directions import joint_block
 from pymc_austerity.setup.levels.factors import (
     NoGroupsError,
     factors_of,
@@ -158,12 +159,13 @@ def build_grouped(
         common = common_normal(parts, anchor)
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
-    unread = None if means else exchange_of(parts, anchor)
+    unread = unread_directions(parts, anchor)
+    exchange = exchange_of(unread, anchor) if unread is not None and not means else None
     say("bounding the rows")
     factors, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
-    if (at_anchor := residuals.at_anchor) is not None:
-        source.extend(lambda block: at_anchor(*block))
+    if (stored := residuals.stored) is not None:
+        source.extend(lambda block: stored(*block))
     sums = [(mean.entries, mean.absorber) for mean in means]
     row_free_part = row_free_difference_by_levels(problem, parts.terms, sums)
     function = residuals.function
@@ -178,6 +180,7 @@ def build_grouped(
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         common,
         means,
+        unread,
     )
     untouched, joint = prior_only_entries(parts, anchor, row_free_part), joint_block(parts, anchor)
     beyond = remainder_of_expansion(parts, posterior, joint)
@@ -186,7 +189,7 @@ def build_grouped(
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, unread)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange)
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 

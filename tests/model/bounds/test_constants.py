@@ -12,6 +12,7 @@ from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_der
 from pymc_austerity.model.bounds.boxes import at_points
 from pymc_austerity.model.bounds.enclosure import enclose
 from tests.zoo.all_shapes import SHAPES
+from tests.zoo.registry import Shape
 
 RADII = (1.0, 2.5, 4.0)
 
@@ -167,6 +168,28 @@ def zero_inflated_negative_binomial(d):
     b, psi, alpha = pm.Normal("b", shape=3), pm.Beta("psi", 1, 1), pm.Exponential("alpha", 1)
     mu = pm.math.exp(d.X @ b)
     pm.ZeroInflatedNegativeBinomial("y", psi=psi, mu=mu, alpha=alpha, observed=d.counts())
+
+
+MORE = {
+    write.__name__: write
+    for write in (
+        last_category_of_no_predictor, mixture_by_hand, mixture_by_logaddexp,
+        mixture_with_unknown_scales, multinomial_of_one_trial, ordered_probit, softmax_by_hand,
+        zero_inflated_binomial, zero_inflated_negative_binomial,
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("floatX", ["float64", "float32"])
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", MORE)
+def test_nor_does_one_of_models_written_otherwise(name, floatX):
+    with pytensor.config.change_flags(floatX=floatX):
+        model = Shape(name, MORE[name]).build(60)
+        settings = {"likelihood": ["y"]} if name.startswith("mixture_by") else {}
+        length = 0.01 if name == "ordered_probit" else 0.05
+        bounds = check_residuals(model, floatX, length, **settings)
+    assert np.isfinite(bounds[0]).mean() > 0.9
 
 
 @pytest.mark.few(

@@ -101,6 +101,10 @@ def test_differences_and_residuals(order, rng, three_points):
         block.append(constants)
         expected -= expansion(constants, etas[0], order) - expansion(constants, etas[1], order)
     np.testing.assert_allclose(kernel(new, old, *block), expected, rtol=1e-11, atol=1e-12)
+    if order:
+        by_row, data = kernel_of(made, order, by_row=True).at(anchor), block[:-1]
+        assert by_row.n_constants == 0
+        np.testing.assert_allclose(by_row(new, old, *data), expected, rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize(("order", "ratio"), [(1, 4), (2, 8)])

@@ -8,9 +8,11 @@ from scipy import special
 
 from pymc_austerity.model import (
     RowDerivatives,
+    RowLoops,
     RowSlopes,
     find_predictors,
     row_derivatives_of,
+    row_loops_of,
     row_slopes_of,
     split_log_density,
 )
@@ -56,6 +58,10 @@ def test_agree_with_pytensor(name, rng):
     expected = predictor_function(structure, model, range(len(etas)))(*etas, *split.arrays)
     found = written(etas, *split.arrays)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    loops = row_loops_of(structure)
+    assert isinstance(loops, RowLoops), loops
+    found = [*loops.first(*etas, *split.arrays), *loops.second(*etas, *split.arrays)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["slopes_by_group", "mixture_of_regressions"])
@@ -67,7 +73,7 @@ def test_slopes_are_the_first_of_them(name, rng):
     block = [np.ascontiguousarray(array) for array in split.arrays]
     shapes = [number for array in block for number in (array.ctypes.data, *array.shape)]
     out = np.empty((1 + len(etas), n_rows))
-    slopes(etas, out, np.array([n_rows, *shapes], dtype=np.int64))
+    slopes.of_table(etas, out, np.array([n_rows, *shapes], dtype=np.int64))
     every = row_derivatives_of(structure, range(len(etas)))(etas, *split.arrays)
     np.testing.assert_allclose(out, every[: len(out)], rtol=1e-13)
 
