@@ -69,8 +69,8 @@ CASES = {
     "logistic-301": Case(100_000, 301, "float64", 20.0, 10.0),
     "logistic-1000": Case(100_000, 1_000, "float64", 60.0, 33.0),
     "logistic-500-tall": Case(1_500_000, 500, "float32", 120.0, 150.0, draws=250),
-    "sparse-logistic": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 150, 2, 20),
-    "sparse-poisson": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 150, 2, 20, "Poisson"),
+    "sparse-logistic": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20),
+    "sparse-poisson": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20, "Poisson"),
 }
 
 

@@ -160,8 +160,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         end, log_ratio = moves.move(place, rng)
         accept = log_uniform(rng) < log_ratio
         self._place = end if accept else place
-        n_read = moves.n_kicks * self.n_rows
-        decision = Decision(accept, n_read, 1, 0.0, math.nan, True)
+        decision = Decision(accept, self.n_rows, 1, 0.0, math.nan, True)
         statistics = of_decision(decision, self.n_rows, scaling=moves.n_kicks, epsilon=math.nan)
         return RaveledVars(self._point(self._place), apoint.point_map_info), [statistics]
 
@@ -173,8 +172,9 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         """Constants of the run, as they are written to the attributes of ``sample_stats``."""
         return {
             **self._common_constants,
-            "acceptance_rule": "Metropolis",
-            "gradients": self._moves.n_kicks,
+            "acceptance_rule": "metropolis",
+            "epsilon": 0.0,
+            "proposal_rows": self._moves.n_kicks * self.n_rows,
         }
 
     @property

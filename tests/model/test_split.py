@@ -125,6 +125,12 @@ class TestStaleData:
             pm.set_data({"X": np.zeros((N_ROWS, 3))})
         assert split.stale() == ["X"]
 
+    def test_sparse_data_that_were_set_are_named(self):
+        split = split_log_density(model_of("sparse_beside_groups"))
+        (source,) = [source for source in split.data_sources if source.name == "X"]
+        source.variable.set_value(2.0 * source.variable.get_value())
+        assert split.stale() == ["X"]
+
     def test_equal_data_set_again_are_not_stale(self):
         model = model_of("linear_with_data")
         split = split_log_density(model)

@@ -31,6 +31,7 @@ def precision(request):
     "float64-einsum",
     "float64-interpolation",
     "float64-item_response",
+    "float64-sparse_beside_groups",
     "float64-likelihood_as_a_potential",
     "float64-linear_with_data",
     "float64-logistic",
@@ -70,6 +71,7 @@ def test_is_cut_to_the_numbers_of_the_model(shape, precision, rng):
     "float64-loop_over_time",
     "float64-one_multinomial",
     "float64-spatial",
+    "float64-sparse_of_parameters",
     "float64-black_box",
 )
 @pytest.mark.parametrize("shape", shapes("refused"))

@@ -123,7 +123,8 @@ def test_starts_pickles_and_statistics(rng):
         draws.append(following)
     for name, value in draws[0].items():
         np.testing.assert_array_equal(value, draws[1][name])
-    assert statistics["n_rows_used"] == step._moves.n_kicks * 2_000
+    assert statistics["n_rows_used"] == 2_000 and statistics["used_all_rows"]
+    assert step.constants["proposal_rows"] == step._moves.n_kicks * 2_000
     assert set(statistics) == set(step.stats_dtypes_shapes)
     assert "every decision uses all rows" in step.summary and "data @ b" in step.explain()
 

@@ -10,7 +10,14 @@ from pymc_austerity.model import find_predictors, predictor_derivatives, row_tot
 from pymc_austerity.model import split_log_density as split_of
 from tests.zoo.all_shapes import SHAPES
 
-WRITTEN = ("logistic", "poisson_exposure", "negative_binomial", "student_t", "slopes_by_group")
+WRITTEN = (
+    "logistic",
+    "poisson_exposure",
+    "negative_binomial",
+    "student_t",
+    "slopes_by_group",
+    "sparse_row",
+)
 BY_GRAPH = ("hurdle",)
 
 
@@ -23,7 +30,7 @@ def case(name):
 
 
 @pytest.mark.parametrize("name", [*WRITTEN, *BY_GRAPH])
-@pytest.mark.few("logistic", "negative_binomial", "hurdle")
+@pytest.mark.few("logistic", "negative_binomial", "hurdle", "sparse_row")
 def test_are_those_of_single_points(name, rng):
     model, split, structure, start = case(name)
     totals = row_totals(structure, model)

@@ -5,11 +5,14 @@ import pytest
 
 from pymc_austerity.model.kernel.kernel import written_kernel
 from tests.model.kernel.structures import by_entries, points_near, run_by_python
+from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53
 REFUSED = {"hurdle": "GammaIncC"}
 LABELLED = {"labelled"}  # its parameters have labels, which by_entries does not know
+SPARSE = {"sparse_column", "sparse_beside_groups", "sparse_row", "sparse_classes", "embedding_bag"}
+"""By entries, a row of these is one of many predictors; PyTensor 2 reshapes what picks it."""
 
 
 OFTEN = {
@@ -20,7 +23,7 @@ OFTEN = {
 
 
 def shapes() -> list:
-    works = [s for s in SHAPES.values() if s.expect == "works" and s.name not in LABELLED]
+    works = [s for s in SHAPES.values() if s.expect == "works" and s.name not in LABELLED | SPARSE]
     return [
         pytest.param(s, id=s.name, marks=[] if s.name in OFTEN else [pytest.mark.exhaustive])
         for s in works
@@ -44,3 +47,15 @@ def test_kernel_gives_the_numbers_of_the_model(shape, rng):
     differences(kernel.ordered(new), kernel.ordered(old), kernel.starts, found, *block)
     expected = rows(new, *block) - rows(old, *block)
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(SPARSE))
+def test_rows_of_sparse_matrices(name, rng):
+    found = Structured(SHAPES[name].build(N_ROWS), rng)
+    kernel = written_kernel(found.structure, 0)
+    new, old = found.point(), found.point()
+    block, differences = found.block(20), np.empty(20)
+    points = [kernel.ordered(found.raveled(point)) for point in (new, old)]
+    run_by_python(kernel.source)(*points, kernel.starts, differences, *block)
+    expected = found.rows(new, block) - found.rows(old, block)
+    np.testing.assert_allclose(differences, expected, rtol=1e-7, atol=1e-9)

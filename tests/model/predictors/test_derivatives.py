@@ -11,7 +11,10 @@ from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53
 DISCRETE = {"switchpoint"}
-FEW = {"logistic", "student_t", "slopes_by_group", "item_response", "categorical_logits", "hurdle"}
+FEW = {
+    "logistic", "student_t", "slopes_by_group", "item_response", "categorical_logits", "hurdle",
+    "sparse_beside_groups",
+}  # fmt: skip
 
 
 def shapes():
@@ -24,7 +27,7 @@ def shapes():
 
 @pytest.mark.parametrize("shape", shapes())
 @pytest.mark.filterwarnings("ignore::pymc.exceptions.ImputationWarning")
-@pytest.mark.few("logistic", "slopes_by_group")
+@pytest.mark.few("logistic", "slopes_by_group", "sparse_beside_groups")
 def test_sums_over_rows_are_those_of_the_whole_graph(shape, rng):
     found = Structured(shape.build(N_ROWS), rng, shape.settings)
     arguments = (found.split, found.variables, {}, found.start)

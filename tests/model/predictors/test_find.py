@@ -42,6 +42,8 @@ def structured(write, rng, **settings):
     "slopes_by_group-float64",
     "hurdle-float64",
     "item_response-float64",
+    "sparse_beside_groups-float64",
+    "sparse_row-float64",
     "censored-float64",
     "categorical_logits-float64",
     "zero_inflated-float64",
