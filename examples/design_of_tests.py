@@ -18,11 +18,11 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 
+from examples.shared.acceptance import TrialRun, design_for_acceptance
 from examples.shared.random_orders import OrderedRows, ask_test, quantiles
 from pymc_austerity.design import (
     Boundary,
     TestDesign,
-    TrialRun,
     average_design,
     constant_looks,
     operating_characteristic,
@@ -91,11 +91,10 @@ def designs(trial: TrialRun) -> dict[str, list[TestDesign]]:
     sizes = BATCH_SIZES
     return {
         "mean error of acceptance probability": [
-            average_design(trial, target, batch_sizes=sizes) for target in TARGETS
+            design_for_acceptance(trial, target, batch_sizes=sizes) for target in TARGETS
         ],
         "mean error of decisions": [
-            average_design(trial, target, measure="decision", batch_sizes=sizes)
-            for target in TARGETS
+            average_design(trial.mu_std, N_ROWS, target, batch_sizes=sizes) for target in TARGETS
         ],
         "worst error of decisions": [
             worst_case_design(N_ROWS, target, mu_std=trial.mu_std, batch_sizes=sizes)

@@ -19,8 +19,6 @@ import pymc as pm
 
 from pymc_austerity import AusterityMH
 
-__all__ = ["MODELS", "Measured", "main", "with_austerity", "with_nutpie"]
-
 _WANTED = 400
 
 

@@ -29,7 +29,6 @@ from pymc_austerity.sequential import (
     EmpiricalBernsteinTest,
     HoeffdingTest,
     StudentTTest,
-    WangTsiatisTest,
 )
 from pymc_austerity.sources import Columns
 from pymc_austerity.step_methods import AusterityMH, FireflyMH, GroupedMH, Options
@@ -64,7 +63,6 @@ __all__ = [
     "StorageError",
     "StudentTTest",
     "SurrogateHamiltonianProposal",
-    "WangTsiatisTest",
     "__version__",
     "report",
 ]

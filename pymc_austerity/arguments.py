@@ -8,29 +8,10 @@ from typing import Any, Literal
 
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = [
-    "checked_audit",
-    "checked_axis",
-    "checked_batch_size",
-    "checked_choice",
-    "checked_count",
-    "checked_fraction",
-    "checked_max_error",
-    "checked_number",
-    "checked_positive",
-    "checked_rate",
-    "checked_schedule",
-    "checked_tail",
-    "choice_among",
-    "refuse_positional",
-    "refuse_unknown",
-    "unless_auto",
-]
-
 _MOST_NAMES = 10
 
-_DRAWS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
-"""Draws for which a schedule is tried before it is used."""
+_NUMBERS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
+"""Draws or steps for which a schedule is tried before it is used."""
 
 
 # ------------------------------------------------------------------ numbers
@@ -102,19 +83,21 @@ def checked_audit(value: Any) -> float | Literal["auto"]:
     return checked_fraction("audit", value, 1.0, "'auto' or the share of decisions to check")
 
 
-def checked_schedule(value: Any) -> float | Callable[[int], float]:
-    """A tail probability, or a function from the number of a draw to one."""
+def checked_schedule(
+    name: str, value: Any, check: Callable[[str, Any], float], *, of: str, what: str
+) -> float | Callable[[int], float]:
+    """A number, or a function from the number of a draw, or of a step, to one."""
     if isinstance(value, type) or not callable(value):
-        return checked_tail("epsilon", value)
-    for draw in _DRAWS_TRIED:
+        return check(name, value)
+    for number in _NUMBERS_TRIED:
         try:
-            epsilon = value(draw)
+            found = value(number)
         except Exception as error:
             raise SettingError(
-                f"epsilon({draw}) raised {type(error).__name__} ({error}): a schedule takes the "
-                "number of a draw, from 0, and returns a tail probability."
+                f"{name}({number}) raised {type(error).__name__} ({error}): a schedule takes the "
+                f"number of a {of}, from 0, and returns {what}."
             ) from error
-        checked_tail(f"epsilon({draw})", epsilon)
+        check(f"{name}({number})", found)
     return value
 
 
@@ -142,17 +125,7 @@ def checked_count(name: str, value: Any, *, at_least: int = 1, what: str = "a co
 
 def checked_axis(value: Any) -> int:
     """The axis of the rows, counted from the front."""
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise SettingTypeError(
-            f"axis={value!r} is not the number of an axis: give 0 if the rows are the first axis "
-            "of the observed data, 1 if they are the second."
-        )
-    if value < 0:
-        raise SettingError(
-            f"axis={value} counts from the end: count the axis of the rows from the front, 0 for "
-            "the first."
-        )
-    return int(value)
+    return checked_count("axis", value, at_least=0, what="the number of an axis from the front")
 
 
 def checked_batch_size(value: Any) -> int:

@@ -1,15 +1,5 @@
 """Errors and warnings; each message is one sentence with the subject, the reason and the remedy."""
 
-__all__ = [
-    "AusterityWarning",
-    "DataError",
-    "NotRowwiseError",
-    "SettingError",
-    "SettingTypeError",
-    "StaleDataError",
-    "StorageError",
-]
-
 
 class NotRowwiseError(ValueError):
     """The log-likelihood of one row needs other rows, so it cannot be evaluated on a mini-batch."""

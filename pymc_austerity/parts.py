@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping, Set
 from functools import partial
 from typing import Any, TypeVar
 
+from numba import types
 from numba.core.compiler import Flags, compile_internal
 from numba.core.cpu_options import FastMathOptions
 from numba.core.types import Function
 from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
-
-__all__ = ["method", "part", "part_by_type"]
+from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -116,3 +116,25 @@ def _compiled(
 
 def _leave(*module: Any) -> None:
     """Leave a part as it is."""
+
+
+def pointer_to(number: Any) -> Callable[[Any], Any]:
+    """A function that compiled code calls to make an array of numbers of an address.
+
+    Parameters
+    ----------
+    number : numba type
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(types.CPointer(number)))
+
+    def at(typing_context, address):  # type: ignore[no-untyped-def]
+        return types.CPointer(number)(types.intp), codegen
+
+    made: Callable[[Any], Any] = intrinsic(at)
+    return made
+
+
+reals, integers = pointer_to(types.float64), pointer_to(types.int64)
+"""The float64 array, or the int64 array, at an address."""

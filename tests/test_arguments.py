@@ -35,9 +35,13 @@ NUMBERS = {
     "rate": (lambda x: checked_rate("target", x), [0.01, 0.99], [0, 1]),
     "max_error": (checked_max_error, [0.001, 0.4], [0, 0.5]),
     "audit": (checked_audit, [0, 1, 0.05], [-0.5, 1.5]),
-    "schedule": (checked_schedule, [0, 0.05], [0.6]),
+    "schedule": (lambda x: schedule_of(x), [0, 0.05], [0.6]),
 }
 """For each check: numbers that pass, and numbers that do not."""
+
+
+def schedule_of(value):
+    return checked_schedule("epsilon", value, checked_tail, of="draw", what="a tail probability")
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -77,19 +81,19 @@ class TestSchedules:
         def schedule(draw):
             return 0.1 / (1 + draw)
 
-        assert checked_schedule(schedule) is schedule
+        assert schedule_of(schedule) is schedule
 
     def test_a_function_that_leaves_the_range_is_refused_with_the_draw(self):
         with pytest.raises(SettingError, match=r"epsilon\(1000\)=0.6 is not"):
-            checked_schedule(lambda draw: 0.6 if draw == 1_000 else 0.1)
+            schedule_of(lambda draw: 0.6 if draw == 1_000 else 0.1)
 
     def test_a_function_that_raises_is_refused_with_its_error(self):
         with pytest.raises(SettingError, match=r"epsilon\(0\) raised ZeroDivisionError"):
-            checked_schedule(lambda draw: 1 / draw)
+            schedule_of(lambda draw: 1 / draw)
 
     def test_a_class_is_no_function(self):
         with pytest.raises(SettingTypeError):
-            checked_schedule(float)
+            schedule_of(float)
 
 
 class TestCounts:

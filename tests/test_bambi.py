@@ -50,36 +50,10 @@ def table():
     )
 
 
-FAMILIES = {
-    "bernoulli": "coin ~ x",
-    "binomial": "prop(hits, trials) ~ x",
-    "poisson": "count ~ x + offset(log_exposure)",
-    "negativebinomial": "overdispersed ~ x",
-    "gaussian": "number ~ x",
-    "t": "heavy ~ x",
-    "gamma": "positive ~ x",
-    "beta": "share ~ x",
-    "categorical": "kind ~ x",
-    "cumulative": "grade ~ x",
-}
-LINKS = {"gamma": "log"}
-
-
 def built(formula, table, **settings):
     model = bmb.Model(formula, table, **settings)
     model.build()
     return model
-
-
-@pytest.mark.exhaustive
-@pytest.mark.filterwarnings("ignore:The intercept is omitted in ordinal families")
-@pytest.mark.parametrize("family", FAMILIES)
-def test_every_family_has_control_variates(family, table):
-    model = built(FAMILIES[family], table, family=family, link=LINKS.get(family))
-    with model.backend.model:
-        step = AusterityMH()
-    assert step.n_rows == N_ROWS
-    assert step.constants["control_variates"] == 2
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,6 @@ from examples.austerity2014.balance import (
 )
 from examples.austerity2014.timed import sample_chain
 
-__all__ = ["Audit", "AuditedChain", "Fixed", "Shrinking", "sample_rows"]
-
 FIRST = 100
 """Draws before the first check."""
 

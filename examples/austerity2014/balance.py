@@ -38,16 +38,6 @@ start does to the mean, since the first batches differ from the others.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "FACTOR",
-    "LOOSEST",
-    "N_BATCHES",
-    "following",
-    "poisson_factor",
-    "squared_bias",
-    "variance_of_mean",
-]
-
 LOOSEST = 0.2
 """The first epsilon."""
 

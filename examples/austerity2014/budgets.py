@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Budget", "epsilon_of", "label"]
-
 
 def label(epsilon: float) -> str:
     """Name of a sampler of the papers."""

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from examples.austerity2014.parts import Parts
 
-__all__ = ["Experiment", "NumberTable", "PaperFigure", "Results", "Run", "Verdict"]
-
 Results = dict[str, Any]
 """What a run found: numbers, texts, lists and dictionaries of them, as in JSON."""
 

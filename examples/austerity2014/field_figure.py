@@ -8,22 +8,13 @@ from numpy.typing import NDArray
 
 from examples.austerity2014.experiment import NumberTable, Results, Verdict
 from examples.austerity2014.risk import SURE, in_errors, standard_errors
+from examples.austerity2014.risk_curves import plot_risk
 from examples.austerity2014.risk_figure import DEFAULTS, EXACT
 from examples.austerity2014.tables import by_sampler, texts
-from pymc_austerity.plots import plot_risk
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "draw_conditionals",
-    "draw_default_conditionals",
-    "draw_default_errors",
-    "draw_errors",
-    "verdict_on_conditionals",
-    "verdict_on_errors",
-]
 
 EARLY, LATE = 0.0125, 1.0
 GRAY = "gray line: Monte Carlo error of the true values"

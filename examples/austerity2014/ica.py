@@ -27,8 +27,6 @@ from pymc_austerity.paper import StiefelProposal, UniformStiefel
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 BUDGET = Budget(
     6_400.0,
     {

@@ -13,8 +13,6 @@ from pymc_austerity.plots.drawing import color
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_defaults", "verdict", "verdict_on_risk"]
-
 CLOSE, APART = 0.1, 0.5
 
 

@@ -13,8 +13,6 @@ from pymc_austerity.plots.drawing import color
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "draw_defaults", "verdict"]
-
 UNCORRECTED, EXACT = "uncorrected", "epsilon = 0"
 SETTLED = 0.1
 

@@ -15,8 +15,6 @@ from examples.austerity2014.timed import TimedRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["describe", "draw", "draw_defaults", "facts", "together", "verdict"]
-
 PARAMETERS = (1, 2)  # coefficients of the first two components
 SHARES = (0.25, 0.5, 1.0)
 N_BINS, N_QUANTILES = 30, 500

@@ -19,8 +19,6 @@ from examples.austerity2014.triple_field import TripleField, log_odds
 from pymc_austerity import AusterityGibbs
 from pymc_austerity.paper.gibbs_sweep import SweepPlan
 
-__all__ = ["EXPERIMENT"]
-
 SPREAD, BATCH_SIZE = 0.02, 500
 BUDGET = Budget(
     1_000.0,

@@ -7,8 +7,6 @@ from scipy.special import expit, logit
 from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.protocols import GaussianApproximation
 
-__all__ = ["ModelMoves"]
-
 Floats = NDArray[np.float64]
 
 RIDGE, MOST_STEPS = 1e-2, 30

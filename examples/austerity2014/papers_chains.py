@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.timed import TimedRun, sample_chain
 
-__all__ = ["defaults_chains", "papers_chains", "seconds_of", "timed", "tuned_chains"]
-
 Start = dict[str, NDArray]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Parts"]
-
 
 class Parts:
     """What was found so far, by the name of the part.

@@ -20,8 +20,6 @@ from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.protocols import GaussianApproximation
 
-__all__ = ["EXPERIMENT", "exact_run"]
-
 BUDGET = Budget(
     400.0,
     {

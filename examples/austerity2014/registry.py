@@ -4,8 +4,6 @@ from importlib import import_module
 
 from examples.austerity2014.experiment import Experiment
 
-__all__ = ["NAMES", "experiment"]
-
 NAMES = (
     "random_walk",
     "ica",

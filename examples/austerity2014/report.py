@@ -7,8 +7,6 @@ from pathlib import Path
 from examples.austerity2014.experiment import Experiment, PaperFigure, Results
 from examples.austerity2014.registry import NAMES, experiment
 
-__all__ = ["page", "readme", "saved"]
-
 INTRODUCTION = """\
 # Austerity in MCMC Land, run again
 

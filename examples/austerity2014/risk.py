@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from examples.austerity2014.timed import TimedRun
 
-__all__ = ["SURE", "curve", "in_errors", "squared_errors", "standard_errors", "together"]
-
 Floats = NDArray[np.float64]
 
 Statistic = Callable[[Floats], Floats]

@@ -9,25 +9,11 @@ import numpy as np
 from examples.austerity2014 import risk
 from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import NumberTable, Results, Verdict
+from examples.austerity2014.risk_curves import plot_risk
 from examples.austerity2014.tables import by_sampler, texts
-from pymc_austerity.plots import plot_risk
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "DEFAULTS",
-    "EXACT",
-    "GRAY",
-    "draw",
-    "draw_defaults",
-    "finding",
-    "is_lower",
-    "lowest",
-    "numbers",
-    "papers",
-    "verdict",
-]
 
 EXACT, DEFAULTS = label(0.0), "defaults"
 SLOPE_OVER = 4.0

@@ -7,8 +7,6 @@ from scipy.linalg import expm, logm
 from pymc_austerity.proposals import CrankNicolsonProposal
 from pymc_austerity.proposals.protocols import GaussianApproximation
 
-__all__ = ["MovesAbout", "angles_of", "log_volume", "rotation"]
-
 Floats = NDArray[np.float64]
 
 MOVES = (1.0, 0.3)

@@ -18,8 +18,6 @@ from examples.shared.datasets import Arrays, load
 from examples.shared.digits import logistic_regression, posterior_mode
 from pymc_austerity import AusterityMH, LangevinProposal
 
-__all__ = ["EXPERIMENT", "connections", "describe", "errors", "row_noise", "widening"]
-
 BATCH_SIZE, STEPS_PER_DRAW = 500, 10
 UNCORRECTED = "uncorrected"
 BUDGET = Budget(

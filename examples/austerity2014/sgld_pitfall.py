@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["EXPERIMENT"]
-
 N_ROWS, SLOPE = 10_000, 0.5
 PRECISION, PENALTY = 3.0, 4_950.0
 STEP_SIZE, BATCH_SIZE, EPSILON = 5e-6, 500, 0.5

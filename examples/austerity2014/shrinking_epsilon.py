@@ -24,6 +24,7 @@ from examples.austerity2014.papers_chains import timed, tuned_chains
 from examples.austerity2014.parts import Parts
 from examples.austerity2014.random_walk import BUDGET, STEPS_PER_DRAW, predictions
 from examples.austerity2014.shrinking_figure import SHRINKING
+from examples.shared.acceptance import acceptance_error
 from examples.shared.datasets import load
 from examples.shared.digits import (
     BATCH_SIZE,
@@ -34,10 +35,8 @@ from examples.shared.digits import (
     posterior_mode,
 )
 from pymc_austerity import AusterityMH
-from pymc_austerity.deciding.audits import affordable_share
-from pymc_austerity.design import Boundary, acceptance_error, constant_looks
-
-__all__ = ["EXPERIMENT", "walk_audit"]
+from pymc_austerity.deciding.decider import affordable_share
+from pymc_austerity.design import Boundary, constant_looks
 
 EXACT_STEPS = BUDGET.steps[label(0.0)]
 N_CHAINS, RATIO, N_TRUE, N_DEFAULTS = 4, 0.2, 20_000, 5_000

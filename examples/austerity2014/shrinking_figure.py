@@ -9,15 +9,13 @@ from examples.austerity2014 import risk
 from examples.austerity2014.balance import LOOSEST
 from examples.austerity2014.budgets import label
 from examples.austerity2014.experiment import NumberTable, Results, Verdict
+from examples.austerity2014.risk_curves import plot_risk
 from examples.austerity2014.risk_figure import DEFAULTS, GRAY
 from examples.austerity2014.tables import by_sampler, texts
-from pymc_austerity.plots import plot_risk
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["SHRINKING", "draw", "draw_defaults", "regret", "verdict", "wins_and_losses"]
 
 SHRINKING = "shrinking epsilon"
 

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.signal import lfilter
 
-__all__ = ["four_signals", "music", "traffic"]
-
 Floats = NDArray[np.float64]
 
 SECONDS = 44.2  # 1.95 million samples at 44.1 kHz

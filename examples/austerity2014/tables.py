@@ -6,8 +6,6 @@ import numpy as np
 
 from examples.austerity2014.experiment import NumberTable
 
-__all__ = ["by_sampler", "heading", "texts"]
-
 
 def by_sampler(caption: str, rows: Mapping[str, Mapping[str, str]]) -> NumberTable:
     """A column for each sampler that any row names, with dashes where a row has no value for it.

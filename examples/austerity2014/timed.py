@@ -13,8 +13,6 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-__all__ = ["Stopwatch", "TimedRun", "sample_chain"]
-
 Floats = NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-__all__ = ["TripleField"]
-
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

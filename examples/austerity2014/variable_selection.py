@@ -21,8 +21,6 @@ from examples.shared.datasets import Arrays, NoData, load
 from pymc_austerity import AusterityMH
 from pymc_austerity.paper import InclusionIndicators, ReversibleJumpProposal, SpikeAndSlab
 
-__all__ = ["EXPERIMENT"]
-
 BUDGET = Budget(
     3_500.0,
     {label(0.0): 24_583, label(0.01): 137_375, label(0.05): 245_906, label(0.1): 419_090},

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from examples.shared import mixed_signals
+from examples.shared.acceptance import TrialRun
 from examples.shared.datasets import load
 from examples.shared.digits import Digits, logistic_regression, papers_walk, posterior_mode
 from examples.shared.triples import Question, ask, differences, posterior_points, trial_run
-from pymc_austerity.design import TrialRun
-
-__all__ = ["Decisions", "of_digits", "of_signals"]
 
 
 @dataclass(frozen=True)

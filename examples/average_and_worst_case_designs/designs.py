@@ -6,18 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from examples.average_and_worst_case_designs.decisions import Decisions
+from examples.shared.acceptance import TrialRun, acceptance_error, design_for_acceptance
 from examples.shared.random_orders import OrderedRows, acceptance
 from pymc_austerity.design import (
     Boundary,
     TestDesign,
-    TrialRun,
-    acceptance_error,
-    average_design,
     constant_looks,
     worst_case_design,
 )
-
-__all__ = ["HEURISTIC", "TARGETS", "Measured", "designs", "measure"]
 
 TARGETS = (0.003, 0.01, 0.03, 0.1)
 HEURISTIC = 600
@@ -33,7 +29,8 @@ def designs(training: TrialRun) -> dict[str, list[TestDesign]]:
     pocock = (0.5,)
 
     def average(target: float, **others: Sequence[float]) -> TestDesign:
-        return average_design(training, target, **{"batch_sizes": sizes, "alphas": pocock} | others)
+        settings = {"batch_sizes": sizes, "alphas": pocock} | others
+        return design_for_acceptance(training, target, **settings)
 
     def worst(target: float) -> TestDesign:
         return worst_case_design(

@@ -6,8 +6,6 @@ from matplotlib.figure import Figure
 
 from examples.average_and_worst_case_designs.designs import HEURISTIC, TARGETS, Measured
 
-__all__ = ["picture", "table", "verdict"]
-
 Found = dict[str, dict[str, list[Measured]]]
 """Measured tests by data set and kind of design, one for each target."""
 

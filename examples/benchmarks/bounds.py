@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity.model.bounds import scalar_function, third_derivative_constants
 
-__all__ = ["Case", "cases", "seconds"]
-
 RADII = (0.1, 0.35, 1.0, 2.0)
 
 

@@ -7,8 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-__all__ = ["circumstances"]
-
 PACKAGES = ("pymc", "pytensor", "numba", "numpy", "nutpie", "numpyro", "jax", "blackjax")
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from examples.benchmarks.grouped_models import GROUPED_MODELS
 
-__all__ = ["line", "read", "seconds_to", "table"]
-
 HEAD = """\
 | model | sampler | rows a draw | ready, s | r_hat | least ESS/s | median ESS/s | s to 400 |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |

@@ -6,8 +6,6 @@ import pymc as pm
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalkProposal
 
-__all__ = ["logistic_data", "logistic_regression", "papers_algorithm"]
-
 
 def logistic_data(n_rows: int, n_columns: int = 20) -> tuple[np.ndarray, np.ndarray]:
     """Standard normal covariates (float64) and outcomes (int8)."""

@@ -9,8 +9,6 @@ from importlib.metadata import version
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Measurement", "console_table", "markdown_table", "markdown_tables"]
-
 PACKAGES = ("pymc", "pytensor", "numba", "numpy")
 
 

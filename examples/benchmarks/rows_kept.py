@@ -10,8 +10,6 @@ from typing import Any
 from examples.benchmarks.circumstances import circumstances
 from examples.benchmarks.report import Measurement, markdown_table
 
-__all__ = ["keep", "kept", "page"]
-
 RESULTS = Path(__file__).parents[2] / "results" / "rows"
 
 

@@ -19,8 +19,6 @@ from examples.benchmarks.costly_models import COSTLY
 from examples.benchmarks.peers.problems import Problem, build, data_file, hierarchical
 from examples.benchmarks.report import Measurement
 
-__all__ = ["TITLE", "measure"]
-
 TITLE = "set-up of AusterityMH()"
 ROOT = Path(__file__).parents[2]
 GROUPS = "hierarchical, 250 groups"

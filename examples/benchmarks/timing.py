@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-__all__ = ["Stopwatch", "microseconds", "microseconds_each"]
-
 N_REPEATS = 7
 
 

@@ -22,6 +22,8 @@ import arviz as az  # noqa: E402
 import numpy as np  # noqa: E402
 import pymc as pm  # noqa: E402
 import pytensor  # noqa: E402
+from pytensor.sparse import as_sparse_variable, structured_dot  # noqa: E402
+from scipy import sparse  # noqa: E402
 
 from examples.benchmarks.report import Measurement  # noqa: E402
 from examples.benchmarks.rows_kept import keep, kept, page  # noqa: E402
@@ -29,12 +31,16 @@ from pymc_austerity import AusterityMH  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 RESULTS, SITE = ROOT / "results" / "wide", ROOT / "docs" / "_generated" / "wide.md"
-TUNE, CHAINS, WANTED = 64, 2, 400
-N_EFFECTS, SD = 10, 0.5
+CHAINS, WANTED = 2, 400
+N_EFFECTS, SD, SD_OF_MANY = 10, 0.5, 0.2
 
 
 class Case(NamedTuple):
-    """A logistic regression with few coefficients that are not zero, and its bars."""
+    """A regression, and its bars.
+
+    With a dense design, few coefficients are not zero. With a sparse one, rows store `per_row`
+    entries in random columns.
+    """
 
     n_rows: int
     dimension: int
@@ -42,22 +48,56 @@ class Case(NamedTuple):
     setup_seconds: float
     milliseconds: float
     draws: int = 1_000
+    tune: int = 64
+    per_row: int = 0
+    family: str = "logistic"
 
     @property
     def title(self) -> str:
         """What it is."""
-        return f"logistic, D = {self.dimension:,}, N = {self.n_rows:,}, {self.dtype}"
+        kind = f"{self.family}, {self.per_row} entries a row" if self.per_row else self.family
+        return f"{kind}, D = {self.dimension:,}, N = {self.n_rows:,}, {self.dtype}"
+
+    @property
+    def n_bytes(self) -> int:
+        """Of the covariates; numbers of columns take half of what their values take."""
+        size = np.dtype(self.dtype).itemsize
+        return self.n_rows * (self.per_row * (size + 4) or self.dimension * size)
 
 
 CASES = {
     "logistic-301": Case(100_000, 301, "float64", 20.0, 10.0),
     "logistic-1000": Case(100_000, 1_000, "float64", 60.0, 33.0),
     "logistic-500-tall": Case(1_500_000, 500, "float32", 120.0, 150.0, draws=250),
+    "sparse-logistic": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 150, 2, 20),
+    "sparse-poisson": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 150, 2, 20, "Poisson"),
 }
+
+
+def sparse_regression(case: Case) -> pm.Model:
+    """Standard normal values in random columns, all of which have an effect."""
+    rng, shape = np.random.default_rng(1), (case.n_rows, case.per_row)
+    columns = rng.integers(0, case.dimension, size=shape, dtype=np.int32)
+    starts = np.arange(0, columns.size + 1, case.per_row)
+    stored = rng.standard_normal(columns.size), columns.ravel(), starts
+    x = sparse.csr_matrix(stored, (case.n_rows, case.dimension))
+    x.sum_duplicates()
+    eta = x @ rng.normal(0.0, SD_OF_MANY, size=case.dimension) - 1.0
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=case.dimension)
+        predictor = structured_dot(as_sparse_variable(x), beta[:, None])[:, 0] - 1.0
+        if case.family == "Poisson":
+            pm.Poisson("y", pm.math.exp(predictor), observed=rng.poisson(np.exp(eta)))
+        else:
+            observed = rng.random(case.n_rows) < 1.0 / (1.0 + np.exp(-eta))
+            pm.Bernoulli("y", logit_p=predictor, observed=observed)
+    return model
 
 
 def regression(case: Case) -> pm.Model:
     """Standard normal covariates."""
+    if case.per_row:
+        return sparse_regression(case)
     rng = np.random.default_rng(1)
     x = rng.standard_normal((case.n_rows, case.dimension), dtype=case.dtype)
     effects = rng.normal(0.0, SD, size=N_EFFECTS).astype(case.dtype)
@@ -80,7 +120,7 @@ def measure(case: Case) -> list[Measurement]:
         with model:
             idata = pm.sample(
                 case.draws,
-                tune=TUNE,
+                tune=case.tune,
                 chains=CHAINS,
                 cores=1,
                 step=step,
@@ -89,11 +129,10 @@ def measure(case: Case) -> list[Measurement]:
             )
     sampling = time.process_time() - started - setup
     effective = az.ess(idata)["beta"].values
-    n_draws = CHAINS * (case.draws + TUNE)
+    n_draws = CHAINS * (case.draws + case.tune)
     least, statistics = float(effective.min()), idata.sample_stats
     everything = setup + WANTED * sampling / least
     peak = 1024.0 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    n_bytes = case.n_rows * case.dimension * np.dtype(case.dtype).itemsize
     return [
         Measurement("set-up", setup, "s", bar=case.setup_seconds),
         Measurement("a draw", 1e3 * sampling / n_draws, "ms"),
@@ -104,7 +143,7 @@ def measure(case: Case) -> list[Measurement]:
         ),
         Measurement("of the median", 1e3 * sampling / float(np.median(effective)), "ms"),
         Measurement(f"{WANTED} effective draws of the least, everything", everything, "s"),
-        Measurement("peak memory, to the covariates", peak / n_bytes),
+        Measurement("peak memory, to the covariates", peak / case.n_bytes),
     ]
 
 

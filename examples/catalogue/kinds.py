@@ -5,8 +5,6 @@ from pathlib import Path
 from examples.catalogue.run import load_model, quiet
 from pymc_austerity import AusterityMH
 
-__all__ = ["chosen_kinds", "has_even_name"]
-
 
 def has_even_name(file: Path) -> bool:
     """Whether the name of a file has an even number of letters."""

@@ -20,8 +20,6 @@ import pymc_austerity
 from examples.hard_models.references import quantities_of, summaries
 from pymc_austerity import AusterityMH
 
-__all__ = ["LENGTHS", "Run", "is_mixed", "load_model", "quiet", "read", "run", "write"]
-
 LENGTHS = {"draws": 500, "tune": 500, "chains": 2}
 _MAX_R_HAT, _MIN_ESS = 1.05, 50.0
 _MOST_ENTRIES = 300

@@ -4,8 +4,6 @@ import math
 
 from examples.catalogue.run import Run, is_mixed
 
-__all__ = ["KINDS", "SLOWER", "is_slow", "kind"]
-
 KINDS = ("right and mixed", "wrong", "not mixed", "refused", "error", "no answer in time")
 SLOWER = 1.3
 """Times as long as NUTS, from which a run counts as slow."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import sem
 
+from examples.shared.acceptance import TrialRun, acceptance_error
 from examples.shared.digits import BATCH_SIZE
 from examples.shared.random_orders import OrderedRows, acceptance
-from pymc_austerity.design import Boundary, TrialRun, acceptance_error, constant_looks
-
-__all__ = ["AcceptanceErrors", "acceptance_errors", "theory_of_acceptance"]
+from pymc_austerity.design import Boundary, constant_looks
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ from pymc_austerity.deciding.sampling import UniformSampling
 from pymc_austerity.rows import FreshRows, SharedRows, Windows
 from pymc_austerity.sequential import Decision, StudentTTest, exceeds
 
-__all__ = ["N_ORDERS", "Outcome", "answer", "judge", "measure", "on_fresh_rows", "on_windows"]
-
 N_ORDERS = 40
 """Orders in which rows are stored, for windows."""
 

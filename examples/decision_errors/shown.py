@@ -9,17 +9,15 @@ from matplotlib.figure import Figure
 
 from examples.decision_errors.acceptance import AcceptanceErrors, theory_of_acceptance
 from examples.decision_errors.asked import Outcome
+from examples.shared.acceptance import TrialRun
 from examples.shared.digits import BATCH_SIZE
 from pymc_austerity.design import (
     Boundary,
     OperatingCharacteristic,
-    TrialRun,
     constant_looks,
     operating_characteristic,
 )
 from pymc_austerity.sequential import Decision
-
-__all__ = ["over_distance", "over_epsilon", "summary", "table", "table_of_acceptance"]
 
 EPSILON_GRID = np.geomspace(0.002, 0.5, 40)
 DISTANCES = np.linspace(0.0, 12.0, 200)

@@ -18,8 +18,6 @@ from examples.hard_models.said import listening
 from examples.hard_models.verdicts import Found, Record
 from pymc_austerity import AusterityMH, GroupedMH
 
-__all__ = ["FULL", "QUICK", "Lengths", "least_rate", "run_austerity", "run_nuts", "run_reference"]
-
 
 @dataclass(frozen=True)
 class Lengths:

@@ -8,8 +8,6 @@ import pymc as pm
 
 from examples.hard_models.moments import Moments
 
-__all__ = ["FAMILIES", "Family", "add", "family"]
-
 
 @dataclass(frozen=True)
 class Family:

@@ -7,8 +7,6 @@ from examples.families.cell import least_rate
 from examples.families.registry import FAMILIES, Family
 from examples.hard_models.verdicts import LARGEST_R_HAT, Record, errors_of
 
-__all__ = ["count", "line", "table", "verdict"]
-
 _LONGEST = 200
 
 HEADER = (

@@ -19,8 +19,6 @@ from examples.hard_models.said import listening
 from examples.hard_models.verdicts import Found, Record
 from pymc_austerity import AusterityMH, AusterityWarning
 
-__all__ = ["FULL", "QUICK", "read", "run", "write"]
-
 FULL = {"draws": 1_000, "tune": 1_000, "chains": 4}
 """What ``pm.sample`` does if nothing is said."""
 QUICK = {"draws": 300, "tune": 300, "chains": 2}

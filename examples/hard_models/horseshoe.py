@@ -5,8 +5,6 @@ from numpy.typing import NDArray
 
 from examples.hard_models.moments import Moments
 
-__all__ = ["horseshoe_moments"]
-
 
 def horseshoe_moments(
     x: NDArray, y: NDArray, *, n_draws: int = 100_000, seed: int = 0

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Moments", "gaussian", "quadrature"]
-
 _NEGLIGIBLE = 40.0
 """Nats below the maximum at which the density is taken for zero."""
 

@@ -6,8 +6,6 @@ import resource
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["how_it_ended"]
-
 
 def how_it_ended(function: Callable[..., None], *arguments: Any, seconds: int) -> str:
     """Run a function in a fork of this process, which has imported everything already.

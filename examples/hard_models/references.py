@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from examples.hard_models.moments import Moments
 from examples.hard_models.registry import HardModel
 
-__all__ = ["find", "quantities_of", "read", "summaries", "write"]
-
 _NUTS = {"draws": 2_500, "tune": 1_500, "chains": 4, "cores": 1, "target_accept": 0.95}
 _LARGEST_R_HAT, _LEAST_ESS = 1.01, 1_000.0
 

@@ -8,8 +8,6 @@ import pymc as pm
 
 from examples.hard_models.moments import Moments
 
-__all__ = ["HARD_MODELS", "HardModel", "hard"]
-
 Answer = Callable[[], Mapping[str, Moments]]
 """Finds the posterior moments of some quantities without Markov chains."""
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 
 from pymc_austerity import AusterityWarning
 
-__all__ = ["Said", "listening"]
-
 
 @dataclass
 class Said:

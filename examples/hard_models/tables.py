@@ -8,8 +8,6 @@ from examples.hard_models.moments import Moments
 from examples.hard_models.registry import HARD_MODELS
 from examples.hard_models.verdicts import Errors, Record, errors_of, verdict_of
 
-__all__ = ["count", "line", "table"]
-
 _LONGEST = 300
 Reference = Mapping[str, Moments] | None
 

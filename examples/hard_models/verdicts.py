@@ -9,17 +9,6 @@ from scipy import stats
 
 from examples.hard_models.moments import Moments
 
-__all__ = [
-    "BARS",
-    "LARGEST_R_HAT",
-    "Errors",
-    "Found",
-    "Record",
-    "Verdict",
-    "errors_of",
-    "verdict_of",
-]
-
 Verdict = Literal["right", "warned", "refused", "foreign", "WRONG"]
 
 MEAN_BAR, SPREAD_BAR = 0.1, 0.1

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["VARIABLE", "Arrays", "NoData", "load"]
-
 VARIABLE = "PYMC_AUSTERITY_DATA"
 
 Arrays = dict[str, NDArray]

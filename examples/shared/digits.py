@@ -16,19 +16,6 @@ from examples.shared.datasets import Arrays
 from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import RandomWalkProposal
 
-__all__ = [
-    "BATCH_SIZE",
-    "N_COMPONENTS",
-    "PRIOR_SD",
-    "PROPOSAL_SD",
-    "Digits",
-    "logistic_regression",
-    "papers_walk",
-    "posterior_mode",
-    "principal_components",
-    "with_intercept",
-]
-
 N_COMPONENTS = 50
 PRIOR_SD = 10**-0.5  # a precision of 10
 PROPOSAL_SD = 0.01

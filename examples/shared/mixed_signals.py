@@ -15,8 +15,6 @@ from scipy.linalg import expm
 
 from examples.shared.triples import Question
 
-__all__ = ["decisions", "log_likelihood", "mix", "rotate", "whitened"]
-
 Floats = NDArray[np.float64]
 
 N_SIGNALS = 4

@@ -11,8 +11,6 @@ from scipy import stats
 
 from pymc_austerity.design import Boundary, constant_looks
 
-__all__ = ["Acceptance", "OrderedRows", "acceptance", "ask_test", "quantiles"]
-
 Floats = NDArray[np.float64]
 
 

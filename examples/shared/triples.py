@@ -7,11 +7,9 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
+from examples.shared.acceptance import TrialRun
 from pymc_austerity import AusterityMH
-from pymc_austerity.design import TrialRun
 from pymc_austerity.rows import blocks_of
-
-__all__ = ["Question", "ask", "differences", "posterior_points", "trial_run"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def trial_run(rows: Iterable[NDArray], questions: Sequence[Question]) -> TrialRu
     return TrialRun(
         mean=moments[:, 0],
         standard_deviation=moments[:, 1],
-        log_threshold=[question.log_threshold for question in questions],
-        log_u=[question.log_u for question in questions],
+        log_threshold=np.array([question.log_threshold for question in questions]),
+        log_u=np.array([question.log_u for question in questions]),
         n_rows=int(moments[0, 2]),
     )

@@ -76,6 +76,9 @@ from pytensor.scalar.basic import (
 )
 from pytensor.scalar.math import Log1mexp, Softplus, TriGamma
 from pytensor.scan.op import Scan
+from pytensor.sparse.math import Dot as SparseDot
+from pytensor.sparse.math import StructuredDot
+from pytensor.sparse.type import SparseTensorType
 from pytensor.tensor.basic import (
     Alloc,
     AllocEmpty,
@@ -169,6 +172,10 @@ linear_algebra = importlib.import_module(
     "pytensor.tensor.linalg" if PYMC_GENERATION >= 6 else "pytensor.tensor.slinalg"
 )
 Cholesky, SolveTriangular = linear_algebra.Cholesky, linear_algebra.SolveTriangular
+
+
+SPARSE_PRODUCTS = (SparseDot, StructuredDot)
+"""Products of a sparse matrix with a dense one."""
 
 
 @contextmanager

@@ -12,18 +12,6 @@ import xarray as xr
 
 from pymc_austerity.errors import AusterityWarning
 
-__all__ = [
-    "OWN_DRAWS",
-    "RECORDING",
-    "SAMPLING_LOOP",
-    "WORKER_LOOP",
-    "annotate_conversion",
-    "before_sampling",
-    "flat_steps",
-    "groups_of_chain",
-    "join_chains",
-]
-
 SAMPLING_LOOP = frozenset({("pymc.sampling.mcmc", "_iter_sample")})
 """The loop over the draws of one chain in the user's process: module and name of the function."""
 

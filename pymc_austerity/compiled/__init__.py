@@ -7,6 +7,7 @@ to it by addresses. It does what the Python classes of `pymc_austerity.proposals
 
 from pymc_austerity.compiled.block import CompiledPosterior
 from pymc_austerity.compiled.calls import (
+    address_of_tail,
     addressed,
     call_of_one,
     call_of_prior,
@@ -23,9 +24,9 @@ from pymc_austerity.compiled.decision import (
     CompiledTest,
     SequentialDecisions,
     compiled_test,
+    new_survey,
 )
 from pymc_austerity.compiled.exact import ExactDecisions, new_decisions
-from pymc_austerity.compiled.hamiltonian import KnownByAddress, center_and_scale, walk
 from pymc_austerity.compiled.owners import (
     FEWEST_ROWS,
     Owners,
@@ -34,43 +35,10 @@ from pymc_austerity.compiled.owners import (
     decide_each,
 )
 from pymc_austerity.compiled.proposals import arrays_of, refusal_of
-from pymc_austerity.compiled.rows import MOST_APART, RowsByAddress, evaluated
-from pymc_austerity.compiled.stored import evaluator
-from pymc_austerity.compiled.student_t import address_of_tail
-from pymc_austerity.compiled.survey import new_survey
-from pymc_austerity.compiled.trajectories import CompiledTrajectories
-
-__all__ = [
-    "FEWEST_ROWS",
-    "MOST_APART",
-    "STATISTICS",
-    "CompiledChain",
-    "CompiledPosterior",
-    "CompiledTarget",
-    "CompiledTest",
-    "CompiledTrajectories",
-    "ExactDecisions",
-    "KnownByAddress",
-    "Owners",
-    "RowsByAddress",
-    "SequentialDecisions",
-    "SequentialSettings",
-    "Transitions",
-    "Verdicts",
-    "address_of_tail",
-    "addressed",
-    "arrays_of",
-    "call_of_one",
-    "call_of_prior",
-    "call_on_rows",
-    "center_and_scale",
-    "compiled_test",
-    "decide_each",
-    "evaluated",
-    "evaluator",
-    "new_decisions",
-    "new_survey",
-    "refusal_of",
-    "table_of",
-    "walk",
-]
+from pymc_austerity.compiled.rows import MOST_APART, RowsByAddress, evaluated, evaluator
+from pymc_austerity.compiled.trajectories import (
+    CompiledTrajectories,
+    KnownByAddress,
+    center_and_scale,
+    walk,
+)

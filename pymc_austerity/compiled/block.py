@@ -18,10 +18,7 @@ from pymc_austerity.compiled.exact import (
     decide_exactly,
 )
 from pymc_austerity.compiled.proposals import CompiledProposals, propose
-from pymc_austerity.parts import part, part_by_type
-from pymc_austerity.pointers import reals
-
-__all__ = ["CompiledPosterior", "decide", "transitions"]
+from pymc_austerity.parts import part, part_by_type, reals
 
 
 class CompiledPosterior(NamedTuple):
@@ -70,7 +67,7 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
         ExactDecisions: decide_exactly,
     },
 )
-def decide(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
+def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""
     raise NotImplementedError
 
@@ -123,7 +120,7 @@ def transitions(
         log_ratio += exact_then - exact_now
         if math.isfinite(log_ratio):
             log_ratio += _expansion(posterior, proposed, current)
-            verdict = decide(decisions, proposed, current, log_ratio, rng, audits, out)
+            verdict = decide_by(decisions, proposed, current, log_ratio, rng, audits, out)
         if verdict == VIOLATED:
             return t
         out[0], out[7] = verdict, chosen

@@ -5,25 +5,15 @@ models; and what is compiled is a fraction of what numba makes of arrays with th
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
+import scipy.special.cython_special
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
+from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
-
-__all__ = [
-    "addressed",
-    "call_of_one",
-    "call_of_prior",
-    "call_of_reader",
-    "call_of_two",
-    "call_on_rows",
-    "call_with_gradient",
-    "prefetch",
-    "table_of",
-]
 
 
 def addressed(known: Any) -> Any:
@@ -126,3 +116,27 @@ def prefetch(typing_context, address):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(types.intp), codegen
+
+
+_SIGNATURE = "double (double, double"
+
+
+@cache
+def address_of_tail() -> int | None:
+    """Address of what ``scipy.special.stdtr`` evaluates in double precision.
+
+    Returns
+    -------
+    int or None
+        None where this version of SciPy does not offer it.
+
+    Notes
+    -----
+    SciPy compiles it for several types, whose functions have names that Cython makes.
+    """
+    offered: dict[str, object] = scipy.special.cython_special.__pyx_capi__
+    for name, function in offered.items():
+        if name.endswith("stdtr") and f'"{_SIGNATURE}' in repr(function):
+            address: int = get_cython_function_address("scipy.special.cython_special", name)
+            return address
+    return None

@@ -17,8 +17,6 @@ from pymc_austerity.compiled.trajectories import (
     transitions_by_trajectories,
 )
 
-__all__ = ["CompiledChain", "CompiledTarget", "Transitions"]
-
 
 @dataclass(frozen=True, eq=False)
 class CompiledTarget:

@@ -4,12 +4,21 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from pymc_austerity.compiled.calls import call_of_two
-from pymc_austerity.compiled.student_t import address_of_tail
-from pymc_austerity.compiled.survey import Survey, begin
-from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest, log_uniform
+from pymc_austerity.compiled.calls import address_of_tail, call_of_two
+from pymc_austerity.compiled.rows import RowsByAddress, announce, fill_differences, order
+from pymc_austerity.parts import integers, part, reals
+from pymc_austerity.sequential import Estimate, Evidence, StudentTTest, log_uniform
+from pymc_austerity.sequential.estimates import (
+    ESTIMATE,
+    estimate_strata,
+    merged,
+    moments_of,
+    plan_further,
+)
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.t_tests import (
     excess_of,
@@ -17,14 +26,180 @@ from pymc_austerity.sequential.t_tests import (
     level_of_look,
     normal_boundary,
 )
+from pymc_austerity.strata import Strata
 
-__all__ = [
-    "STATISTICS",
-    "CompiledTest",
-    "SequentialDecisions",
-    "compiled_test",
-    "decide_sequentially",
-]
+_AT_ONCE = 8_192
+_ANNOUNCED = 16
+"""Rows of a stratum; further ones follow in memory, and processors read ahead by themselves."""
+
+
+class CompiledSurvey(NamedTuple):
+    """A sample that grows, in working space that every decision uses again.
+
+    Attributes
+    ----------
+    rows : RowsByAddress
+    sizes, offsets, first_counts : int array, shape (H,)
+        Rows of each stratum, where they begin, and how many of them are seen at first.
+    n_strata, n_rows : int
+        H, and the number of all rows.
+    positions, counts, new : int array, shape (H,)
+        Next row of each stratum, how many were seen, and how many are to be seen now.
+    means, squares, weights : float array, shape (H,)
+        Mean and centered sum of squares of the differences seen; working space.
+    spread : float array, shape (1,)
+        `pymc_austerity.sequential.Estimate.spread`.
+    proposed, current : float arrays
+        The two points in the order of the terms.
+    batch, values : arrays, shape (B,)
+        Positions of the rows of a batch, and their differences.
+    owners, lengths : int array, shape (H,)
+        Stratum of each piece of the batch, and its length.
+    most : int
+        Rows of a batch at most.
+    largest_difference : float
+        Bound on the absolute differences; it is not known.
+    """
+
+    rows: RowsByAddress
+    sizes: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    first_counts: NDArray[np.int64]
+    n_strata: int
+    n_rows: int
+    positions: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    new: NDArray[np.int64]
+    means: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    proposed: NDArray[np.float64]
+    current: NDArray[np.float64]
+    batch: NDArray[np.uint64]
+    values: NDArray[np.float64]
+    owners: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    most: int
+    largest_difference: float = math.inf
+
+    def look(self) -> Estimate:
+        """See the first rows of each stratum; at further looks, double the rows seen."""
+        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
+        squares, weights = reals(self.squares), reals(self.weights)
+        if counts[0] > 0:
+            plan_further(self.n_strata, sizes, counts, squares, weights, new)
+        return _see(self)
+
+    def finish(self) -> Estimate:
+        """See all remaining rows."""
+        sizes, counts, new = integers(self.sizes), integers(self.counts), integers(self.new)
+        for h in range(self.n_strata):
+            new[h] = sizes[h] - counts[h]
+        return _see(self)
+
+
+def new_survey(rows: RowsByAddress, strata: Strata) -> CompiledSurvey:
+    """A survey of rows in strata."""
+    n, at_once = strata.sizes.size, max(strata.n_first, _AT_ONCE)
+    return CompiledSurvey(
+        rows,
+        strata.sizes.astype(np.int64),
+        strata.offsets.astype(np.int64),
+        strata.first_counts.astype(np.int64),
+        n,
+        strata.n_rows,
+        positions=_integers(n),
+        counts=_integers(n),
+        new=_integers(n),
+        means=np.zeros(n),
+        squares=np.zeros(n),
+        weights=np.zeros(n),
+        spread=np.zeros(1),
+        proposed=np.zeros(rows.n_entries),
+        current=np.zeros(rows.n_entries),
+        batch=np.zeros(at_once, dtype=np.uint64),
+        values=np.zeros(at_once),
+        owners=_integers(n),
+        lengths=_integers(n),
+        most=at_once,
+    )
+
+
+def _integers(n: int) -> NDArray[np.int64]:
+    return np.zeros(n, dtype=np.int64)
+
+
+@part(types.void)
+def begin(survey: CompiledSurvey, proposed: Any, current: Any, rng: np.random.Generator) -> None:
+    """Start at a random row of each stratum, with none of them seen."""
+    order(survey.rows, proposed, reals(survey.proposed))
+    order(survey.rows, current, reals(survey.current))
+    sizes, first_counts = integers(survey.sizes), integers(survey.first_counts)
+    positions, counts, new = _counters(survey)
+    means, squares = reals(survey.means), reals(survey.squares)
+    reals(survey.spread)[0] = 0.0
+    for h in range(survey.n_strata):
+        positions[h] = np.int64(rng.random() * sizes[h])
+        counts[h] = 0
+        means[h] = squares[h] = 0.0
+        new[h] = first_counts[h]
+
+
+@part(types.UniTuple(types.CPointer(types.int64), 3))
+def _counters(survey: CompiledSurvey) -> Any:
+    """Next row of each stratum, how many were seen, and how many are to be seen now."""
+    return integers(survey.positions), integers(survey.counts), integers(survey.new)
+
+
+@part(ESTIMATE)
+def _see(survey: CompiledSurvey) -> Estimate:
+    """See the next ``new[h]`` rows of each stratum, and estimate the sum of all."""
+    sizes, offsets, batch = integers(survey.sizes), integers(survey.offsets), integers(survey.batch)
+    positions, _, new = _counters(survey)
+    owners, lengths = integers(survey.owners), integers(survey.lengths)
+    n, k, last = 0, 0, survey.n_strata - 1
+    for h in range(survey.n_strata):
+        left = new[h]
+        while left > 0 or (h == last and n > 0):
+            taken = min(left, survey.most - n)
+            at = positions[h]
+            announce(survey.rows, offsets[h] + at, min(taken, _ANNOUNCED))
+            for j in range(n, n + taken):
+                batch[j] = offsets[h] + at
+                at += 1
+                if at == sizes[h]:  # each stratum is a ring
+                    at = 0
+            positions[h] = at
+            owners[k], lengths[k] = h, taken
+            left -= taken
+            n, k = n + taken, k + 1
+            if n == survey.most or (left == 0 and h == last):
+                _evaluate(survey, n, k)
+                n, k = 0, 0
+    means, squares = reals(survey.means), reals(survey.squares)
+    counts, spread = integers(survey.counts), reals(survey.spread)
+    return estimate_strata(survey.n_strata, sizes, counts, means, squares, spread)
+
+
+@part(types.void)
+def _evaluate(survey: CompiledSurvey, n_rows: int, n_pieces: int) -> None:
+    """Evaluate a batch, and merge it."""
+    points = survey.proposed, survey.current
+    fill_differences(survey.rows, *points, survey.batch, n_rows, survey.values)
+    values, counts = reals(survey.values), integers(survey.counts)
+    owners, lengths = integers(survey.owners), integers(survey.lengths)
+    means, squares = reals(survey.means), reals(survey.squares)
+    start = 0
+    for k in range(n_pieces):
+        h, added = owners[k], lengths[k]
+        if added == 0:
+            continue
+        mean, own = moments_of(values, start, start + added)
+        means[h], squares[h] = merged(counts[h], means[h], squares[h], added, mean, own)
+        counts[h] += added
+        start += added
+
 
 STATISTICS = (
     "accepted",
@@ -40,7 +215,7 @@ STATISTICS = (
 
 
 class CompiledTest(NamedTuple):
-    """A sequential t-test; see `WangTsiatisTest`.
+    """A sequential t-test; see `StudentTTest`.
 
     Attributes
     ----------
@@ -72,9 +247,9 @@ class CompiledTest(NamedTuple):
         return error if is_clear(error, excess, level) else math.nan
 
 
-def compiled_test(test: StudentTTest | WangTsiatisTest) -> CompiledTest:
+def compiled_test(test: StudentTTest) -> CompiledTest:
     """A t-test for compiled code, where `address_of_tail` is known."""
-    tail, alpha = address_of_tail(), test.description.alpha
+    tail, alpha = address_of_tail(), test.alpha
     assert tail is not None
     return CompiledTest(tail, test.epsilon, alpha, float(ndtri(test.epsilon)), test.relative)
 
@@ -84,13 +259,13 @@ class SequentialDecisions(NamedTuple):
 
     Attributes
     ----------
-    survey : Survey
+    survey : CompiledSurvey
     test : CompiledTest
     audit : float
         Share of decisions that are checked on all rows.
     """
 
-    survey: Survey
+    survey: CompiledSurvey
     test: CompiledTest
     audit: float
 

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.compiled.rows import RowsByAddress, announce, fill_differences, order
 from pymc_austerity.exact import Candidates, GroupArrays, bound_groups, select, weigh
-from pymc_austerity.parts import part
-from pymc_austerity.pointers import integers, reals
-
-__all__ = ["ACCEPTED", "REJECTED", "VIOLATED", "ExactDecisions", "decide_exactly", "new_decisions"]
+from pymc_austerity.parts import integers, part, reals
 
 REJECTED, ACCEPTED, VIOLATED = 0, 1, -1
 

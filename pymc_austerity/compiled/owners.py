@@ -7,21 +7,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.compiled.calls import address_of_tail
 from pymc_austerity.compiled.decision import compiled_test
-from pymc_austerity.compiled.student_t import address_of_tail
 from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.sequential.estimates import estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import error_if_decided
-
-__all__ = [
-    "FEWEST_ROWS",
-    "Owners",
-    "SequentialSettings",
-    "Verdicts",
-    "chances",
-    "decide_each",
-    "first_of_permutation",
-]
 
 _ODD, _FIRST, _SECOND = (
     np.uint64(0x9E3779B97F4A7C15),

@@ -7,8 +7,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from pymc_austerity.parts import part
-from pymc_austerity.pointers import reals
+from pymc_austerity.parts import part, reals
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     GaussianApproximation,
@@ -16,8 +15,6 @@ from pymc_austerity.proposals import (
     ProposalMixture,
     RandomWalkProposal,
 )
-
-__all__ = ["CompiledProposals", "arrays_of", "propose", "refusal_of"]
 
 
 class CompiledProposals(NamedTuple):

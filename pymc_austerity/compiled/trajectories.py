@@ -5,14 +5,67 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import njit, types
+from numba.extending import overload
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled.block import decide
+from pymc_austerity.compiled.block import decide_by
+from pymc_austerity.compiled.calls import call_of_prior, call_with_gradient
 from pymc_austerity.compiled.exact import ACCEPTED, REJECTED, VIOLATED
-from pymc_austerity.compiled.hamiltonian import center_and_scale, walk
-from pymc_austerity.pointers import reals
+from pymc_austerity.parts import reals
+from pymc_austerity.proposals import hamiltonian
 
-__all__ = ["CompiledTrajectories", "transitions_by_trajectories"]
+
+class KnownByAddress(NamedTuple):
+    """The row-free part, and m rows of k linear predictors, for compiled code.
+
+    Attributes
+    ----------
+    exact : int
+        Address of the row-free part; see `pymc_austerity.model.DensityGradient`.
+    slopes : int
+        Address of the rows as functions of their predictors; see `pymc_austerity.model.RowSlopes`.
+    table : int array
+        Of the rows.
+    design : float array, shape (k m, d)
+        Predictors as products with the point, those of the first predictor first.
+    offsets : float array, shape (k m,)
+    """
+
+    exact: int
+    slopes: int
+    table: NDArray[np.int64]
+    design: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+
+
+@overload(hamiltonian.evaluate, jit_options={"error_model": "numpy"})
+def _evaluate(exact: Any, point: Any) -> Any:
+    """The row-free part is known by the address of a function of two addresses."""
+
+    def by_address(exact: Any, point: Any) -> Any:
+        gradient = np.empty(point.size)
+        value = call_with_gradient(exact, point.ctypes.data, gradient.ctypes.data)
+        return value, gradient
+
+    def with_rows(exact: Any, point: Any) -> Any:
+        gradient = np.empty(point.size)
+        value = call_with_gradient(exact.exact, point.ctypes.data, gradient.ctypes.data)
+        etas, n_rows = np.dot(exact.design, point) + exact.offsets, exact.table[0]
+        found = np.empty(n_rows + etas.size)
+        call_of_prior(exact.slopes, etas.ctypes.data, found.ctypes.data, exact.table.ctypes.data)
+        return value + found[:n_rows].sum(), gradient + np.dot(found[n_rows:], exact.design)
+
+    if isinstance(exact, types.Integer):
+        return by_address
+    return with_rows if isinstance(exact, types.NamedTuple) else None
+
+
+center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_scale)
+"""See `pymc_austerity.proposals.hamiltonian`."""
+
+walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
+"""See `pymc_austerity.proposals.hamiltonian`."""
 
 
 class CompiledTrajectories(NamedTuple):
@@ -112,7 +165,7 @@ def transitions_by_trajectories(
             moved, about = proposed - current, (proposed - its.anchor) + (current - its.anchor)
             log_ratio = 0.5 * np.dot(moved, np.dot(its.beyond, about))
             if math.isfinite(log_ratio):
-                verdict = decide(
+                verdict = decide_by(
                     decisions,
                     reals(proposed.ctypes.data),
                     reals(current.ctypes.data),

@@ -2,26 +2,21 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.audits import RandomAudits, affordable_share
-from pymc_austerity.deciding.bounds import bound_between
 from pymc_austerity.deciding.sampling import Sampling
-from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.deciding.settings import Settings, bound_between
 from pymc_austerity.deciding.trial import TrialDecision, trial_plan
 from pymc_austerity.design import TestDesign
 from pymc_austerity.sequential import (
-    Audited,
     Decision,
     SequentialTest,
     StudentTTest,
-    WangTsiatisTest,
+    audited,
 )
-
-__all__ = ["IMPOSSIBLE", "Decider", "DecisionState", "LogRatio", "test_of"]
 
 IMPOSSIBLE = Decision(False, 0, 0, 0.0, math.nan, True)
 """The row-free part alone excludes the proposal."""
@@ -31,7 +26,7 @@ class LogRatio(Protocol):
     """Log-ratio of the posterior at two points, in parts: two known ones, and rows to sample."""
 
     @property
-    def sampling(self) -> Sampling:
+    def sampling(self) -> Any:
         """Samples of the row differences, or of their residuals about an expansion."""
         ...
 
@@ -74,9 +69,7 @@ class DecisionState:
 
 def test_of(design: TestDesign, *, relative: bool) -> SequentialTest:
     """The test of a design; see `StudentTTest` for `relative`."""
-    if design.alpha == 0.5:
-        return StudentTTest(design.epsilon, relative)
-    return WangTsiatisTest(design.epsilon, design.alpha, relative)
+    return StudentTTest(design.epsilon, relative, design.alpha)
 
 
 class Decider:
@@ -201,8 +194,62 @@ class Decider:
         on_trial = tuning and self.plan is not None and self.plan.wants(state.n_decisions)
         if not (on_trial or self.audits.wants()):
             return test.decide(survey, log_known, rng)
-        decision = Audited(test).decide(survey, log_known, rng)
+        decision = audited(test.decide(survey, log_known, rng), survey)
         if on_trial:
             distance = survey.total - decision.log_threshold
             state.trial.append(TrialDecision(distance, survey.deviations))
         return decision
+
+
+_BUDGET = 0.05
+"""Rows read by audits, as a share of the cost of decisions."""
+
+_ROWS_OF_A_STEP = 1_000
+"""Rows that can be evaluated in about the time that a step takes apart from reading rows."""
+
+
+def affordable_share(sampling: Sampling) -> float:
+    r"""Share of decisions whose audits cost about 5 % of the run.
+
+    .. math:: \min\left(1,\ 0.05\,\frac{m + 1000}{N}\right)
+
+    with :math:`m` rows at the first look, the fewest that a decision reads, and :math:`N`
+    rows altogether, which an audit reads; the rest of a step takes about as long as 1,000
+    rows. Thus the cost of a draw does not grow with the data, and few decisions are checked if
+    there are many rows.
+
+    Parameters
+    ----------
+    sampling : Sampling
+        Source of the rows of decisions.
+
+    Examples
+    --------
+    >>> from pymc_austerity.deciding.sampling import UniformSampling
+    >>> affordable_share(UniformSampling(None, None, n_rows=50_000, batch_size=500))
+    0.0015
+    """
+    strata = sampling.strata
+    return min(1.0, _BUDGET * (strata.n_first + _ROWS_OF_A_STEP) / strata.n_rows)
+
+
+class RandomAudits:
+    """Audits of every decision with the same probability, using separate random numbers.
+
+    Parameters
+    ----------
+    share : float
+        The probability.
+    """
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self.rng = np.random.default_rng(0)
+
+    def begin(self, rng: np.random.Generator) -> None:
+        """Begin a chain; `rng` is not the generator of the draws."""
+        self.rng = rng
+
+    def wants(self) -> bool:
+        """Whether to check the next decision."""
+        return self.share > 0.0 and self.rng.random() < self.share

@@ -2,36 +2,16 @@
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.audits import RandomAudits
-from pymc_austerity.deciding.decider import IMPOSSIBLE
+from pymc_austerity.deciding.decider import IMPOSSIBLE, Decider, LogRatio, RandomAudits
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.settings import EXACT, Settings
+from pymc_austerity.deciding.settings import EXACT, FIREFLY, Settings
 from pymc_austerity.exact import ExactDecision, FireflyDecision, Inflation
 from pymc_austerity.sequential import Decision, TestDescription
-
-__all__ = ["AnyLogRatio", "ExactDecider", "ExactState", "ExactTest"]
-
-
-class AnyLogRatio(Protocol):
-    """Log-ratio of the posterior at two points, in parts; rows are sampled in any way."""
-
-    @property
-    def sampling(self) -> object:
-        """Samples for a sequential test, or for exact decisions."""
-        ...
-
-    def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
-        """Difference of the row-free part, nats."""
-        ...
-
-    def expansion(self, proposed: NDArray, current: NDArray) -> float:
-        """Sum of the control variates of all rows, nats."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -63,7 +43,7 @@ class ExactDecider:
     ----------
     settings : Settings
         The user's settings.
-    target : AnyLogRatio
+    target : LogRatio
         The log-ratio to decide on.
     sampling : PoissonSampling
         Sampling of the target.
@@ -80,7 +60,7 @@ class ExactDecider:
     schedule = None
     epsilon = math.nan
 
-    def __init__(self, settings: Settings, target: AnyLogRatio, sampling: PoissonSampling) -> None:
+    def __init__(self, settings: Settings, target: LogRatio, sampling: PoissonSampling) -> None:
         self.settings = settings
         self.target = target
         self.sampling = sampling
@@ -155,3 +135,57 @@ class ExactDecider:
         rng: np.random.Generator,
     ) -> ExactDecision:
         return self.sampling.decide(proposed, current, log_known, inflation, rng)
+
+
+class FireflyDecider(ExactDecider):
+    """Accepts or rejects proposals given which rows are bright; the posterior is invariant.
+
+    Parameters
+    ----------
+    settings, target, sampling
+        As for `ExactDecider`.
+
+    Attributes
+    ----------
+    n_bright : int
+        Rows that were bright when rows were last read.
+    """
+
+    test = ExactTest(FIREFLY)
+    n_bright = 0
+
+    def stop_tuning(self) -> str:
+        """Nothing was chosen."""
+        return ""
+
+    def _on_rows(
+        self,
+        proposed: NDArray,
+        current: NDArray,
+        log_known: float,
+        rng: np.random.Generator,
+        *,
+        tuning: bool,
+    ) -> FireflyDecision:
+        made = self.sampling.decide_by_fireflies(proposed, current, log_known, rng)
+        self.n_bright = made.n_bright
+        return made
+
+
+AnyDecider: TypeAlias = Decider | ExactDecider
+
+
+def decider_of(settings: Settings, target: LogRatio) -> AnyDecider:
+    """The decider for the way in which a target samples its rows.
+
+    Parameters
+    ----------
+    settings : Settings
+        What the user chose.
+    target : LogRatio
+        What decisions are about.
+    """
+    if not isinstance(target.sampling, PoissonSampling):
+        return Decider(settings, target)
+    kind = FireflyDecider if settings.test == "firefly" else ExactDecider
+    return kind(settings, target, target.sampling)

@@ -2,22 +2,12 @@
 
 import math
 
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, test_of
-from pymc_austerity.deciding.exact import ExactDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
 from pymc_austerity.deciding.settings import FIREFLY
 from pymc_austerity.design import Boundary, NormalityCheck, worst_error
 from pymc_austerity.design.error import expected_characteristic
 from pymc_austerity.design.wording import percentage, share_range, typically
-
-__all__ = [
-    "details_of",
-    "expected_errors",
-    "name_of_test",
-    "promise_of",
-    "rows_of",
-    "verdict_of",
-]
 
 _NOT_NORMAL = (
     "how many decisions are wrong is unknown, because means of first looks are NOT normal enough"

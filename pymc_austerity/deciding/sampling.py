@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import (
     Looks,
     constant_looks,
@@ -16,11 +17,18 @@ from pymc_austerity.design import (
     stratified_looks,
     stratified_spread,
 )
-from pymc_austerity.rows import Block, RowDraw, RowStream, StratifiedWindows
-from pymc_austerity.sequential import FirstLook, StratifiedSurvey, Survey, UniformSurvey
+from pymc_austerity.rows import (
+    AllRows,
+    Block,
+    FreshRows,
+    RowDraw,
+    RowSource,
+    StratifiedWindows,
+    Windows,
+    blocks_of,
+)
+from pymc_austerity.sequential import Segments, StratifiedSurvey, UniformSurvey
 from pymc_austerity.strata import Strata
-
-__all__ = ["RowFunction", "Sampling", "StratifiedSampling", "UniformSampling"]
 
 _MOST_LOOKS = 500
 
@@ -29,58 +37,6 @@ _OF_RANDOM_WALK = 2.38, 0.3
 
 RowFunction: TypeAlias = Callable[..., NDArray[np.float64]]
 """``f(proposed, current, *block)``: differences of the rows in a block, shape (rows,), nats."""
-
-
-class Sampling(Protocol):
-    """The samples of a sequential test."""
-
-    @property
-    def constants(self) -> dict[str, Any]:
-        """Constants of the run, by name."""
-        ...
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether the first look reads all rows."""
-        ...
-
-    @property
-    def strata(self) -> Strata:
-        """The strata and their first look; one stratum for uniform samples."""
-        ...
-
-    @property
-    def looks(self) -> Looks:
-        """When a test looks, as far as this is known in advance."""
-        ...
-
-    @property
-    def usual_spread(self) -> tuple[float, float]:
-        """Unit of distances from the threshold, nats, and the corresponding acceptance rate.
-
-        As far as they are known in advance; NaN otherwise.
-        """
-        ...
-
-    def begin(
-        self,
-        proposed: NDArray,
-        current: NDArray,
-        rng: np.random.Generator,
-        batch_size: int | None = None,
-        largest_difference: float = math.inf,
-    ) -> Survey:
-        """A new sample of the differences between two points, drawn at its first look.
-
-        `batch_size` is the number of rows of the first look, as in `with_first_look`.
-        `largest_difference` is a bound on the differences, for tests that need one and for uniform
-        samples only.
-        """
-        ...
-
-    def with_first_look(self, n_rows: int) -> "Sampling":
-        """The same with a first look of `n_rows` rows; strata may read more."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -167,7 +123,7 @@ class _Differences:
         function: RowFunction,
         proposed: NDArray,
         current: NDArray,
-        draw: RowDraw,
+        draw: Any,
         rng: np.random.Generator,
     ) -> None:
         self.function = function
@@ -175,9 +131,9 @@ class _Differences:
         self.current = current
         self.draw = draw
         self.rng = rng
-        self.rows: RowStream | None = None
+        self.rows: Any = None  # which are drawn when the first of them are read
 
-    def read(self, n_rows: int) -> Iterator[NDArray]:
+    def read(self, n_rows: Any) -> Any:
         if self.rows is None:
             self.rows = self.draw.begin(self.rng)
         for block in self.rows.read(n_rows):
@@ -239,7 +195,7 @@ class StratifiedSampling:
         """A new sample of the differences between two points, drawn at its first look."""
         its = self if batch_size is None else self.with_first_look(batch_size)
         stream = _StratifiedDifferences(self.function, proposed, current, its.windows, rng)
-        return StratifiedSurvey(stream, its.first_look)
+        return StratifiedSurvey(stream, its.strata, its._first)
 
     def with_first_look(self, n_rows: int) -> "StratifiedSampling":
         """The same with a first look of `n_rows` rows or more; see `Strata.with_first_look`."""
@@ -261,35 +217,100 @@ class StratifiedSampling:
         return self.windows.strata
 
     @cached_property
-    def first_look(self) -> FirstLook:
-        """Quantities of the first look that all decisions share."""
-        return FirstLook(self.strata)
+    def _first(self) -> Segments:
+        """Positions of the strata in the values of first looks."""
+        return Segments.of(self.strata.first_counts)
 
 
-class _StratifiedDifferences:
-    __slots__ = ("current", "function", "proposed", "rng", "rows", "windows")
+Sampling: TypeAlias = UniformSampling | StratifiedSampling
+"""The samples of a sequential test.
 
-    def __init__(
-        self,
-        function: RowFunction,
-        proposed: NDArray,
-        current: NDArray,
-        windows: StratifiedWindows,
-        rng: np.random.Generator,
-    ) -> None:
-        self.function = function
-        self.proposed = proposed
-        self.current = current
-        self.windows = windows
-        self.rng = rng
+When it begins, a sample is told the number of rows of its first look, as `with_first_look` is, and
+a bound on the differences, for tests that need one and for uniform samples only.
+"""
+
+
+class _StratifiedDifferences(_Differences):
+    __slots__ = ()
 
     def read_first(self) -> NDArray[np.float64]:
-        self.rows = self.windows.begin(self.rng)
-        return self._differences(self.rows.read_first())
+        self.rows = self.draw.begin(self.rng)
+        return self._joined(self.rows.read_first())
 
     def read(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._differences(self.rows.read(counts))
+        return self._joined(self.rows.read(counts))
 
-    def _differences(self, blocks: Iterator[Block]) -> NDArray[np.float64]:
+    def _joined(self, blocks: Iterator[Block]) -> NDArray[np.float64]:
         pieces = [self.function(self.proposed, self.current, *block) for block in blocks]
         return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+
+_USUAL_BATCH = 500
+"""Rows of a look, unless the user or the influence of the rows determines their number."""
+
+
+def row_draw(source: RowSource, settings: Settings) -> RowDraw:
+    """The user's way of drawing rows."""
+    return (FreshRows if settings.sampling == "fresh" else Windows)(source)
+
+
+def uniform_sampling(
+    function: RowFunction, source: RowSource, settings: Settings, *, of_residuals: bool = False
+) -> tuple[UniformSampling, str]:
+    """Uniform samples by the user's settings, and their description."""
+    n_rows, batch = source.n_rows, settings.batch_size or _USUAL_BATCH
+    if settings.is_exact or batch >= n_rows:
+        why = "epsilon=0" if settings.is_exact else f"a batch of {batch:,}"
+        sampling = UniformSampling(function, AllRows(source), n_rows, n_rows)
+        return sampling, f"All {n_rows:,} rows at every step ({why})"
+    growth, draw = settings.growth, row_draw(source, settings)
+    sampling = UniformSampling(function, draw, n_rows, batch, growth, of_residuals)
+    fresh = " drawn anew" if settings.sampling == "fresh" else ""
+    look = "a look" if growth == 1.0 else "the first look"
+    return sampling, f"Uniform samples of {n_rows:,} rows{fresh}, {batch:,} at {look}"
+
+
+AT_ONCE = 64
+"""Proposals for which rows are read once: reading a row for more of them costs no less for each."""
+
+_ROWS = 1_024
+"""Rows of a block: their predictors at all points stay in the cache."""
+
+RowSums: TypeAlias = Callable[..., NDArray[np.float64]]
+"""``f(points, *block)``: log-likelihoods of the rows in a block, summed at each point, nats."""
+
+
+@dataclass(frozen=True)
+class TotalsOfAll:
+    """Log-likelihoods of all rows, summed at each of many points.
+
+    Parameters
+    ----------
+    sums : callable
+        Those of a block.
+    source : RowSource
+        All rows.
+    """
+
+    sums: RowSums
+    source: RowSource
+
+    def __call__(self, points: NDArray) -> NDArray[np.float64]:
+        """At points, shape (n, d): float array, shape (n,), nats; NaN where a row is not finite."""
+        total = np.zeros(len(points))
+        for block in blocks_of(self.source, _ROWS):
+            total += self.sums(points, *block)
+        return np.where(np.isfinite(total), total, np.nan)
+
+
+@dataclass(frozen=True)
+class AllRowsTogether(UniformSampling):
+    """All rows, read once for many proposals: these do not depend on where the chain is.
+
+    Parameters
+    ----------
+    totals : TotalsOfAll
+        The rows at many points.
+    """
+
+    totals: TotalsOfAll = field(kw_only=True)

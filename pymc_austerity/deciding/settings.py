@@ -5,17 +5,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import (
     checked_audit,
     checked_max_error,
+    checked_number,
     checked_schedule,
+    checked_tail,
 )
-from pymc_austerity.deciding.bounds import bound_between
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
     AcceptAll,
+    BoundOfDifferences,
     Schedule,
     SequentialTest,
     StoppingRule,
@@ -24,14 +27,6 @@ from pymc_austerity.sequential import (
     Tightening,
     as_test,
 )
-
-__all__ = [
-    "EXACT",
-    "FIREFLY",
-    "USUAL_EPSILON",
-    "USUAL_MAX_ERROR",
-    "Settings",
-]
 
 USUAL_EPSILON = 0.05
 """Tail probability at one look; with control variates, few decisions have further looks."""
@@ -75,7 +70,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         checked = {
-            "epsilon": None if self.epsilon is None else checked_schedule(self.epsilon),
+            "epsilon": None if self.epsilon is None else _checked_epsilon(self.epsilon),
             "max_error": checked_max_error(self.max_error),
             "test": _checked_test(self.test),
             "audit": checked_audit(self.audit),
@@ -282,3 +277,45 @@ def _checked_test(value: Any) -> SequentialTest | Literal["auto", "exact", "fire
     if isinstance(value, str) and value in ("auto", "exact", "firefly"):
         return cast(Literal["auto", "exact", "firefly"], value)
     return as_test(value)
+
+
+_TINY, _HUGE = 1e-300, 1e300
+"""In place of 0, the bound between equal points, and of infinity, far beyond the posterior."""
+
+
+def bound_between(
+    largest_difference: BoundOfDifferences | None, proposed: NDArray, current: NDArray
+) -> float:
+    """Largest absolute difference between two points, nats; infinite if none was given.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        The user's function fails, or does not return a number of nats.
+    """
+    if largest_difference is None:
+        return math.inf
+    if not callable(largest_difference):
+        return largest_difference
+    try:
+        bound = largest_difference(proposed, current)
+    except Exception as error:
+        raise SettingError(
+            f"largest_difference(proposed, current) raised {type(error).__name__} ({error}): "
+            "give a number of nats, or a function of two points that returns one."
+        ) from error
+    if isinstance(bound, np.ndarray) and bound.ndim == 0:
+        bound = bound[()]
+    bound = checked_number(
+        "largest_difference(proposed, current)",
+        bound,
+        lambda value: value >= 0.0,
+        "a bound of differences",
+        "a function that returns a number of nats, 0 or more",
+    )
+    return min(max(bound, _TINY), _HUGE)
+
+
+def _checked_epsilon(value: Any) -> float | Schedule:
+    what = "a tail probability"
+    return checked_schedule("epsilon", value, checked_tail, of="draw", what=what)

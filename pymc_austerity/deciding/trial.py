@@ -12,15 +12,12 @@ from pymc_austerity.deciding.sampling import Sampling, StratifiedSampling
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import (
     TestDesign,
-    TrialRun,
     average_design,
     stratified_looks,
     stratified_spread,
     worst_case_design,
 )
 from pymc_austerity.strata import Strata
-
-__all__ = ["TrialDecision", "TrialPlan", "trial_plan"]
 
 _EVERY = 2
 """One in this many decisions of the tuning phase is also computed on all rows."""
@@ -112,12 +109,11 @@ class TrialPlan:
         distances = np.array([decision.distance for decision in last])
         deviations = np.array([decision.deviations for decision in last])
         spreads = self._spreads(deviations)
-        run = TrialRun.from_distances(distances, spreads, self.n_rows)
         cheapest = partial(
             average_design,
-            run,
+            distances / spreads,
+            self.n_rows,
             _ROOM * self.max_error,
-            measure="decision",
             batch_sizes=self._sizes,
             loosest=max(_LOOSEST, self.max_error),
         )

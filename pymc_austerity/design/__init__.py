@@ -2,10 +2,8 @@
 
 from pymc_austerity.design.error import (
     OperatingCharacteristic,
-    acceptance_error,
     expected_error,
     operating_characteristic,
-    total_variation_bound,
     worst_error,
 )
 from pymc_austerity.design.looks import (
@@ -20,31 +18,7 @@ from pymc_austerity.design.looks import (
 from pymc_austerity.design.normality import NormalityCheck, first_look_statistics
 from pymc_austerity.design.optimal import (
     TestDesign,
-    TrialRun,
     average_design,
     default_batch_sizes,
     worst_case_design,
 )
-
-__all__ = [
-    "Boundary",
-    "Looks",
-    "NormalityCheck",
-    "OperatingCharacteristic",
-    "TestDesign",
-    "TrialRun",
-    "acceptance_error",
-    "average_design",
-    "constant_looks",
-    "default_batch_sizes",
-    "doubling_looks",
-    "effective_shares",
-    "expected_error",
-    "first_look_statistics",
-    "operating_characteristic",
-    "stratified_looks",
-    "stratified_spread",
-    "total_variation_bound",
-    "worst_case_design",
-    "worst_error",
-]

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,14 +12,13 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from pymc_austerity.design.error import (
-    AcceptanceQuadrature,
     distance_grid,
     operating_characteristic,
     worst_error,
 )
 from pymc_austerity.design.looks import Boundary, Looks, constant_looks
 from pymc_austerity.design.wording import percentage
-from pymc_austerity.errors import DataError, SettingError
+from pymc_austerity.errors import SettingError
 
 Floats = NDArray[np.float64]
 ALPHAS = (0.0, 0.2, 0.35, 0.5)
@@ -32,108 +31,6 @@ _MOST_LOOKS = 100
 _FEW_LOOKS = 20
 _FEWEST_ROWS = 100
 _TINY = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class TrialRun:
-    r"""Decisions of a trial run, each with the values of all rows.
-
-    Parameters
-    ----------
-    mean : float array, shape (n,), nats
-        :math:`\mu`, mean over all rows of the differences (less their control variates), for every
-        triple :math:`(\theta, \theta', u)`.
-    standard_deviation : float array, shape (n,), nats
-        :math:`\sigma_l`, their standard deviation over all rows (ddof 0).
-    log_threshold : float array, shape (n,), nats
-        :math:`\psi`, which the sum must exceed for acceptance. Contains :math:`\log u`.
-    n_rows : int
-        Number of all rows, N.
-    log_u : float array, shape (n,), optional
-        :math:`\log u` of every triple. Without it, the errors of acceptance probabilities are
-        unknown, but those of decisions are known.
-
-    Raises
-    ------
-    DataError
-        If arrays differ in length, are empty, or are not finite.
-
-    Examples
-    --------
-    >>> from pymc_austerity.design import TrialRun
-    >>> trial = TrialRun([0.02], [0.5], [-1.0], n_rows=10_001)
-    >>> trial.mu_std.round(2)
-    array([4.02])
-    """
-
-    mean: ArrayLike
-    standard_deviation: ArrayLike
-    log_threshold: ArrayLike
-    n_rows: int
-    log_u: ArrayLike | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("mean", "standard_deviation", "log_threshold", "log_u"):
-            if getattr(self, name) is not None:
-                values = np.array(getattr(self, name), dtype=np.float64, ndmin=1)
-                object.__setattr__(self, name, self._checked(name, values))
-        if np.any(np.asarray(self.standard_deviation) <= 0.0):
-            raise DataError(
-                "standard_deviation must be positive: leave out decisions without spread"
-            )
-
-    @classmethod
-    def from_distances(cls, distance: ArrayLike, spread: ArrayLike, n_rows: int) -> "TrialRun":
-        r"""Decisions for which only the distance from the threshold is known.
-
-        The errors of decisions are then known; those of acceptance probabilities are not.
-
-        Parameters
-        ----------
-        distance : float array, shape (n,)
-            Sum of the differences of all rows minus the threshold, in nats or any other unit.
-        spread : float array, shape (n,) or ()
-            :math:`N \sigma_l / \sqrt{N - 1}`, in the same unit.
-        n_rows : int
-            Number of all rows, N.
-
-        Examples
-        --------
-        >>> from pymc_austerity.design import TrialRun
-        >>> TrialRun.from_distances([3.0, -8.0], 2.0, n_rows=10_001).mu_std.round(6)
-        array([ 1.5, -4. ])
-        """
-        mean = np.asarray(distance, dtype=np.float64) / n_rows
-        deviation = np.broadcast_to(spread, mean.shape) * (math.sqrt(n_rows - 1) / n_rows)
-        return cls(mean, deviation, np.zeros(mean.shape), n_rows)
-
-    def _checked(self, name: str, values: Floats) -> Floats:
-        if values.shape != np.shape(np.atleast_1d(self.mean)) or values.size == 0:
-            raise DataError(f"{name} has shape {values.shape}: one value per decision is needed")
-        if not np.all(np.isfinite(values)):
-            raise DataError(f"{name} is not finite: leave out decisions that need no rows")
-        return values
-
-    @property
-    def spread(self) -> Floats:
-        r""":math:`N \sigma_l / \sqrt{N - 1}`, the unit of `mu_std`; shape (n,), nats."""
-        return self.n_rows / np.sqrt(self.n_rows - 1) * np.asarray(self.standard_deviation)
-
-    @property
-    def mu_std(self) -> Floats:
-        """Distance from the threshold in units of the spread, shape (n,)."""
-        return self._distance / self.spread
-
-    @property
-    def log_ratio(self) -> Floats:
-        """Log of the Metropolis-Hastings ratio, shape (n,), nats."""
-        if self.log_u is None:
-            raise DataError("log_u is needed for errors of the acceptance probability")
-        return self._distance + np.asarray(self.log_u)
-
-    @property
-    def _distance(self) -> Floats:
-        return np.asarray(self.mean) * self.n_rows - np.asarray(self.log_threshold)
 
 
 @dataclass(frozen=True)
@@ -152,8 +49,6 @@ class TestDesign:
         Probability of a wrong decision right at the threshold. No decision errs more often.
     expected_data_fraction : float
         Expected share of the rows read for a decision.
-    expected_acceptance_error : float
-        Expected absolute error of the acceptance probability; NaN where it is not known.
     """
 
     __test__: ClassVar[bool] = False  # not a test of this package, whatever its name begins with
@@ -164,17 +59,12 @@ class TestDesign:
     expected_error: float
     worst_error: float
     expected_data_fraction: float
-    expected_acceptance_error: float = math.nan
 
     def __str__(self) -> str:
-        off = ""
-        if not math.isnan(self.expected_acceptance_error):
-            acceptance = percentage(self.expected_acceptance_error)
-            off = f" (acceptance probabilities are off by {acceptance})"
         return (
             f"batch_size {self.batch_size}, epsilon {self.epsilon:.3g}, alpha {self.alpha:g}: "
             f"reads {self.expected_data_fraction:.1%} of the rows; expect "
-            f"{percentage(self.expected_error)} of all decisions to be wrong{off}; "
+            f"{percentage(self.expected_error)} of all decisions to be wrong; "
             f"a decision exactly at the threshold is wrong with probability {self.worst_error:.2g}"
         )
 
@@ -186,15 +76,24 @@ class DesignProblem(NamedTuple):
     looks: Callable[[int, int], Looks]
     distances: Floats
     of_decisions: Floats
-    quadrature: AcceptanceQuadrature | None
+
+    @classmethod
+    def of(
+        cls,
+        mu_std: ArrayLike,
+        n_rows: int,
+        looks: Callable[[int, int], Looks],
+        sizes: Sequence[int],
+    ) -> "DesignProblem":
+        """Means over decisions at given distances, for tests of these batch sizes."""
+        distances = np.abs(np.asarray(mu_std, dtype=np.float64))
+        grid = common_grid([looks(size, n_rows) for size in sizes], float(distances.max()))
+        return cls(n_rows, looks, grid, mean_weights(distances, grid))
 
     def design(self, batch_size: int, boundary: Boundary) -> TestDesign:
         """Expected error and cost of a test."""
         looks = self.looks(batch_size, self.n_rows)
         error, usage = operating_characteristic(self.distances, looks, boundary)
-        off = math.nan
-        if self.quadrature is not None:
-            off = float(np.abs(self.quadrature.error(error)).mean())
         return TestDesign(
             batch_size=batch_size,
             epsilon=boundary.epsilon,
@@ -202,7 +101,6 @@ class DesignProblem(NamedTuple):
             expected_error=float(self.of_decisions @ error),
             worst_error=float(error[0]),
             expected_data_fraction=float(self.of_decisions @ usage),
-            expected_acceptance_error=off,
         )
 
 
@@ -316,29 +214,28 @@ def _rounded_down(value: float) -> float:
 
 
 def average_design(
-    trial: TrialRun,
+    mu_std: ArrayLike,
+    n_rows: int,
     max_error: float,
     *,
-    measure: Literal["acceptance", "decision"] = "acceptance",
     looks: Callable[[int, int], Looks] = constant_looks,
     batch_sizes: Iterable[int] | None = None,
     alphas: Sequence[float] = ALPHAS,
     loosest: float = 0.5,
 ) -> TestDesign:
-    r"""The cheapest test for decisions like those of a trial run.
+    r"""The cheapest test for decisions like some.
 
-    Minimizes the mean of :math:`\bar\pi` over the triples subject to the mean of :math:`|\Delta|`,
-    or of :math:`E`, being at most `max_error`.
+    Minimizes the mean of :math:`\bar\pi` over the decisions subject to the mean of :math:`E` being
+    at most `max_error`.
 
     Parameters
     ----------
-    trial : TrialRun
-        Decisions of a trial run.
+    mu_std : float array, shape (n,)
+        Distances of the decisions from the threshold, in units of the spread.
+    n_rows : int
+        Number of all rows, N.
     max_error : float
-        Largest expected error, above 0 and below 0.5.
-    measure : {"acceptance", "decision"}
-        Error to limit: that of acceptance probabilities (:math:`|\Delta|`, as in the paper; needs
-        `TrialRun.log_u`) or of single decisions (:math:`E`, stricter, and what an audit counts).
+        Largest expected share of wrong decisions, above 0 and below 0.5.
     looks : callable
         Maps a batch size and the number of rows to the looks of a test, such as `constant_looks`.
     batch_sizes : iterable of int, optional
@@ -346,8 +243,8 @@ def average_design(
     alphas : sequence of float
         Shapes of the boundary to try; ``(0.5,)`` for Pocock's only.
     loosest : float
-        Largest `epsilon` to try. It prevents decisions unlike those of the trial run from being
-        made on too few rows.
+        Largest `epsilon` to try. It prevents decisions unlike these from being made on too few
+        rows.
 
     Returns
     -------
@@ -359,13 +256,12 @@ def average_design(
     ------
     SettingError
         If `max_error` is out of range or there is nothing to try.
-    DataError
-        If :math:`|\Delta|` is requested and `trial` has no `log_u`.
 
     Notes
     -----
     :math:`E` and :math:`\bar\pi` are interpolated linearly over a grid of 257 values of
-    :math:`\mu_{std}`.
+    :math:`\mu_{std}`. The paper limits the error of acceptance probabilities instead, in which
+    errors in both directions cancel.
 
     References
     ----------
@@ -375,32 +271,17 @@ def average_design(
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.design import TrialRun, average_design
-    >>> rng = np.random.default_rng(1)
-    >>> log_u = np.log(rng.uniform(size=200))
-    >>> trial = TrialRun(
-    ...     mean=rng.normal(-5e-5, 1e-4, size=200), standard_deviation=np.full(200, 0.01),
-    ...     log_threshold=log_u, log_u=log_u, n_rows=10_000,
-    ... )
-    >>> design = average_design(trial, max_error=0.01)
-    >>> design.expected_acceptance_error <= 0.01
+    >>> from pymc_austerity.design import average_design
+    >>> mu_std = np.random.default_rng(1).normal(0.0, 3.0, size=200)
+    >>> average_design(mu_std, n_rows=10_000, max_error=0.01).expected_error <= 0.01
     True
     """
-    if measure not in ("acceptance", "decision"):
-        raise SettingError(f"measure is {measure!r}: it must be 'acceptance' or 'decision'")
-    sizes = sizes_to_try(batch_sizes, trial.n_rows, looks)
+    sizes = sizes_to_try(batch_sizes, n_rows, looks)
     check_settings(max_error, sizes, alphas)
-    mu_std = np.abs(trial.mu_std)
-    grid = common_grid([looks(size, trial.n_rows) for size in sizes], float(mu_std.max()))
-    quadrature = None
-    if measure == "acceptance" or trial.log_u is not None:
-        quadrature = AcceptanceQuadrature.of(trial.log_ratio, trial.spread, grid)
-    question = DesignProblem(trial.n_rows, looks, grid, mean_weights(mu_std, grid), quadrature)
+    question = DesignProblem.of(mu_std, n_rows, looks, sizes)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
-        design = question.design(batch_size, boundary)
-        of_decisions = measure == "decision"
-        return design.expected_error if of_decisions else design.expected_acceptance_error
+        return question.design(batch_size, boundary).expected_error
 
     return cheapest(question, risk, max_error, sizes, alphas, loosest)
 
@@ -426,7 +307,7 @@ def worst_case_design(
     max_error : float
         Largest error of any decision, above 0 and below 0.5.
     mu_std : float array, shape (n,), optional
-        Distances over which data usage is averaged, such as `TrialRun.mu_std`; by default, evenly
+        Distances over which data usage is averaged; by default, evenly
         spaced from 0 to 10. The bound on the error does not depend on them.
     looks, batch_sizes, alphas
         As in `average_design`.
@@ -455,10 +336,8 @@ def worst_case_design(
     """
     sizes = sizes_to_try(batch_sizes, n_rows, looks)
     check_settings(max_error, sizes, alphas)
-    given = np.linspace(0.0, 10.0, 201) if mu_std is None else mu_std
-    distances = np.abs(np.asarray(given, dtype=np.float64))
-    grid = common_grid([looks(size, n_rows) for size in sizes], float(distances.max()))
-    question = DesignProblem(n_rows, looks, grid, mean_weights(distances, grid), None)
+    distances = np.linspace(0.0, 10.0, 201) if mu_std is None else mu_std
+    question = DesignProblem.of(distances, n_rows, looks, sizes)
 
     def risk(batch_size: int, boundary: Boundary) -> float:
         return worst_error(looks(batch_size, n_rows), boundary)

@@ -4,8 +4,6 @@ from pymc_austerity.diagnostics.decisions import (
     audit,
     block_usage,
     data_usage,
-    decision_errors,
-    trial_run,
 )
 from pymc_austerity.diagnostics.report import report
 from pymc_austerity.diagnostics.run_info import statistics_of
@@ -14,8 +12,6 @@ __all__ = [
     "audit",
     "block_usage",
     "data_usage",
-    "decision_errors",
     "report",
     "statistics_of",
-    "trial_run",
 ]

@@ -14,14 +14,12 @@ from pymc_austerity.diagnostics.decisions import (
     audit_table,
     contradicts,
     data_usage,
-    decision_errors,
     needed_audits,
 )
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 _MOST_ROWS = 0.5
 _MANY_LOOKS = 8.0
-_ROOM_TO_SPARE = 1e-3
 _ACCEPTANCE_OF_RANDOM_WALK = (0.1, 0.6)
 
 
@@ -35,8 +33,8 @@ class Facts:
         Statistics and constants.
     info : RunInfo
         Settings of the run.
-    usage, errors, audit : pandas.DataFrame
-        Results of `data_usage`, `decision_errors` and `audit`.
+    usage, audit : pandas.DataFrame
+        Results of `data_usage` and `audit`.
     promise : str
         Source of the promised error: "promised", by the user, or "allowed by epsilon".
     convergence : Convergence or None
@@ -48,7 +46,6 @@ class Facts:
     statistics: xr.Dataset
     info: RunInfo
     usage: pd.DataFrame
-    errors: pd.DataFrame
     audit: pd.DataFrame
     promise: str
     convergence: Convergence | None
@@ -68,7 +65,6 @@ def facts_of(idata: Any, promised: float | None, prob: float, step_method: int |
         statistics,
         info,
         data_usage(statistics),
-        decision_errors(statistics),
         audit_table(statistics, promised, prob, None),
         "promised" if promised is not None or info.is_designed else "allowed by epsilon",
         convergence,
@@ -248,22 +244,6 @@ def _is_sized_by_user(info: RunInfo) -> bool:
     return info.has_verdicts and not (info.is_bounded or info.is_designed or info.is_stratified)
 
 
-def _room_to_spare(facts: Facts) -> str | None:
-    info = facts.info
-    epsilon, batch_size = info.constant("epsilon"), info.constant("batch_size")
-    looks, error = facts.usage.loc["all", "looks_mean"], facts.errors.loc["all", "error_mean"]
-    if epsilon is None or batch_size is None or facts.usage.loc["all", "data_fraction"] >= 1.0:
-        return None
-    if not (looks < 1.02 and error < _ROOM_TO_SPARE * epsilon and batch_size > 100):
-        return None
-    if not _is_sized_by_user(info):
-        return None
-    return (
-        f"The first look of {batch_size:,} {info.rows} is more than enough for nearly every "
-        f"{info.decision} (mean tail probability {error:.1g}): a smaller batch_size would suffice."
-    )
-
-
 def _length_of_random_walk(facts: Facts) -> str | None:
     acceptance = facts.usage.loc["all", "acceptance"]
     low, high = _ACCEPTANCE_OF_RANDOM_WALK
@@ -282,4 +262,4 @@ _ON_CHAINS: tuple[Rule, ...] = (_unmoved_chain, _disagreement)
 _ON_LENGTH: tuple[Rule, ...] = (_few_effective_draws, _not_checked)
 _ON_ERRORS: tuple[Rule, ...] = (_broken_promise, _not_normal, _no_audit, _undecided_audit)
 _ON_LOOKS: tuple[Rule, ...] = (_many_looks,)
-_ON_COST: tuple[Rule, ...] = (_most_rows_read, _room_to_spare, _length_of_random_walk)
+_ON_COST: tuple[Rule, ...] = (_most_rows_read, _length_of_random_walk)

@@ -2,7 +2,6 @@
 
 import importlib
 import math
-import os
 import warnings
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -120,7 +119,7 @@ def convergence_of(idata: Any) -> Convergence | None:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
+    idata : InferenceData, DataTree or Dataset
         A run.
 
     Returns
@@ -162,7 +161,7 @@ def why_not_checked(idata: Any) -> str:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
+    idata : InferenceData, DataTree or Dataset
         A run.
     """
     return _too_little(_posterior(idata)) or "no variable varies"
@@ -182,7 +181,7 @@ def frozen_entry(idata: Any) -> tuple[str, float] | None:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
+    idata : InferenceData, DataTree or Dataset
         A run.
 
     Returns
@@ -224,12 +223,6 @@ def _is_constant(values: xr.DataArray) -> bool:
 
 
 def _posterior(idata: Any) -> xr.Dataset | None:
-    if isinstance(idata, str | os.PathLike):
-        try:
-            with xr.open_dataset(idata, group="posterior") as dataset:
-                return dataset.load()
-        except (OSError, KeyError, ValueError):
-            return None  # a file of statistics alone
     group = None if isinstance(idata, xr.Dataset) else getattr(idata, "posterior", None)
     return group.to_dataset() if isinstance(group, xr.DataTree) else group
 

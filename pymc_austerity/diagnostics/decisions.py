@@ -5,18 +5,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 from scipy.stats import binomtest
 
-from pymc_austerity.design import TrialRun
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 
 _NEEDED = ("n_rows_used", "data_fraction", "n_looks", "used_all_rows", "accepted")
-_MOSTLY = 0.9
-"""Share of exact decisions above which the other decisions do not matter."""
 
 
 def by_chain(
@@ -62,8 +58,8 @@ def data_usage(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     step_method : int, optional
         Index of the AusterityMH in a compound run, counted from 0; by default all together.
 
@@ -152,8 +148,8 @@ def block_usage(idata: Any) -> pd.DataFrame:
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of GroupedMH, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of GroupedMH.
 
     Returns
     -------
@@ -237,76 +233,6 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
     return float(interval.low), float(interval.high)
 
 
-def decision_errors(idata: Any, *, step_method: int | None = None) -> pd.DataFrame:
-    r"""Tail probabilities at the decisions, by chain and overall.
-
-    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
-    look: the probability that all rows would give another decision, if this had been the only look.
-    The whole sequential test is wrong more often. `audit` measures how often.
-
-    Parameters
-    ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
-    step_method : int, optional
-        Index of the AusterityMH in a compound run, counted from 0; by default all together.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row for each chain, and one, ``"all"``, for all chains, with the columns
-
-        ``n_decisions``
-            Number of decisions.
-        ``error_mean``, ``error_max``
-            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
-            the largest mean of a draw.
-        ``expected_wrong``
-            Expected number of wrong decisions: the sum of the tail probabilities.
-
-    Raises
-    ------
-    SettingError, SettingTypeError
-        `idata` is not such a run, or has no such step method.
-
-    References
-    ----------
-    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
-    Metropolis-Hastings Budget. ICML, algorithm 1.
-
-    Examples
-    --------
-    >>> import xarray as xr
-    >>> from pymc_austerity.diagnostics import decision_errors
-    >>> dims = ("chain", "draw")
-    >>> run = xr.Dataset(
-    ...     {
-    ...         "n_rows_used": (dims, [[100, 300], [100, 1000]]),
-    ...         "decision_error": (dims, [[0.01, 0.04], [0.03, 0.0]]),
-    ...     }
-    ... )
-    >>> decision_errors(run).round(3)
-           n_decisions  error_mean  error_max  expected_wrong
-    chain
-    0                2       0.025       0.04            0.05
-    1                2       0.015       0.03            0.03
-    all              4       0.020       0.04            0.08
-    """
-    return by_chain(
-        statistics_of(idata, ["decision_error"], step_method=step_method), _summary_of_audits
-    )
-
-
-def _summary_of_audits(statistics: xr.Dataset) -> dict[str, float]:
-    error = statistics["decision_error"]
-    steps = statistics["steps_per_draw"]
-    return {
-        "error_mean": float(error.weighted(steps).mean()),
-        "error_max": float(error.max()),
-        "expected_wrong": float((error * steps).sum()),
-    }
-
-
 def audit(
     idata: Any,
     *,
@@ -314,12 +240,16 @@ def audit(
     prob: float = 0.95,
     step_method: int | None = None,
 ) -> pd.DataFrame:
-    r"""Share of wrong decisions among those checked on all rows, compared with the promised share.
+    r"""How often decisions are wrong: by the tests' own estimates, and by checks on all rows.
+
+    The tail probability :math:`\delta` at which a test stopped estimates its error at the last
+    look: the probability that all rows would give another decision, if this had been the only look.
+    The whole sequential test is wrong more often. Audited decisions tell how often.
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``, which bounds the error of one look: whole decisions
@@ -337,6 +267,11 @@ def audit(
 
         ``n_decisions``, ``n_audited``, ``n_wrong``
             Numbers of decisions, of audited decisions, and of audited decisions that were wrong.
+        ``error_mean``, ``error_max``
+            Mean and largest tail probability; 0 for exact decisions. With several steps per draw,
+            the largest mean of a draw.
+        ``expected_wrong``
+            Expected number of wrong decisions: the sum of the tail probabilities.
         ``wrong_rate``, ``wrong_rate_low``, ``wrong_rate_high``
             Share of wrong decisions among those audited, and the ends of its Clopper-Pearson
             interval, in [0, 1]; NaN, 0 and 1 without audits.
@@ -357,6 +292,8 @@ def audit(
     ----------
     Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits illustrated
     in the case of the binomial. Biometrika 26(4), 404-413.
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1.
 
     Examples
     --------
@@ -410,7 +347,15 @@ def audit_table(
     def summary(chains: xr.Dataset) -> dict[str, float]:
         n_audited, n_wrong = int(chains["n_audited"].sum()), int(chains["n_wrong"].sum())
         low, high = exact_interval(n_wrong, n_audited, prob)
+        steps, error = (
+            chains["steps_per_draw"],
+            chains.get("decision_error", xr.DataArray(math.nan)),
+        )
+        error = error.broadcast_like(chains["n_audited"])
         return {
+            "error_mean": float(error.weighted(steps).mean()),
+            "error_max": float(error.max()),
+            "expected_wrong": float((error * steps).sum(skipna=False)),
             "n_audited": n_audited,
             "n_wrong": n_wrong,
             "wrong_rate": n_wrong / n_audited if n_audited else math.nan,
@@ -451,77 +396,3 @@ def _check_share(name: str, value: Any) -> None:
         raise SettingTypeError(f"{name} must be a number, not {type(value).__name__}.") from None
     if not 0.0 <= number <= 1.0 or (name == "prob" and number in {0.0, 1.0}):
         raise SettingError(f"{name} is a share and must be between 0 and 1, not {value}.")
-
-
-def trial_run(idata: Any, *, step_method: int | None = None) -> TrialRun:
-    r"""Distances of a run's decisions from the threshold, to design the test of the next run.
-
-    Parameters
-    ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of ``AusterityMH(epsilon=0)``, with one step per draw on uniform samples, or a netCDF
-        file of one.
-    step_method : int, optional
-        Index of the AusterityMH in a compound run, counted from 0; by default all together.
-
-    Returns
-    -------
-    TrialRun
-        Input of `pymc_austerity.design.average_design` with ``measure="decision"``.
-
-    Raises
-    ------
-    SettingError, SettingTypeError
-        `idata` is not such a run, or no decision needed any rows.
-
-    Notes
-    -----
-    The statistic ``standardized_mean`` is :math:`\mu_{std}` itself if a decision read all rows,
-    as with ``epsilon=0``. Tests stop where its estimate is far from the threshold, so designs from
-    runs that stopped early would be wrong more often than promised: runs in which more than a tenth
-    of the decisions stopped early are rejected.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import xarray as xr
-    >>> from pymc_austerity.design import average_design
-    >>> from pymc_austerity.diagnostics import trial_run
-    >>> dims, rng = ("chain", "draw"), np.random.default_rng(1)
-    >>> run = xr.Dataset(
-    ...     {
-    ...         "n_rows_used": (dims, np.full((2, 500), 10_000)),
-    ...         "standardized_mean": (dims, rng.normal(0.0, 3.0, size=(2, 500))),
-    ...         "used_all_rows": (dims, np.ones((2, 500), dtype=bool)),
-    ...         "n_looks": (dims, np.ones((2, 500), dtype=int)),
-    ...     },
-    ...     attrs={"n_rows": 10_000},
-    ... )
-    >>> design = average_design(trial_run(run), max_error=0.01, measure="decision")
-    >>> design.expected_error <= 0.01
-    True
-    """
-    names = ["standardized_mean", "n_rows", "used_all_rows", "n_looks"]
-    statistics = statistics_of(idata, names, step_method=step_method)
-    if (statistics["steps_per_draw"] > 1).any():
-        raise SettingError(
-            "The run took several steps per draw and recorded the mean of their distances: make "
-            "the trial run with steps_per_draw=1."
-        )
-    if "stratum_sizes" in statistics.attrs:
-        raise SettingError(
-            "The run sampled rows by influence, where the unit of distances changes from decision "
-            "to decision: run the trial with sampling='windows', or use AusterityMH(max_error=...)."
-        )
-    exact = float((statistics["used_all_rows"] | (statistics["n_looks"] == 0)).mean())
-    if exact < _MOSTLY:
-        raise SettingError(
-            f"Only {exact:.0%} of the run's decisions read all rows, and distances are "
-            "overestimated where a test stopped early: make the trial run with epsilon=0."
-        )
-    values = statistics["standardized_mean"].values
-    distances = values[np.isfinite(values)]
-    if not distances.size:
-        raise SettingError("No decision of the run needed any rows: there is nothing to design.")
-    n_rows = int(statistics["n_rows"].max())
-    return TrialRun.from_distances(distances, 1.0, n_rows)  # standardized: in units of the spread

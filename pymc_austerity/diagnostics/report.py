@@ -24,8 +24,8 @@ def report(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     promised : float, optional
         Largest share of wrong decisions that is acceptable, in [0, 1]; by default the ``max_error``
         of the run, or else its ``epsilon``.
@@ -46,7 +46,7 @@ def report(
 
     See Also
     --------
-    pymc_austerity.diagnostics.data_usage, pymc_austerity.diagnostics.decision_errors
+    pymc_austerity.diagnostics.data_usage
     pymc_austerity.diagnostics.audit : Whether audited decisions agree with `epsilon`.
 
     Examples
@@ -185,12 +185,12 @@ def _without_verdicts(facts: Facts) -> str:
         )
     return (
         "The noise of a sample was made part of a random decision; where it is normal, acceptance "
-        f"probabilities were off by {facts.errors.loc['all', 'error_max']:.1g} at most."
+        f"probabilities were off by {facts.audit.loc['all', 'error_max']:.1g} at most."
     )
 
 
 def _tail(facts: Facts) -> str:
-    row, info = facts.errors.loc["all"], facts.info
+    row, info = facts.audit.loc["all"], facts.info
     epsilon, n_wrong = _epsilons(facts), row["expected_wrong"]
     at_most = "at most" if info.unit != "draws" else "in the worst draw"
     values = f"{row['error_mean']:.2g} on average and {row['error_max']:.2g} {at_most}" + (

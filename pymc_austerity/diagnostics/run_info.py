@@ -1,9 +1,7 @@
 """Runs as data: the statistics of a step method, and the settings that they were made with."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,9 +43,8 @@ def statistics_of(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        The result of ``pm.sample``, its group ``sample_stats``, a netCDF file of either, or a
-        result of this function.
+    idata : InferenceData, DataTree or Dataset
+        The result of ``pm.sample``, its group ``sample_stats``, or a result of this function.
     names : sequence of str
         Required statistics and constants.
     step_method : int, optional
@@ -103,8 +100,6 @@ def statistics_of(
 
 
 def _group(idata: Any) -> xr.Dataset:
-    if isinstance(idata, str | os.PathLike):
-        return _stored(Path(idata))
     if isinstance(idata, xr.Dataset):
         return idata
     group = getattr(idata, _GROUP, idata)
@@ -115,21 +110,8 @@ def _group(idata: Any) -> xr.Dataset:
     if hasattr(idata, "posterior") or hasattr(idata, "prior"):
         raise SettingError(f"The run has no group {_GROUP}: pass it as pm.sample returned it.")
     raise SettingTypeError(
-        "idata must be an InferenceData, a DataTree, a Dataset or a path to a netCDF file, not "
-        f"{type(idata).__name__}."
+        f"idata must be an InferenceData, a DataTree or a Dataset, not {type(idata).__name__}."
     )
-
-
-def _stored(path: Path) -> xr.Dataset:
-    if not path.exists():
-        raise SettingError(f"There is no file {path}: save a run with idata.to_netcdf(path).")
-    for group in (_GROUP, None):  # a whole run, or its statistics alone
-        try:
-            with xr.open_dataset(path, group=group) as dataset:
-                return dataset.load()
-        except (OSError, KeyError, ValueError):
-            continue
-    raise SettingError(f"{path} is not a netCDF file: save a run with idata.to_netcdf(path).")
 
 
 def _aligned(group: xr.Dataset) -> xr.Dataset:

@@ -1,21 +1,26 @@
 """Passes over all rows of ``data=``, on the workers of a cluster."""
 
+import ctypes
+import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
+import cloudpickle
 import numpy as np
-from dask.distributed import CancelledError, Client, KilledWorker, get_worker
+from dask.distributed import Client, Future, get_client, get_worker
 
-from pymc_austerity.distributed.clients import Waiting, checked_client
-from pymc_austerity.distributed.parts import Pickled, Sent, SentOnce
-from pymc_austerity.distributed.process import for_blocks
-from pymc_austerity.errors import AusterityWarning, StorageError
+from pymc_austerity.distributed.pickling import Parcels
+from pymc_austerity.errors import (
+    AusterityWarning,
+    SettingError,
+    SettingTypeError,
+    StorageError,
+)
 from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead
-
-__all__ = ["passes_on"]
 
 Result = TypeVar("Result")
 Ranges = Sequence[tuple[int, int]]
@@ -23,11 +28,19 @@ Ranges = Sequence[tuple[int, int]]
 _MOST_PIECES = 64
 """Of a task, which is done again if its worker is lost."""
 
+_SHARE = 8
+"""Tasks of a pass for each thread at least, so that workers end at about the same time."""
+
 _AHEAD = 3
 """Tasks for each thread that wait, run, or have results that are not used yet."""
 
 _LARGE = 50_000_000
-"""Bytes of functions that have rows in them; those that have none are far smaller."""
+"""Bytes of sources that have rows in them; those that have none are far smaller."""
+
+_TRIM, _MMAP = -1, -3
+"""Numbers of glibc's parameters (``malloc.h``)."""
+
+_KEPT = 2**27
 
 
 @contextmanager
@@ -53,7 +66,7 @@ def passes_on(client: Client | None = None) -> Iterator[None]:
     Notes
     -----
     Workers read the sources themselves, so paths must lead to the same files on all machines.
-    Compiled functions are sent to each worker once. Others evaluate the blocks of a lost worker.
+    Compiled functions are loaded once by each worker. Others evaluate the blocks of a lost worker.
 
     Examples
     --------
@@ -74,8 +87,44 @@ def passes_on(client: Client | None = None) -> Iterator[None]:
         yield
 
 
+def checked_client(client: Any) -> Client:
+    """The client that was given, or the one that was made last in this process.
+
+    Raises
+    ------
+    SettingError
+        There is none.
+    SettingTypeError
+        It is asynchronous or something else.
+    """
+    if client is None:
+        try:
+            client = get_client()
+        except ValueError as error:
+            raise SettingError(
+                "there is no client of a Dask cluster in this process: give client=, such as "
+                "dask.distributed.Client(threads_per_worker=1)."
+            ) from error
+    if not isinstance(client, Client):
+        raise SettingTypeError(
+            f"client={client!r} is not a dask.distributed.Client: make one for the cluster."
+        )
+    if client.asynchronous:
+        raise SettingTypeError(
+            "client= is asynchronous, and sampling waits for the workers: make the client without "
+            "asynchronous=True."
+        )
+    if not client.nthreads():
+        warnings.warn(
+            "The cluster has no worker: all waits until one is started.",
+            AusterityWarning,
+            stacklevel=4,
+        )
+    return client
+
+
 class _PassesOnWorkers:
-    """Runs passes as tasks.
+    """Runs passes as tasks. What all of them need is the result of a task, made again where lost.
 
     Parameters
     ----------
@@ -83,117 +132,81 @@ class _PassesOnWorkers:
     """
 
     def __init__(self, client: Client) -> None:
-        self._client, self._objects = client, SentOnce(client)
-        self._has_warned = False
+        self._client, self._parcels = client, Parcels()
+        self._sources: dict[int, tuple[Source, Future]] = {}
 
     def __call__(
         self, function: Callable[[Piece], Result], sources: Mapping[str, Source], ranges: Ranges
     ) -> Iterator[Result]:
         """Results of a function for each range of rows, in order."""
-        sent = self._objects.sent((function, dict(sources)), sources.values())
-        self._warn_if_large()
-        waiting, open_tasks = Waiting(self._client, "passes over the rows"), deque[_Task]()
-        start = 0
+        there = {name: self._sent(source) for name, source in sources.items()}
+        sent = self._loaded(self._parcels.pickled(function))
+        open_tasks = deque[Future]()
+        workers = list(self._client.nthreads())
+        n_threads = max(sum(self._client.nthreads().values()), 1)
+        size = max(min(len(ranges) // (_SHARE * n_threads), _MOST_PIECES), 1)
         try:
-            while start < len(ranges):
-                threads = self._client.nthreads()
-                n_threads = max(sum(threads.values()), 1)
-                own = ranges[start : start + _size_of_task(len(ranges) - start, n_threads)]
-                open_tasks.append(self._submitted(sent, own, _least_busy(threads, open_tasks)))
-                start += len(own)
+            for number, start in enumerate(range(0, len(ranges), size)):
+                # by itself, Dask prefers the few workers that have the function already
+                where = workers and workers[number % len(workers)]
+                task = self._client.submit(
+                    _evaluated, sent, there, ranges[start : start + size], np.geterr(),
+                    pure=False, workers=where or None, allow_other_workers=True,
+                )  # fmt: skip
+                open_tasks.append(task)
                 if len(open_tasks) > _AHEAD * n_threads:
-                    yield from _result(open_tasks, waiting)
+                    yield from open_tasks.popleft().result()
             while open_tasks:
-                yield from _result(open_tasks, waiting)
+                yield from open_tasks.popleft().result()
         finally:
             if open_tasks and self._client.status == "running":
-                self._client.cancel([task.future for task in open_tasks], force=True)
+                self._client.cancel(list(open_tasks), force=True)
 
-    def _submitted(self, sent: Sent, ranges: Ranges, worker: str | None) -> "_Task":
-        """Hand out a task to a worker, or to another one if that is lost.
+    def _sent(self, source: Source) -> Future:
+        """A source, sent once to each worker that needs it."""
+        if id(source) not in self._sources:
+            content = self._parcels.pickled(source)
+            if len(content) > _LARGE:
+                warnings.warn(
+                    f"{len(content) / 1e6:,.0f} MB of data= that are in memory are sent to every "
+                    "worker: give paths of files.",
+                    AusterityWarning,
+                    stacklevel=2,
+                )
+            self._sources[id(source)] = source, self._loaded(content)
+        return self._sources[id(source)][1]
 
-        The cluster's own choice is among the workers that have a part of the functions, which few
-        of them do when a pass begins, and by how long tasks take that were of other sizes.
-        """
-        of_worker = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        arguments = (_evaluated, *sent, ranges, np.geterr())
-        future = self._client.submit(*arguments, pure=False, **of_worker)
-        return _Task(future, len(ranges), worker)
-
-    def _warn_if_large(self) -> None:
-        if self._has_warned or self._objects.n_bytes < _LARGE:
-            return
-        self._has_warned = True
-        warnings.warn(
-            f"{self._objects.n_bytes / 1e6:,.0f} MB of data= that are in memory are sent to every "
-            "worker: give paths of files.",
-            AusterityWarning,
-            stacklevel=2,
-        )
-
-
-class _Task(NamedTuple):
-    """Pieces that a worker evaluates.
-
-    Attributes
-    ----------
-    future : dask.distributed.Future
-    n_pieces : int
-    worker : str or None
-        Its address; None if there was no worker.
-    """
-
-    future: Any
-    n_pieces: int
-    worker: str | None
-
-
-def _size_of_task(n_left: int, n_threads: int) -> int:
-    """Pieces of the next task: fewer towards the end, so that workers end at about the same time.
-
-    This is guided self-scheduling (Polychronopoulos and Kuck, 1987).
-    """
-    return max(min(n_left // (2 * n_threads), _MOST_PIECES), 1)
-
-
-def _least_busy(threads: Mapping[str, int], open_tasks: Iterable[_Task]) -> str | None:
-    """The worker that has the fewest pieces left for each of its threads."""
-    left = dict.fromkeys(threads, 0.0)
-    for task in open_tasks:
-        if task.worker in left and not task.future.done():
-            left[task.worker] += task.n_pieces / threads[task.worker]
-    return min(left, key=left.__getitem__, default=None)
-
-
-def _result(open_tasks: deque[_Task], waiting: Waiting) -> list[Any]:
-    """What the first task returns; its data stay on the workers no longer."""
-    try:
-        found: list[Any] = waiting.result(open_tasks[0].future)
-    except KilledWorker as error:
-        raise RuntimeError(
-            "every worker that evaluated certain rows was lost, as when memory runs out: look at "
-            "the logs of the workers."
-        ) from error
-    except CancelledError as error:
-        raise RuntimeError(
-            "a pass over the rows was canceled, because the cluster is gone or was restarted: "
-            "construct the step method again."
-        ) from error
-    del open_tasks[0]
-    return found
+    def _loaded(self, content: bytes) -> Future:
+        return self._client.submit(cloudpickle.loads, content, pure=False)
 
 
 # ---------------------------------------------------------------------- on a worker
 
 
 def _evaluated(
-    pickled: Pickled, parts: Mapping[str, Pickled], ranges: Ranges, floating: dict[str, Any]
-) -> list[Any]:
+    function: Callable[[Piece], Result],
+    sources: Mapping[str, Source],
+    ranges: Ranges,
+    floating: dict[str, Any],
+) -> list[Result]:
     """Results of a function for some ranges of rows, which are read here."""
-    function, sources = pickled.unpickled(parts)
+    _keep_freed_memory()
     try:
-        with np.errstate(**floating), for_blocks():
+        with np.errstate(**floating):
             return [function(piece) for piece in read_ahead(sources, ranges)]
     except StorageError as error:
         error.add_note(f"This was on the worker {get_worker().address}, which reads data= itself.")
         raise
+
+
+@cache
+def _keep_freed_memory() -> None:
+    """Keep memory that was freed for the next blocks of rows.
+
+    Dask makes workers return it to the system at once. Blocks then get new pages for every
+    intermediate array, which takes several times as long as the computations.
+    """
+    if os.name == "posix" and "MALLOC_TRIM_THRESHOLD_" in os.environ:  # which Dask has set
+        mallopt = getattr(ctypes.CDLL(None), "mallopt", lambda name, value: None)
+        mallopt(_TRIM, _KEPT)
+        mallopt(_MMAP, _KEPT // 4)

@@ -2,6 +2,7 @@
 
 import logging
 import math
+import os
 import pickle
 import threading
 import time
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import xarray as xr
-from dask.distributed import Client, Event, Future, KilledWorker
+from dask.distributed import Client, Event, Future, KilledWorker, as_completed, wait
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity._pymc import (
@@ -29,26 +30,18 @@ from pymc_austerity._pymc import (
     run_convergence_checks,
 )
 from pymc_austerity.diagnostics.chains import what_is_wrong
-from pymc_austerity.distributed.clients import Waiting, checked_client
-from pymc_austerity.distributed.parcels import sent_to_workers
-from pymc_austerity.distributed.passes import passes_on
+from pymc_austerity.distributed.passes import checked_client, passes_on
+from pymc_austerity.distributed.pickling import Parcels
 from pymc_austerity.errors import AusterityWarning, SettingError
+from pymc_austerity.rows import SharedRows
 from pymc_austerity.step_methods import AusterityMH
 from pymc_austerity.step_methods.argument_checks import check_step_methods
 from pymc_austerity.step_methods.configured import with_model
 
-__all__ = ["sample"]
-
 _log = logging.getLogger("pymc.austerity")
 
-_NOT_HERE = {
-    "callback": "chains run elsewhere and return all their draws at once",
-    "cores": "the workers of client= decide how many chains run at a time",
-    "mp_ctx": "chains run in the workers of client=",
-    "nuts_sampler": "the chains are those of step=",
-    "return_inferencedata": "chains are joined as InferenceData or DataTree",
-    "trace": "draws are collected in memory",
-}
+_NOT_HERE = {"callback", "cores", "mp_ctx", "nuts_sampler", "return_inferencedata", "trace"}
+"""Arguments of ``pm.sample`` about chains in this process."""
 
 _OF_EACH_CHAIN = {
     "chains": 1,
@@ -119,8 +112,8 @@ def sample(
 
     Notes
     -----
-    Workers on this machine read the rows from files that they share with this process. If
-    other workers cannot read these files, the rows are sent once to each worker.
+    The model is sent once to each worker. Workers on this machine read the rows of the step method
+    from files that they share with this process; others are sent these rows as well.
 
     A chain whose worker is lost restarts on another one, with the same draws. After Ctrl-C, the
     chains return the draws that they have, as in ``pm.sample``.
@@ -141,9 +134,9 @@ def sample(
     (2, 1000)
     """
     client = checked_client(client)
-    for name in sorted(set(settings) & set(_NOT_HERE)):
+    for name in sorted(set(settings) & _NOT_HERE):
         raise SettingError(
-            f"{name}={settings[name]!r} has no meaning on a cluster, because {_NOT_HERE[name]}: "
+            f"{name}={settings[name]!r} has no meaning on a cluster, whose workers run the chains: "
             "leave it out."
         )
     model = pm.modelcontext(model)
@@ -157,10 +150,12 @@ def sample(
     initvals = [given] * chains if given is None or isinstance(given, Mapping) else given
     rngs = _generators_before(get_random_generator(random_seed), chains)
     stop = f"pymc_austerity-{uuid.uuid4().hex}"
-    with sent_to_workers(client, settings | _OF_EACH_CHAIN) as sent:
-        own = {"sent": sent, "stop": stop, "blas_threads": blas_cores, "pure": False}
-        futures = client.map(_chain, range(chains), rngs, initvals, **own)
-        found = _collected(client, futures, Event(stop, client=client))
+    parcels = Parcels(rows_as_paths=_read_files(client))
+    # the result of a task, which is done again where it is lost
+    sent = client.submit(bytes, parcels.pickled(settings | _OF_EACH_CHAIN), pure=False)
+    own = {"sent": sent, "stop": stop, "blas_threads": blas_cores, "pure": False}
+    futures = client.map(_chain, range(chains), rngs, initvals, **own)
+    found = _collected(futures, Event(stop, client=client))
     idata = join_chains(found, model, settings.get("idata_kwargs") or {})
     checks = settings.get("compute_convergence_checks", True)
     if checks and not settings.get("quiet", False):
@@ -178,6 +173,12 @@ def _refuse_population(steps: Sequence[Any]) -> None:
         )
 
 
+def _read_files(client: Client) -> bool:
+    """Whether all workers read the files of this process."""
+    trial = SharedRows((np.zeros(1),), np.zeros(1, dtype=np.intp))
+    return all(client.run(os.path.exists, trial.folder).values())
+
+
 def _generators_before(rng: np.random.Generator, chains: int) -> list[RandomGeneratorState]:
     """For each chain, a generator whose next child is that of the chain in ``pm.sample``."""
     states = []
@@ -187,25 +188,20 @@ def _generators_before(rng: np.random.Generator, chains: int) -> list[RandomGene
     return states
 
 
-def _collected(
-    client: Client, futures: Sequence[Future], stop: Event
-) -> list[dict[str, xr.Dataset]]:
+def _collected(futures: Sequence[Future], stop: Event) -> list[dict[str, xr.Dataset]]:
     """Chains that were not lost; after Ctrl-C, with the draws that they have."""
-    waiting = Waiting(client, "chains")
     try:
-        for future in waiting.ended(futures):
-            if future.status == "error" and not isinstance(future.exception(), KilledWorker):
-                future.result()
+        for future in as_completed(futures):
+            if not isinstance(future.exception(), KilledWorker):
+                future.result()  # raises its error
     except KeyboardInterrupt:
         _log.info("Interrupted: chains return the draws that they have.")
         stop.set()
-        list(waiting.ended(futures))
+        wait(futures)
     finally:
-        if client.status == "running" and not all(future.done() for future in futures):
-            stop.set()
-            client.cancel(list(futures), force=True)
+        stop.set()
     lost = "; ".join(
-        f"chain {number}: {future.exception() if future.status == 'error' else future.status}"
+        f"chain {number}: {future.exception()}"
         for number, future in enumerate(futures)
         if future.status != "finished"
     )

@@ -1,31 +1,28 @@
 """Decisions that leave the posterior exactly invariant and read a few rows."""
 
-from pymc_austerity.exact.change import change_along, largest_change, largest_change_of_cubic
-from pymc_austerity.exact.decide import ExactDecision, decide
-from pymc_austerity.exact.directions import (
-    Directions,
-    any_direction,
-    directions_of,
-    nearest_directions,
-)
-from pymc_austerity.exact.expected import expected_rows, rows_of_pairs
+from pymc_austerity.exact.decide import ExactDecision, decide, expected_rows, rows_of_pairs
 from pymc_austerity.exact.firefly import FireflyDecision, decide_by_fireflies
 from pymc_austerity.exact.groups import (
     ROUNDING,
+    Directions,
     Grid,
     GridTotals,
     GroupArrays,
     Groups,
     RowsOfCells,
+    directions_of,
     group_rows,
+    nearest_directions,
 )
 from pymc_austerity.exact.inflation import Inflation
-from pymc_austerity.exact.rounding import measured_rounding
 from pymc_austerity.exact.select import (
     Candidates,
     bound_groups,
     candidates_of,
+    change_along,
     expect,
+    largest_change,
+    largest_change_of_cubic,
     rates_of,
     select,
 )
@@ -33,42 +30,7 @@ from pymc_austerity.exact.thin import (
     RELATIVE,
     BoundViolatedError,
     Weights,
+    measured_rounding,
     weigh,
     weights_of_rows,
 )
-
-__all__ = [
-    "RELATIVE",
-    "ROUNDING",
-    "BoundViolatedError",
-    "Candidates",
-    "Directions",
-    "ExactDecision",
-    "FireflyDecision",
-    "Grid",
-    "GridTotals",
-    "GroupArrays",
-    "Groups",
-    "Inflation",
-    "RowsOfCells",
-    "Weights",
-    "any_direction",
-    "bound_groups",
-    "candidates_of",
-    "change_along",
-    "decide",
-    "decide_by_fireflies",
-    "directions_of",
-    "expect",
-    "expected_rows",
-    "group_rows",
-    "largest_change",
-    "largest_change_of_cubic",
-    "measured_rounding",
-    "nearest_directions",
-    "rates_of",
-    "rows_of_pairs",
-    "select",
-    "weigh",
-    "weights_of_rows",
-]

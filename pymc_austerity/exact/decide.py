@@ -1,7 +1,7 @@
 """An exact decision: rows, their residuals, and the comparison."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import rates_of
 from pymc_austerity.exact.thin import weights_of_rows
-
-__all__ = ["ExactDecision", "decide"]
 
 
 class ExactDecision(NamedTuple):
@@ -84,3 +82,33 @@ def decide(
     total = log_ratio + float(found.log_weight[0])
     accept = math.log1p(-rng.random()) < total
     return ExactDecision(accept, found.n_rows, total, found.ratios)
+
+
+def expected_rows(
+    groups: Groups, pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]]
+) -> float:
+    """Mean number of rows that decisions between pairs of points read; see `rows_of_pairs`."""
+    return float(rows_of_pairs(groups, pairs).mean())
+
+
+def rows_of_pairs(
+    groups: Groups,
+    pairs: Iterable[tuple[NDArray[np.float64], NDArray[np.float64]]],
+    *,
+    inflation: float = 1.0,
+) -> NDArray[np.float64]:
+    """Expected number of rows that a decision between two points reads, for each pair of points.
+
+    Parameters
+    ----------
+    groups : Groups
+    pairs : iterable of pairs of float arrays, shape (d,)
+        Current and proposed points in whitened coordinates.
+    inflation : float
+        Factor of all bounds.
+    """
+    counts = []
+    for u, v in pairs:
+        its = rates_of(u, v, inflation, groups)
+        counts.append(its.n_read + its.totals[-1])
+    return np.array(counts, dtype=np.float64)

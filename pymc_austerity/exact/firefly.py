@@ -11,8 +11,6 @@ from pymc_austerity.exact.groups import Groups
 from pymc_austerity.exact.select import candidates_of, selected
 from pymc_austerity.exact.thin import RELATIVE, BoundViolatedError
 
-__all__ = ["FireflyDecision", "bounds_at", "decide_by_fireflies"]
-
 _LOOSE = 1.0
 """Bound of a row, nats, above which it is read at every decision."""
 

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-__all__ = ["Inflation", "noise_variance"]
-
 _LEAST_ACCEPTANCE = 0.985
 """Share of the acceptance of all rows; by default a little above 0.95, which is the aim."""
 

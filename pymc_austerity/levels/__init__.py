@@ -9,6 +9,7 @@ from pymc_austerity.levels.posterior import (
     FreeMean,
     GroupedPosterior,
     ResidualsOfRows,
+    Unread,
 )
 from pymc_austerity.levels.prior_only import PriorOnlyEntries
 from pymc_austerity.levels.rows import LevelRows, Measured, Span

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.levels.rows import LevelRows
 from pymc_austerity.levels.terms import KeptAtAnchor, Products
-from pymc_austerity.pointers import reals
+from pymc_austerity.parts import reals
 
 _FLOOR, _SMALLEST = 1e-10, 1e-12
 """Smallest eigenvalue of a precision without a Cholesky factor: absolute, and as a share of the

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, eigh
 
 from pymc_austerity.levels.factor import LevelNormals, LevelsOfFactor, normals_of
 from pymc_austerity.levels.moves import Moved, crank_nicolson
@@ -25,85 +24,90 @@ _OF_LEVELS = 0.9
 
 @dataclass(frozen=True, eq=False)
 class JointBlock:
-    """Constants of the joint normal approximation of some blocks.
+    r"""Directions along which blocks depend on each other, and the normal approximation there.
 
     Levels of crossed factors and common entries depend on each other: if every row reads one of
-    each, one can rise and the other fall. Moves of one block at a time are slow in this direction.
+    each, one can rise and the other fall. Moves of one block at a time are slow in few such
+    directions, whatever the number of levels. The columns of :math:`W` are these directions, and
+    the entries are :math:`u = u^* + W t + r`, with coordinates :math:`t = V' (u - u^*)`.
 
     Attributes
     ----------
     entries : int array, shape (s,)
-        Common entries, if any, and levels of smaller factors than the first.
-    precision : float array, shape (s, s)
-        Precision of the rows, and of the row-free part for the common entries, at the anchor.
-    between : float array, shape (G, q, s)
-        Precision between the levels of the first factor and the entries.
-    shift : float array, shape (s,)
-        Average change of the gradient of the rows due to the uncertainty of these levels.
+        Common entries, if any, and levels of all factors but the first.
+    directions, duals : float array, shape (s, k)
+        W and V, with :math:`V' W = I`.
+    precision : float array, shape (s, k)
+        Product of the precision of the entries at the anchor, without the priors of levels, and
+        the directions.
+    between : float array, shape (G, q, k)
+        The same with the precision between the levels of the first factor and the entries.
+    gradient, shift : float array, shape (k,)
+        Gradient of the rows at the anchor along the directions, and its average change due to the
+        uncertainty of levels.
     common : int array, shape (p,)
         Which of `entries` are common.
     factors : sequence of (int, int array of shape (G, q))
         Numbers of the factors, and which of `entries` are their levels.
+    stays : float
+        Autocorrelation of a Gibbs sampler of the blocks in the slowest direction.
     """
 
     entries: NDArray[np.int64]
+    directions: NDArray[np.float64]
+    duals: NDArray[np.float64]
     precision: NDArray[np.float64]
     between: NDArray[np.float64]
+    gradient: NDArray[np.float64]
     shift: NDArray[np.float64]
     common: NDArray[np.int64]
     factors: Sequence[tuple[int, NDArray[np.int64]]]
+    stays: float
 
     @property
     def affordable(self) -> float:
-        """Share of the sweeps that can include this move, which is slow with many entries."""
-        work = self.between.size * self.entries.size + self.entries.size**3
-        return min(1.0, _MOST_WORK / work)
+        """Share of the sweeps that can include this move, which is slow with many levels."""
+        k = self.gradient.size
+        return min(1.0, _MOST_WORK / ((self.between.size + self.directions.size + k * k) * k))
 
-    @property
-    def blocks(self) -> list[NDArray[np.int64]]:
-        """Entries that other moves take one after the other, each of shape (n, size)."""
-        common = [self.common[None]] if self.common.size else []
-        return [*common, *(own for _, own in self.factors)]
-
-    def given_levels(
+    def split(
         self, posterior: GroupedPosterior, theta: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Precision, and slope at the anchor, given the levels of the first factor there."""
-        at_anchor = self._at_anchor(posterior, theta)
-        slope = posterior.expansion.slope(at_anchor, self.entries) + self.shift
-        precision = self.precision.copy()
-        for number, own in self.factors:
-            gradients, curvatures = posterior.factors[number].prior_derivatives(at_anchor)
-            slope[own] += gradients
-            precision[own[:, :, None], own[:, None, :]] -= curvatures
-        if posterior.common is not None:
-            slope[self.common] += posterior.common.prior_gradient(at_anchor)
-        return precision, slope
+        """Coordinates along the directions, shape (k,), and what is left of the entries, (s,)."""
+        moved = theta[self.entries] - posterior.anchor[self.entries]
+        along = self.duals.T @ moved
+        return along, moved - self.directions @ along
 
-    def normal(self, posterior: GroupedPosterior, theta: NDArray[np.float64]) -> LevelNormals:
-        """Distribution of the entries minus their anchor, given those of other blocks.
+    def normal(
+        self,
+        posterior: GroupedPosterior,
+        theta: NDArray[np.float64],
+        left: NDArray[np.float64],
+    ) -> LevelNormals:
+        """Distribution of the coordinates given what is left of the entries, and other blocks.
 
         The levels of the first factor are integrated out.
         """
-        precision, slope = self.given_levels(posterior, theta)
-        _, levels = posterior.level_normals(0, self._at_anchor(posterior, theta))
-        flat = (-1, self.entries.size)
-        if self.between.shape[1] == 1:
-            half = levels.inverse_root[:, 0] * self.between[:, 0]
-        else:
-            half = np.matmul(levels.inverse_root, self.between).reshape(flat)
-        precision -= half.T @ half
-        slope -= levels.mean.ravel() @ self.between.reshape(flat)
-        return normals_of(precision[None], slope[None])
-
-    def _at_anchor(
-        self, posterior: GroupedPosterior, theta: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The point with the entries and the levels of the first factor at the anchor."""
-        first, there = posterior.factors[0], theta.copy()
+        k, there = self.gradient.size, theta.copy()
         there[self.entries] = posterior.anchor[self.entries]
-        there[first.entries] = first.anchor
-        return there
+        there[posterior.factors[0].entries] = posterior.factors[0].anchor
+        slope = self.gradient + self.shift - left @ self.precision
+        precision = self.directions.T @ self.precision
+        for number, own in self.factors:
+            gradients, curvatures = posterior.factors[number].prior_derivatives(there)
+            along = self.directions[own]
+            curved = np.matmul(curvatures, along).reshape(-1, k)
+            along = along.reshape(-1, k)
+            slope += gradients.ravel() @ along + left[own].ravel() @ curved
+            precision -= along.T @ curved
+        if posterior.common is not None:
+            slope += posterior.common.prior_gradient(there) @ self.directions[self.common]
+        there[self.entries] += left
+        _, levels = posterior.level_normals(0, there)
+        half = np.matmul(levels.inverse_root, self.between).reshape(-1, k)
+        precision -= half.T @ half
+        slope -= levels.mean.ravel() @ self.between.reshape(-1, k)
+        return normals_of(precision[None], slope[None])
 
 
 def move_jointly(
@@ -113,6 +117,7 @@ def move_jointly(
     correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     r"""Move common entries and levels of smaller factors at once, together with the largest factor.
 
@@ -127,12 +132,18 @@ def move_jointly(
     rng : numpy.random.Generator
     inflation : float
         Factor of the bounds of rows.
+    offset : float array, shape (k,)
+        Added to the mean of the normal approximation.
     """
-    normal, anchor = block.normal(posterior, theta), posterior.anchor[block.entries]
-    z = normal.standard((theta[block.entries] - anchor)[None])
-    there, log_ratio = crank_nicolson(z, correlation, rng)
+    coordinates, left = block.split(posterior, theta)
+    normal = block.normal(posterior, theta, left)
+    distance = coordinates - normal.mean[0]
+    normal = normal._replace(mean=normal.mean + offset)
+    there, log_ratio = crank_nicolson(normal.standard(coordinates[None]), correlation, rng)
+    values = left + block.directions @ normal.values(there)[0]
     along = PartlyNonCentered(posterior, 0, theta, block.entries, inflation=inflation)
-    return along.jump(anchor + normal.values(there)[0], float(log_ratio[0]), rng)
+    moved = along.jump(posterior.anchor[block.entries] + values, float(log_ratio[0]), rng)
+    return moved._replace(distance=distance)
 
 
 class Shares(NamedTuple):
@@ -156,8 +167,7 @@ def shares_of_sweeps(posterior: GroupedPosterior, joint: JointBlock | None) -> S
     The autocorrelation is that from one sweep to the next in the normal approximation at the
     anchor. For a level with the share :math:`\lambda` of its precision from the prior it is
     :math:`\lambda` for the mean and :math:`1 - (1 - \lambda)^2` for the spread of the prior; for
-    blocks with the precision :math:`S` together, and :math:`D` each by itself, it is
-    :math:`1 - \min \text{eig}(D^{-1} S)`.
+    the joint block it is that of its slowest direction.
 
     Parameters
     ----------
@@ -168,17 +178,13 @@ def shares_of_sweeps(posterior: GroupedPosterior, joint: JointBlock | None) -> S
     ----------
     Papaspiliopoulos, O., Roberts, G. O. and Sköld, M. (2007). A general framework for the
     parametrization of hierarchical models. Statistical Science 22(1), 59-73.
-
-    Roberts, G. O. and Sahu, S. K. (1997). Updating schemes, correlation structure, blocking and
-    parameterization for the Gibbs sampler. JRSS B 59(2), 291-317.
     """
     along = tuple(
         max(_stays_with_prior(levels, posterior.anchor), _LEAST) for levels in posterior.factors
     )
     if joint is None:
         return Shares(along, 1.0)
-    affordable = joint.affordable
-    return Shares(along, min(max(_stays_with_others(posterior, joint), _LEAST), affordable))
+    return Shares(along, min(max(joint.stays, _LEAST), joint.affordable))
 
 
 def _stays_with_prior(levels: LevelsOfFactor, anchor: NDArray[np.float64]) -> float:
@@ -193,17 +199,3 @@ def _stays_with_prior(levels: LevelsOfFactor, anchor: NDArray[np.float64]) -> fl
     shares = np.trace(of_prior, axis1=1, axis2=2) / levels.entries.shape[1]
     share = float(np.quantile(np.clip(shares, 0.0, 1.0), _OF_LEVELS))
     return 1.0 - (1.0 - share) ** 2
-
-
-def _stays_with_others(posterior: GroupedPosterior, joint: JointBlock) -> float:
-    """Autocorrelation of blocks that are moved one after the other."""
-    given, _ = joint.given_levels(posterior, posterior.anchor)
-    together = joint.normal(posterior, posterior.anchor).root[0]
-    blocks = np.zeros_like(given)
-    for own in joint.blocks:
-        blocks[own[:, :, None], own[:, None, :]] = given[own[:, :, None], own[:, None, :]]
-    try:
-        least = eigh(together @ together.T, blocks, eigvals_only=True, subset_by_index=(0, 0))
-    except LinAlgError:
-        return 1.0
-    return float(np.clip(1.0 - least[0], 0.0, 1.0))

@@ -35,6 +35,8 @@ class Moved(NamedTuple):
         Residuals of its candidates over their bounds.
     verdicts : Verdicts or None
         Verdicts of sequential tests; None if there were none.
+    distance : float array
+        From the mean of the normal approximation to the moved entries, before the move.
     """
 
     point: NDArray[np.float64]
@@ -43,6 +45,7 @@ class Moved(NamedTuple):
     log_ratio: float = -math.inf
     ratios: NDArray[np.float64] = np.empty(0)
     verdicts: Verdicts | None = None
+    distance: NDArray[np.float64] = np.empty(0)
 
 
 class Decided(NamedTuple):
@@ -171,6 +174,7 @@ def move_levels(
     theta: NDArray[np.float64],
     correlation: float,
     rng: np.random.Generator,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     r"""Move all levels of a factor at once, each with its own decision.
 
@@ -187,6 +191,8 @@ def move_levels(
     correlation : float
         Correlation of the proposal with the current level, c.
     rng : numpy.random.Generator
+    offset : float array, shape (G, q)
+        Added to the mean of the normal approximation.
 
     Notes
     -----
@@ -197,6 +203,8 @@ def move_levels(
     levels = posterior.factors[factor]
     slopes, normals = posterior.level_normals(factor, theta)
     old = theta[levels.entries] - levels.anchor
+    distance = old - normals.mean
+    normals = normals._replace(mean=normals.mean + offset)
     z = normals.standard(old)
     there, ratios = crank_nicolson(z, correlation, rng)
     new = normals.values(there)
@@ -213,8 +221,9 @@ def move_levels(
     if not levels.prior.is_all:
         together = float(posterior.row_free_part(following, theta)) - float(prior[accept].sum())
         if not -rng.standard_exponential() < together:
-            return Moved(theta, 0.0, n_rows, verdicts=verdicts)
-    return Moved(following, float(accept.mean()), n_rows, verdicts=verdicts)
+            accept, following = np.zeros_like(accept), theta
+    accepted = float(accept.mean())
+    return Moved(following, accepted, n_rows, verdicts=verdicts, distance=distance)
 
 
 def move_common(
@@ -223,6 +232,7 @@ def move_common(
     correlation: float,
     rng: np.random.Generator,
     inflation: float = 1.0,
+    offset: NDArray[np.float64] | float = 0.0,
 ) -> Moved:
     """Move the common entries given the levels, about their normal approximation.
 
@@ -232,6 +242,8 @@ def move_common(
         As in `move_levels`.
     inflation : float
         Factor of the bounds of rows.
+    offset : float array, shape (p,)
+        Added to the mean of the normal approximation.
     """
     common, anchor = posterior.common, posterior.anchor
     assert common is not None
@@ -242,21 +254,20 @@ def move_common(
     slope = of_rows + common.shift + common.prior_gradient(at_anchor)
     mean = common.root @ (common.root.T @ slope)
     old = theta[own] - anchor[own]
+    distance, mean = old - mean, mean + offset
     there, ratio = crank_nicolson(common.inverse_root @ (old - mean), correlation, rng)
     new = mean + common.root @ there
     proposed = theta.copy()
     proposed[own] = anchor[own] + new
     log_ratio = float(ratio) + float(posterior.row_free_part(proposed, theta))
     log_ratio += float((new - old).dot(of_rows + common.hessian @ (0.5 * (new + old))))
-    return decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
+    moved = decided(posterior, 0, (proposed, theta), log_ratio, rng, inflation)
+    return moved._replace(distance=distance)
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
-    """Directions along which the predictors of all rows do not change.
-
-    If rows read the sum of an intercept and a level, the intercept can rise and all levels of
-    the factor fall. Only priors determine the posterior along such a direction.
+    """Moves along directions in which no predictor changes, so that only priors matter.
 
     Attributes
     ----------
@@ -265,10 +276,6 @@ class Exchange:
     """
 
     directions: NDArray[np.float64]
-
-    def moves(self, entries: NDArray[np.int64]) -> bool:
-        """Whether each of these entries changes along some direction."""
-        return bool(self.directions[:, entries].any(axis=0).all())
 
     def move(
         self,

@@ -49,16 +49,6 @@ class FreeMean:
         point[self.absorber] -= amount
         return point
 
-    def nearest(
-        self, theta: NDArray[np.float64], anchor: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """The equivalent point whose levels have the same mean as at the anchor."""
-        return self.raised(theta, float((anchor[self.entries] - theta[self.entries]).mean()))
-
-    def held(self, theta: NDArray[np.float64], anchor: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The equivalent point with the absorber at its anchor, so that levels are independent."""
-        return self.raised(theta, float(theta[self.absorber] - anchor[self.absorber]))
-
     def drawn(
         self,
         factors: tuple[LevelsOfFactor, ...],
@@ -70,6 +60,25 @@ class FreeMean:
         precision = -float(curvatures[:, self.column, self.column].sum())
         mean = float(gradients[:, self.column].sum()) / precision
         return self.raised(theta, mean + rng.standard_normal() / math.sqrt(precision))
+
+
+@dataclass(frozen=True, eq=False)
+class Unread:
+    """Directions along which no predictor changes.
+
+    If rows read the sum of an intercept and a level, the intercept can rise and all levels of the
+    factor fall. Bounds of rows are tighter at the equivalent point that is nearest to the anchor.
+
+    Attributes
+    ----------
+    directions : float array, shape (k, d)
+    amounts : float array, shape (n_factors, k, d)
+        For a decision on the levels of each factor: from displacements of the other entries to how
+        much of each direction to take away.
+    """
+
+    directions: NDArray[np.float64]
+    amounts: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +126,7 @@ class GroupedPosterior:
         None where no entry is read by all rows.
     means : tuple of FreeMean
         Means of levels that represent effects that sum to zero.
+    unread : Unread or None
     sequential : SequentialSettings
         Settings of tests for large levels without bounds.
     """
@@ -127,6 +137,7 @@ class GroupedPosterior:
     factors: tuple[LevelsOfFactor, ...]
     common: CommonNormal | None
     means: tuple[FreeMean, ...] = ()
+    unread: Unread | None = None
     sequential: SequentialSettings = field(default_factory=SequentialSettings)
 
     @property
@@ -164,13 +175,11 @@ class GroupedPosterior:
 
     def _equivalent(self, factor: int, theta: NDArray[np.float64]) -> NDArray[np.float64]:
         """A point near the anchor with the same likelihood."""
-        for mean in self.means:
-            if mean.factor != factor:
-                theta = mean.nearest(theta, self.anchor)
-        for mean in self.means:
-            if mean.factor == factor:
-                theta = mean.held(theta, self.anchor)
-        return theta
+        if self.unread is None:
+            return theta
+        amounts = self.unread.amounts[factor] @ (theta - self.anchor)
+        nearer: NDArray[np.float64] = theta - amounts @ self.unread.directions
+        return nearer
 
     def level_normals(
         self, factor: int, theta: NDArray[np.float64]

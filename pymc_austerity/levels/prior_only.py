@@ -18,7 +18,6 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
 )
 from pymc_austerity.proposals.hamiltonian import center_and_scale, walk
-from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 
 PriorOnlyState: TypeAlias = RandomWalkState | HamiltonianState
 _MOST_BY_RANDOM_WALK = 10
@@ -111,10 +110,18 @@ class PriorOnlyEntries:
         *,
         tuning: bool,
     ) -> tuple[Moved, RandomWalkState]:
-        moves, n_accepted = PriorOnlyMoves(self.entries, self.row_free_part), 0
+        proposal, n_accepted = RandomWalkProposal(), 0
         for _ in range(_STEPS):
-            theta, accepted, state = moves.step(state, theta, rng, tuning=tuning)
+            before = theta[self.entries]
+            there, _, state = proposal.propose(state, before, rng)
+            proposed = theta.copy()
+            proposed[self.entries] = there
+            accepted = bool(-rng.standard_exponential() < self.row_free_part(proposed, theta))
+            theta = proposed if accepted else theta
             n_accepted += accepted
+            if tuning:
+                outcome = Outcome(before, theta[self.entries], accepted, 0)
+                state = proposal.tune(state, outcome)
         return Moved(theta, n_accepted / _STEPS, 0), state
 
     def freeze(self, state: PriorOnlyState) -> PriorOnlyState:

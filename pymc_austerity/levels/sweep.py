@@ -17,7 +17,7 @@ from pymc_austerity.levels.partly_non_centered import PartlyNonCentered
 from pymc_austerity.levels.posterior import GroupedPosterior
 from pymc_austerity.levels.prior_only import PriorOnlyEntries, PriorOnlyState
 from pymc_austerity.proposals import Layout, Outcome, RandomWalkProposal, RandomWalkState
-from pymc_austerity.proposals.adaptation import ScaleSearch
+from pymc_austerity.proposals.adaptation import Center, ScaleSearch
 
 _STEPS_OF_AN_ENTRY, _MOST_STEPS, _ENTRIES_MOVED = 3, 20, 100_000
 """Steps of a random walk that moves levels along: for each entry that walks, and in all; and the
@@ -39,7 +39,7 @@ _PILOT_SWEEPS, _PILOT_ENTRIES, _PILOT_ROWS = 100, 1_000_000, 5_000_000
 
 
 class SweepState(NamedTuple):
-    """What is learned during tuning: random walks of entries that no row reads, and of mean levels.
+    """What is learned during tuning: random walks of entries that no row reads, sizes of moves.
 
     Attributes
     ----------
@@ -49,28 +49,39 @@ class SweepState(NamedTuple):
         For the hyperparameters of each factor that has some, moved together with its levels.
     lengths : tuple of ScaleSearch
         Number of steps of such a walk per decision.
-    shifts : tuple of RandomWalkState
-        For the mean level of each factor that neither `joint` nor `exchange` moves, except the
-        first factor, whose levels move along.
     joint : ScaleSearch
         Size of joint moves, as a share of the usual one.
     inflations : dict of str to Inflation
         Factors of the bounds of rows, by the kind of move.
     exchange : ScaleSearch
         Size of steps that change no predictor.
+    centers : dict of str to Center
+        What is learned of the means of normal approximations, by the kind of move. Shared entries
+        have many rows, whose expansion at the modes of levels with few rows is off by more than
+        the spread of the shared entries.
     """
 
     alone: PriorOnlyState | None
     along: tuple[RandomWalkState, ...]
     lengths: tuple[ScaleSearch, ...]
-    shifts: tuple[RandomWalkState, ...]
     joint: ScaleSearch
     inflations: dict[str, Inflation]
     exchange: ScaleSearch
+    centers: dict[str, Center]
 
     def inflation(self, kind: str) -> float:
         """Factor of the bounds of rows for a kind of move."""
         return self.inflations[kind].value if kind in self.inflations else 1.0
+
+    def offset(self, kind: str) -> NDArray[np.float64] | float:
+        """What is added to the mean of the normal approximation for a kind of move."""
+        return self.centers[kind].offset if kind in self.centers else 0.0
+
+    def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
+        """The state after one more distance from the mean, for a kind of move."""
+        known = self.centers.get(kind)
+        center = known.step(distance) if known else Center.begin(distance)
+        return self._replace(centers=self.centers | {kind: center})
 
     def noting(self, kind: str, moved: Moved) -> "SweepState":
         """The state after one more decision of this kind."""
@@ -117,7 +128,7 @@ class Sweep:
     untouched : PriorOnlyEntries or None
         Entries that no row reads.
     joint : JointBlock or None
-        Common entries and levels of smaller factors, which move at once.
+        Directions in common entries and levels of smaller factors, which move at once.
     tilts : tuple of float array
         For each factor, the gradient of the remainder of the expansion along its hyperparameters,
         moved together with its levels.
@@ -153,14 +164,10 @@ class Sweep:
 
     def init(self) -> SweepState:
         """State at the beginning of a chain."""
-        shifts = tuple(
-            self.walk.init(Layout.continuous(self.posterior.factors[factor].entries.shape[1]))
-            for factor in self._shifted_factors()
-        )
         size = ScaleSearch.begin(1.0, largest=1.0)
         steps = ScaleSearch.begin(2.0)
         if self.untouched is None:
-            return SweepState(None, (), (), shifts, size, {}, steps)
+            return SweepState(None, (), (), size, {}, steps, {})
         untouched, along, factors = self.untouched, [], self.posterior.factors
         for factor in self._with_hyperparameters():
             hyperparameters = self.posterior.factors[factor].prior.hyperparameters
@@ -173,15 +180,7 @@ class Sweep:
             for k in self._with_hyperparameters()
         ]
         lengths = tuple(ScaleSearch.begin(float(n), largest=float(n)) for n in longest)
-        return SweepState(untouched.init(), tuple(along), lengths, shifts, size, {}, steps)
-
-    def _shifted_factors(self) -> list[int]:
-        """Numbers of the factors, except the first, whose mean level no other move changes much."""
-        moved = [] if self.joint is None else [number for number, _ in self.joint.factors]
-        if self.exchange is not None:
-            factors = enumerate(self.posterior.factors)
-            moved += [k for k, its in factors if self.exchange.moves(its.entries)]
-        return [k for k in range(1, len(self.posterior.factors)) if k not in moved]
+        return SweepState(untouched.init(), tuple(along), lengths, size, {}, steps, {})
 
     def _with_hyperparameters(self) -> list[int]:
         """Numbers of the factors whose prior depends on entries that no row reads."""
@@ -195,10 +194,10 @@ class Sweep:
             None if untouched is None or state.alone is None else untouched.freeze(state.alone),
             tuple(freeze(walk) for walk in state.along),
             tuple(length.end() for length in state.lengths),
-            tuple(freeze(walk) for walk in state.shifts),
             state.joint.end(),
             state.inflations,
             state.exchange.end(),
+            {kind: center.end() for kind, center in state.centers.items()},
         )
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -230,20 +229,10 @@ class Sweep:
         for mean in self.posterior.means:
             run.theta = mean.drawn(self.posterior.factors, run.theta, rng)
         uses = [] if self.untouched is None else [run.untouched()]
-        shifts = dict(zip(self._shifted_factors(), state.shifts, strict=True))
         for factor in range(len(self.posterior.factors)):
-            done = [
-                run.made(move_levels(self.posterior, factor, run.theta, _correlation(rng), rng))
-            ]
-            if factor in shifts:
-                moved, shifts[factor] = run.shifted(factor, shifts[factor])
-                done.append(moved)
-            uses.append(BlockUse.of(done))
-        run.state = run.state._replace(shifts=tuple(shifts.values()))
+            uses.append(BlockUse.of([run.levels(factor)]))
         if self.posterior.common is not None:
-            inflation = run.state.inflation("common")
-            moved = move_common(self.posterior, run.theta, _correlation(rng), rng, inflation)
-            uses.append(BlockUse.of([run.made(moved, "common")]))
+            uses.append(run.common())
         if self.joint is not None:
             uses.append(run.joint(self.joint))
         if self.exchange is not None:
@@ -272,13 +261,35 @@ class _Run:
             self.state = self.state.noting(kind, moved)
         return moved
 
+    def centered(self, moved: Moved, kind: str) -> Moved:
+        """The same move; where the entries were is noted while the chain tunes."""
+        if self.tuning:
+            self.state = self.state.centered(kind, moved.distance)
+        return moved
+
+    def levels(self, factor: int) -> Moved:
+        """Move the levels of a factor."""
+        where = self.sweep.posterior, factor, self.theta, _correlation(self.rng), self.rng
+        if not factor:  # the largest: its levels have few rows
+            return self.made(move_levels(*where))
+        kind = f"levels {factor}"
+        return self.made(self.centered(move_levels(*where, self.state.offset(kind)), kind))
+
+    def common(self) -> BlockUse:
+        """Move the common entries."""
+        where = self.sweep.posterior, self.theta, _correlation(self.rng), self.rng
+        known = self.state.inflation("common"), self.state.offset("common")
+        moved = self.centered(move_common(*where, *known), "common")
+        return BlockUse.of([self.made(moved, "common")])
+
     def joint(self, block: JointBlock) -> BlockUse:
         """Move the joint block, in some of the sweeps."""
         if _left_out(self.sweep.shares.joint, self.rng):
             return BlockUse(math.nan, 0)
         far = 1.0 - self.state.joint.scale * (1.0 - _correlation(self.rng))
         where = (self.sweep.posterior, block, self.theta)
-        moved = move_jointly(*where, far, self.rng, self.state.inflation("joint"))
+        known = self.state.inflation("joint"), self.state.offset("joint")
+        moved = self.centered(move_jointly(*where, far, self.rng, *known), "joint")
         if self.tuning:
             joint = self.state.joint.step(moved.accepted > 0.0, _TARGET)
             self.state = self.state._replace(joint=joint)
@@ -300,20 +311,6 @@ class _Run:
             done += [moved, longer]
         self.state = self.state._replace(alone=alone, along=tuple(along), lengths=tuple(lengths))
         return BlockUse.of(done)
-
-    def shifted(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
-        """Shift all levels of a factor by the same amount, and move those of the first one along.
-
-        Rows that read one level of each depend on their sum, so one mean level can rise and
-        the other fall; moves of single levels are slow in this direction.
-        """
-        entries = self.sweep.posterior.factors[factor].entries
-        old, before = self.theta[entries], self.theta[entries].mean(axis=0)
-        there, log_ratio, walk = self.sweep.walk.propose(walk, before, self.rng)
-        kind = f"shift {factor}"
-        along = self._along(0, entries, kind)
-        moved = self.made(along.jump(old + (there - before), log_ratio, self.rng), kind)
-        return moved, self._tuned(walk, before, self.theta[entries].mean(axis=0), moved)
 
     def _walked(self, factor: int, walk: RandomWalkState) -> tuple[Moved, RandomWalkState]:
         """One step of the hyperparameters of a factor together with its levels."""

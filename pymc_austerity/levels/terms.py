@@ -16,7 +16,7 @@ from pymc_austerity.compiled import (
     call_on_rows,
     table_of,
 )
-from pymc_austerity.pointers import integers, reals
+from pymc_austerity.parts import integers, reals
 
 _DENSE = 0.5
 """Share of nonzero numbers, in the columns that have some, from which on a matrix is stored as a

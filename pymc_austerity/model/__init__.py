@@ -54,6 +54,8 @@ from pymc_austerity.model.predictors.structure import (
     Gathered,
     RowStructure,
     Single,
+    Sparse,
+    SparseRows,
     data_reader,
     design_function,
 )

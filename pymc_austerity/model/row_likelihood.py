@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pymc_austerity._pymc import (
     Alloc,
@@ -98,7 +99,7 @@ class DataSource:
 
     def is_stale(self) -> bool:
         """Tell whether the array has been replaced by another or changed in place."""
-        return fingerprint([array_of(self.variable)]) != self.fingerprint
+        return fingerprint(_arrays(array_of(self.variable))) != self.fingerprint
 
 
 @dataclass(frozen=True)
@@ -239,11 +240,18 @@ def data_sources_of(graphs: Iterable[Variable], model: pm.Model) -> tuple[DataSo
         if isinstance(variable, SharedVariable):
             counterpart = model.named_vars.get(variable.name, variable)
             own = counterpart if isinstance(counterpart, SharedVariable) else variable
-        array = array_of(own)
-        if isinstance(array, np.ndarray) and (array.size > 1 or isinstance(own, SharedVariable)):
+        arrays = _arrays(array_of(own))
+        if arrays and (arrays[0].size > 1 or isinstance(own, SharedVariable)):
             name = own.name or "an array without a name"
-            sources[own] = DataSource(name, own, fingerprint([array]))
+            sources[own] = DataSource(name, own, fingerprint(arrays))
     return tuple(sources.values())
+
+
+def _arrays(data: Any) -> list[NDArray]:
+    """The array that data are, or those of which a sparse matrix consists."""
+    if sparse.issparse(data):
+        return [data.data, data.indices, data.indptr]
+    return [data] if isinstance(data, np.ndarray) else []
 
 
 def variables_that_move_the_support(likelihood: RowLikelihood) -> list[Variable]:

@@ -44,9 +44,8 @@ from pymc_austerity.setup.model_inputs import (
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.interrupts import clean_interrupt
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
 from pymc_austerity.step_methods.summary import Words
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 
-from pymc_austerity.arguments import checked_positive, checked_rate
+from pymc_austerity.arguments import checked_positive, checked_rate, checked_schedule
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import (
@@ -27,9 +27,6 @@ from pymc_austerity.proposals.protocols import (
 
 StepSizeSchedule = Callable[[int], float]
 """Maps the number of a step of the chain, counted from 0, to the step size."""
-
-_STEPS_TRIED = (0, 1, 10, 100, 1_000, 10_000, 100_000)
-"""Steps for which a schedule is tried before it is used."""
 
 _ACCEPTANCE = {"metropolis": 0.574, "barker": 0.347, "poisson": 0.574}
 """Most efficient acceptance rates of long chains in many dimensions: see `LangevinProposal`."""
@@ -83,26 +80,7 @@ def _product(matrix: NDArray, vector: NDArray) -> NDArray[np.float64]:
     return matrix * vector if matrix.ndim == 1 else matrix.dot(vector)
 
 
-def _check_step_size(value: Any) -> None:
-    """Raise an error unless the value is None, a step size or a schedule of step sizes."""
-    if value is None:
-        return
-    if isinstance(value, type) or not callable(value):
-        _checked_size(value, "step_size")
-        return
-    for step in _STEPS_TRIED:
-        try:
-            size = value(step)
-        except Exception as error:
-            raise SettingError(
-                f"step_size({step}) raised {type(error).__name__} ({error}): a schedule takes the "
-                "number of a step, from 0, and returns a step size."
-            ) from error
-        _checked_size(size, f"step_size({step})")
-
-
-def _checked_size(value: Any, name: str) -> float:
-    """Check a positive number, or raise an error that says what to give."""
+def _checked_size(name: str, value: Any) -> float:
     return checked_positive(name, value, "a step size")
 
 
@@ -219,7 +197,9 @@ class LangevinProposal:
     _gradients: Gradients | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _check_step_size(self.step_size)
+        if self.step_size is not None:
+            what = "a step size"
+            checked_schedule("step_size", self.step_size, _checked_size, of="step", what=what)
         _check_batch_size(self.batch_size)
         if not (_is_auto(self.control_variates) or isinstance(self.control_variates, bool)):
             raise SettingError(
@@ -344,7 +324,7 @@ class LangevinProposal:
     def _next_step(self, state: LangevinState) -> LangevinState:
         number, search = state.n_steps, state.search
         if callable(self.step_size):
-            size = _checked_size(self.step_size(number), f"step_size({number})")
+            size = _checked_size(f"step_size({number})", self.step_size(number))
             search = ScaleSearch.begin(size)
         return state._replace(search=search, n_steps=number + 1)
 

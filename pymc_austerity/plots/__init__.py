@@ -3,8 +3,6 @@
 from pymc_austerity.plots.errors import (
     plot_audit,
     plot_decision_errors,
-    plot_risk,
-    plot_t_statistic,
 )
 from pymc_austerity.plots.usage import plot_block_usage, plot_data_usage
 
@@ -13,6 +11,4 @@ __all__ = [
     "plot_block_usage",
     "plot_data_usage",
     "plot_decision_errors",
-    "plot_risk",
-    "plot_t_statistic",
 ]

@@ -2,10 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingTypeError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,23 +82,3 @@ def finished(ax: "Axes", *, shares: str = "", handles: Any = None, **properties:
             break
     legend.set_in_layout(True)
     return ax
-
-
-def finite_values(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Return values as a flat array, without those that are not finite.
-
-    Raises
-    ------
-    SettingError
-        No value is left.
-    SettingTypeError
-        They are not numbers.
-    """
-    try:
-        flat = np.ravel(np.asarray(values, dtype=float))
-    except (TypeError, ValueError):
-        raise SettingTypeError(f"{name} must be an array of numbers.") from None
-    finite = flat[np.isfinite(flat)]
-    if not finite.size:
-        raise SettingError(f"{name} has no finite values to draw.")
-    return finite

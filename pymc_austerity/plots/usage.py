@@ -31,8 +31,8 @@ def plot_data_usage(
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of AusterityMH or AusterityGibbs, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of AusterityMH or AusterityGibbs.
     window : int, optional
         Number of draws to average over; by default a fiftieth of them.
     step_method : int, optional
@@ -169,8 +169,8 @@ def plot_block_usage(idata: Any, *, ax: "Axes | None" = None) -> "Axes":
 
     Parameters
     ----------
-    idata : InferenceData, DataTree, Dataset or path
-        A run of GroupedMH, or a netCDF file of one.
+    idata : InferenceData, DataTree or Dataset
+        A run of GroupedMH.
     ax : matplotlib.axes.Axes, optional
         Where to draw, by default in a new figure.
 

@@ -3,7 +3,6 @@
 from pymc_austerity.proposals.adaptation import DualAveraging
 from pymc_austerity.proposals.crank_nicolson import (
     Conditional,
-    ConditionalProposal,
     CrankNicolsonProposal,
     conditional,
 )
@@ -29,27 +28,3 @@ from pymc_austerity.proposals.random_walk import (
     RandomWalkState,
     RealOrDiscreteProposal,
 )
-
-__all__ = [
-    "Block",
-    "Conditional",
-    "ConditionalProposal",
-    "CrankNicolsonProposal",
-    "DualAveraging",
-    "GaussianApproximation",
-    "GradientProposal",
-    "HamiltonianState",
-    "Layout",
-    "Outcome",
-    "Proposal",
-    "ProposalFunction",
-    "ProposalMixture",
-    "RandomWalkProposal",
-    "RandomWalkState",
-    "RealOrDiscreteProposal",
-    "SurrogateHamiltonianProposal",
-    "UserProposal",
-    "as_proposal",
-    "conditional",
-    "try_proposal",
-]

@@ -85,6 +85,40 @@ class ScaleSearch(NamedTuple):
         return self._replace(log_scale=self.mean_log_scale)
 
 
+class Center(NamedTuple):
+    """Robbins-Monro recursion on how far entries are from the mean of their normal approximation.
+
+    Attributes
+    ----------
+    offset : float array
+        Current value.
+    mean : float array
+        Average of past values with linearly growing weights: the first values count least.
+    n_steps : int
+        Steps so far.
+    """
+
+    offset: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    n_steps: int = 0
+
+    @classmethod
+    def begin(cls, distance: NDArray[np.float64]) -> "Center":
+        """The center that a first draw suggests."""
+        return cls(distance, distance, 1)
+
+    def step(self, distance: NDArray[np.float64]) -> "Center":
+        """The center after one more draw."""
+        n_steps = self.n_steps + 1
+        rate = min(learning_rate(n_steps), 1.0)
+        offset = self.offset + rate * (distance - self.offset)
+        return Center(offset, self.mean + (offset - self.mean) * 2 / (n_steps + 1), n_steps)
+
+    def end(self) -> "Center":
+        """Replace the offset by the average."""
+        return self._replace(offset=self.mean)
+
+
 def covariance_estimate(
     points: NDArray[np.float64],
     *,

@@ -65,41 +65,34 @@ class Efficiency(NamedTuple):
 
     def rejected(self, n_rows_used: int) -> "Efficiency":
         """Efficiency after one more proposal, which was rejected."""
-        cost = n_rows_used + _OVERHEAD_ROWS
-        return Efficiency(
-            self.n_moves,
-            self.n_tries + 1,
-            self.travelled,
-            self.squared_waits,
-            self.cost + cost,
-            self.squared_cost + cost * cost,
-            self.waiting + 1,
-        )
+        return self._after(n_rows_used, waiting=self.waiting + 1)
 
     def accepted(self, n_rows_used: int, squared_distance: float) -> "Efficiency":
         """Efficiency after one more proposal, which was accepted."""
+        return self._after(n_rows_used, 1.0, squared_distance, self.waiting + 1.0)
+
+    def _after(
+        self,
+        n_rows_used: int,
+        moves: float = 0.0,
+        squared_distance: float = 0.0,
+        wait: float = 0.0,
+        waiting: int = 0,
+    ) -> "Efficiency":
         cost = n_rows_used + _OVERHEAD_ROWS
         return Efficiency(
-            self.n_moves + 1,
+            self.n_moves + moves,
             self.n_tries + 1,
             self.travelled + squared_distance,
-            self.squared_waits + (self.waiting + 1) ** 2,
+            self.squared_waits + wait**2,
             self.cost + cost,
             self.squared_cost + cost * cost,
-            0,
+            waiting,
         )
 
     def discounted(self) -> "Efficiency":
         """Efficiency with half the weight on the proposals so far, which precede convergence."""
-        return Efficiency(
-            0.5 * self.n_moves,
-            0.5 * self.n_tries,
-            0.5 * self.travelled,
-            0.5 * self.squared_waits,
-            0.5 * self.cost,
-            0.5 * self.squared_cost,
-            self.waiting,
-        )
+        return Efficiency._make([*(0.5 * each for each in self[:-1]), self.waiting])
 
     @property
     def distance_per_wait(self) -> float:

@@ -1,6 +1,5 @@
-"""Random walks: of all entries, of the discrete ones by themselves, of those that no row reads."""
+"""Random walks: of all entries, and of the discrete ones by themselves."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -29,8 +28,6 @@ _SMALLEST_SD = 0.5
 """Below this, a rounded normal step would hardly ever move."""
 
 _FIRST_WINDOW = 50
-_PRIOR_ONLY_MOVES = 3
-"""Random-walk moves at every step: about enough to make a few entries independent in five steps."""
 
 
 def _integer_moves(
@@ -322,57 +319,3 @@ class RealOrDiscreteProposal:
         if state.moves_real:
             return self.of_real.current_scaling(state.real)
         return self.of_discrete.current_scaling(state.discrete)
-
-
-@dataclass(frozen=True, eq=False)
-class PriorOnlyMoves:
-    """Metropolis-Hastings given the other entries, on the row-free part alone: no row is read.
-
-    Parameters
-    ----------
-    entries : int array, shape (u,)
-        Positions in the raveled vector of the variables.
-    row_free_part : callable
-        ``f(proposed, current)``: difference of the row-free part of the log-density, nats.
-    proposal : RandomWalkProposal
-        Proposal for the entries.
-    """
-
-    entries: NDArray[np.int64]
-    row_free_part: Callable[[NDArray, NDArray], float]
-    proposal: RandomWalkProposal = field(default_factory=RandomWalkProposal)
-
-    def init(self, approximation: GaussianApproximation) -> RandomWalkState:
-        """Initial state of a chain, given an approximation of all entries."""
-        rows = approximation.root[self.entries]
-        root = np.linalg.cholesky(rows @ rows.T).astype(np.float64, copy=False)
-        marginal = GaussianApproximation(approximation.mean[self.entries], root)
-        return self.proposal.init(Layout.continuous(self.entries.size), marginal)
-
-    def move(
-        self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
-    ) -> tuple[NDArray, RandomWalkState]:
-        """A few moves from a point; the random walk learns while the chain is tuning."""
-        for _ in range(_PRIOR_ONLY_MOVES):
-            point, _, state = self.step(state, point, rng, tuning=tuning)
-        return point, state
-
-    def step(
-        self, state: RandomWalkState, point: NDArray, rng: np.random.Generator, *, tuning: bool
-    ) -> tuple[NDArray, bool, RandomWalkState]:
-        """One move: where it led, whether it was accepted, and the new state."""
-        before = point[self.entries]
-        there, _, state = self.proposal.propose(state, before, rng)
-        proposed = point.copy()
-        proposed[self.entries] = there
-        accepted = bool(-rng.standard_exponential() < self.row_free_part(proposed, point))
-        if accepted:
-            point = proposed
-        if tuning:
-            outcome = Outcome(before, there if accepted else before, accepted, 0)
-            state = self.proposal.tune(state, outcome)
-        return point, accepted, state
-
-    def freeze(self, state: RandomWalkState) -> RandomWalkState:
-        """State at the end of the tuning phase."""
-        return self.proposal.freeze(state)

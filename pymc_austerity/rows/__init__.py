@@ -1,6 +1,14 @@
 """How rows are stored and drawn, whatever the model."""
 
-from pymc_austerity.rows.draws import AllRows, FreshRows, Windows
+from pymc_austerity.rows.draws import (
+    AllRows,
+    FreshRows,
+    StratifiedWindows,
+    Windows,
+    equal_total_score,
+    in_order,
+    in_random_order,
+)
 from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of, sum_over_rows
 from pymc_austerity.rows.protocols import (
     LARGEST_BLOCK,
@@ -10,39 +18,6 @@ from pymc_austerity.rows.protocols import (
     RowStream,
     SampledRows,
 )
-from pymc_austerity.rows.reading import reader
-from pymc_austerity.rows.records import Reading, Store, StoredRows
+from pymc_austerity.rows.records import Reading, Store, StoredRows, reader
 from pymc_austerity.rows.shared import SharedRows
 from pymc_austerity.rows.stored import store_by_label
-from pymc_austerity.rows.strata import (
-    StratifiedWindows,
-    equal_total_score,
-    in_order,
-    in_random_order,
-)
-
-__all__ = [
-    "LARGEST_BLOCK",
-    "AllRows",
-    "ArrayRows",
-    "Block",
-    "FreshRows",
-    "Reading",
-    "ReorderedRows",
-    "RowDraw",
-    "RowSource",
-    "RowStream",
-    "SampledRows",
-    "SharedRows",
-    "Store",
-    "StoredRows",
-    "StratifiedWindows",
-    "Windows",
-    "blocks_of",
-    "equal_total_score",
-    "in_order",
-    "in_random_order",
-    "reader",
-    "store_by_label",
-    "sum_over_rows",
-]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["ArrayRows", "ReorderedRows", "blocks_of", "sum_over_rows"]
-
 
 class ArrayRows:
     """Rows in arrays that are not copied, read in their own order.

@@ -6,8 +6,6 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LARGEST_BLOCK", "Block", "RowDraw", "RowSource", "RowStream", "SampledRows"]
-
 LARGEST_BLOCK = 8_192
 """Number of rows that are handed out together: results for a block should stay in the cache."""
 

@@ -13,12 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows.files import RowFiles, gone, in_words
+from pymc_austerity.rows.files import RowFiles, Tenancy, errors_in_words, gone
 from pymc_austerity.rows.passes import blocks_of
 from pymc_austerity.rows.protocols import Block, RowSource
-from pymc_austerity.rows.tenancy import Tenancy
-
-__all__ = ["SharedRows"]
 
 _ROWS_PER_WRITE = 65_536
 
@@ -65,7 +62,7 @@ class SharedRows(RowFiles):
         self._arrays: list[NDArray] = []
         n_bytes = sum(array.nbytes for array in arrays)
         place = _temporary_folder(n_bytes)
-        with in_words(place, n_bytes):
+        with errors_in_words(place, n_bytes):
             Tenancy.evict(place)
             self._attach(Tenancy.of_new_folder(place))
             try:
@@ -83,7 +80,7 @@ class SharedRows(RowFiles):
         first = source.window(0, 1)
         rows._n_rows, rows._arrays = source.n_rows, []
         with (
-            in_words(place, source.n_rows * sum(array.nbytes for array in first)),
+            errors_in_words(place, source.n_rows * sum(array.nbytes for array in first)),
             ExitStack() as opened,
         ):
             rows._attach(Tenancy.of_new_folder(place))
@@ -100,7 +97,7 @@ class SharedRows(RowFiles):
         """Store one more array: what a function makes of each block of rows as they are stored."""
         path, place = self._path(len(self._arrays)), str(self._folder.parent)
         first = function(self.window(0, 1))
-        with in_words(place, self._n_rows * first.nbytes), path.open("wb") as file:
+        with errors_in_words(place, self._n_rows * first.nbytes), path.open("wb") as file:
             _write_header(file, first.dtype, (self._n_rows, *first.shape[1:]))
             for block in blocks_of(self):
                 function(block).tofile(file)

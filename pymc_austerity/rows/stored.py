@@ -11,14 +11,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.files import in_words
+from pymc_austerity.rows.draws import in_random_order
+from pymc_austerity.rows.files import Tenancy, errors_in_words
 from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block
-from pymc_austerity.rows.reading import can_widen
-from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows
-from pymc_austerity.rows.strata import in_random_order
-from pymc_austerity.rows.tenancy import Tenancy
-
-__all__ = ["store_by_label"]
+from pymc_austerity.rows.records import FILE_NAME, Field, StoredRows, can_widen
 
 _BYTES_OF_BUCKET = 2**24
 """Rows that are put in order in memory, in bytes."""
@@ -97,7 +93,7 @@ def store_by_label(
     fields = [Field(0, str(k), dtype) for k, dtype in enumerate(dtypes)]
     labeled = np.dtype([("row", record), (_LABEL, np.int32)])
     place, n_bytes = tempfile.gettempdir(), n_rows * labeled.itemsize
-    with in_words(place, n_bytes):
+    with errors_in_words(place, n_bytes):
         if shutil.disk_usage(place).free < n_bytes:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         Tenancy.evict(place)
@@ -106,7 +102,7 @@ def store_by_label(
         buckets = _Buckets(tenancy.folder, labeled, shares * n_bytes, n_bytes)
         for labels, block in chain([first], blocks):
             buckets.add(labels, block, rng)
-        with in_words(place, n_bytes):
+        with errors_in_words(place, n_bytes):
             buckets.write()
             buckets.join(rng)
             return StoredRows(tenancy, n_rows, [record], fields), buckets.sizes
@@ -159,7 +155,7 @@ class _Buckets:
         self._waiting.append((self._first[labels] + chosen, records))
         self._n_waiting += labels.size
         if self._n_waiting >= _ROWS_AT_ONCE:
-            with in_words(str(self.folder.parent), self.n_bytes):
+            with errors_in_words(str(self.folder.parent), self.n_bytes):
                 self.write()
 
     def write(self) -> None:

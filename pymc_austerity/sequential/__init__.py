@@ -2,7 +2,7 @@
 
 from pymc_austerity.sequential.barker import BarkerTest, LogisticCorrection, logistic_correction
 from pymc_austerity.sequential.concentration import EmpiricalBernsteinTest, HoeffdingTest
-from pymc_austerity.sequential.estimates import Moments, weight_of_variance
+from pymc_austerity.sequential.estimates import Moments, Segments, weight_of_variance
 from pymc_austerity.sequential.protocols import (
     BoundOfDifferences,
     Decision,
@@ -15,7 +15,6 @@ from pymc_austerity.sequential.protocols import (
 )
 from pymc_austerity.sequential.stopping import (
     AcceptAll,
-    Audited,
     StoppingTest,
     as_test,
     audited,
@@ -23,7 +22,6 @@ from pymc_austerity.sequential.stopping import (
     log_uniform,
 )
 from pymc_austerity.sequential.surveys import (
-    FirstLook,
     StratifiedSurvey,
     UniformSurvey,
     further_counts,
@@ -32,40 +30,5 @@ from pymc_austerity.sequential.t_tests import (
     Schedule,
     StudentTTest,
     Tightening,
-    WangTsiatisTest,
     relative_excess,
 )
-
-__all__ = [
-    "AcceptAll",
-    "Audited",
-    "BarkerTest",
-    "BoundOfDifferences",
-    "Decision",
-    "EmpiricalBernsteinTest",
-    "Estimate",
-    "Evidence",
-    "FirstLook",
-    "HoeffdingTest",
-    "LogisticCorrection",
-    "Moments",
-    "Schedule",
-    "SequentialTest",
-    "StoppingRule",
-    "StoppingTest",
-    "StratifiedSurvey",
-    "StudentTTest",
-    "Survey",
-    "TestDescription",
-    "Tightening",
-    "UniformSurvey",
-    "WangTsiatisTest",
-    "as_test",
-    "audited",
-    "exceeds",
-    "further_counts",
-    "log_uniform",
-    "logistic_correction",
-    "relative_excess",
-    "weight_of_variance",
-]

@@ -1,8 +1,6 @@
 """Samples of rows that grow from look to look, uniform or stratified."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -109,24 +107,6 @@ class StratifiedStream(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class FirstLook:
-    """Quantities of the first look that depend on the strata alone, computed once.
-
-    Parameters
-    ----------
-    strata : Strata
-        Sizes of the strata and of the first look.
-    """
-
-    strata: Strata
-
-    @cached_property
-    def segments(self) -> Segments:
-        """Position of each stratum in the values of the first look."""
-        return Segments.of(self.strata.first_counts)
-
-
 def further_counts(
     strata: Strata, counts: NDArray[np.int64], deviations: NDArray[np.float64]
 ) -> NDArray[np.int64]:
@@ -166,8 +146,10 @@ class StratifiedSurvey:
     ----------
     stream : StratifiedStream
         Provides the differences of rows in random order within each stratum.
-    first_look : FirstLook
-        First look at the strata.
+    strata : Strata
+        Sizes of the strata and of the first look.
+    first : Segments, optional
+        Positions of the strata in the values of the first look, if they are known.
 
     References
     ----------
@@ -177,10 +159,12 @@ class StratifiedSurvey:
 
     largest_difference = math.inf
 
-    def __init__(self, stream: StratifiedStream, first_look: FirstLook) -> None:
+    def __init__(
+        self, stream: StratifiedStream, strata: Strata, first: Segments | None = None
+    ) -> None:
         self.stream = stream
-        self.first_look = first_look
-        self.strata = first_look.strata
+        self.strata = strata
+        self.first = Segments.of(strata.first_counts) if first is None else first
         self.n_rows, n_strata = self.strata.n_rows, self.strata.sizes.size
         self.sizes = self.strata.sizes.tolist()
         self.counts, self.new = [0] * n_strata, [0] * n_strata
@@ -191,7 +175,7 @@ class StratifiedSurvey:
     def look(self) -> Estimate:
         """Read the first rows of each stratum; at further looks, double the rows read."""
         if not any(self.counts):
-            return self._merge(self.first_look.segments, self.stream.read_first())
+            return self._merge(self.first, self.stream.read_first())
         plan_further(len(self.sizes), self.sizes, self.counts, self.squares, self.weights, self.new)
         return self._read(np.array(self.new))
 

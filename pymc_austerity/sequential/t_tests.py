@@ -1,7 +1,6 @@
 """Sequential t-tests, how strict they are, and schedules of their epsilon."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -127,91 +126,6 @@ def excess_of(distance: float, standard_error: float, relative: bool) -> float:
     return relative_excess(distance, standard_error) if relative and distance > 0.0 else 0.0
 
 
-class TailProbabilityTest(StoppingTest):
-    """Common part of t-tests: the level of a look is the tail probability at which they stop."""
-
-    relative: bool
-
-    @abstractmethod
-    def level(self, evidence: Evidence) -> float:
-        """Level of a look."""
-
-    def stops(self, evidence: Evidence) -> bool:
-        """Whether the tail probability of Student's t is below the level of this look."""
-        excess = excess_of(evidence.distance, evidence.standard_error, self.relative)
-        return bool(is_clear(self.error(evidence), excess, self.level(evidence)))
-
-    def error(self, evidence: Evidence) -> float:
-        """Tail probability of Student's t beyond the observed statistic."""
-        statistic = abs(evidence.distance) / evidence.standard_error
-        return float(stdtr(evidence.degrees_of_freedom, -statistic))
-
-
-@dataclass(frozen=True)
-class StudentTTest(TailProbabilityTest):
-    r"""Stop as soon as the tail probability of Student's t falls below a threshold.
-
-    With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
-    :math:`s` the standard error of the mean under sampling without replacement,
-
-    .. math:: \delta = 1 - F_{n-1}\left(|\bar l - \mu_0| / s\right) < \epsilon
-
-    stops the test. The boundary is the same at every look (a Pocock boundary), and `epsilon`
-    bounds the error of ONE look: the whole test is wrong more often, up to several times as often
-    when the mean lies close to the threshold.
-
-    Parameters
-    ----------
-    epsilon : float
-        Largest tail probability at which the test stops, in [0, 0.5]. At 0 it never stops before
-        all rows are read; at 0.5 it stops at the first look.
-    relative : bool
-        Whether a look accepts only where that raises a small acceptance probability by at most a
-        share of `epsilon` (`relative_excess`). The papers' test does not ask for this.
-        `AusterityMH` does where there are control variates: they make standard errors small, so
-        that it costs little.
-
-    References
-    ----------
-    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
-    Metropolis-Hastings Budget. ICML, algorithm 1.
-
-    Raises
-    ------
-    SettingError, SettingTypeError
-        If `epsilon` is out of range or not a number.
-
-    Examples
-    --------
-    >>> from pymc_austerity.sequential import Evidence, StudentTTest
-    >>> rule = StudentTTest(epsilon=0.05)
-    >>> rule.stops(Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
-    True
-    >>> rule.stops(Evidence(-10.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
-    False
-    """
-
-    epsilon: float
-    relative: bool = False
-
-    def __post_init__(self) -> None:
-        checked_tail("epsilon", self.epsilon)
-
-    @cached_property
-    def description(self) -> TestDescription:
-        """Properties that the rest of the package uses."""
-        return TestDescription(
-            name="StudentTTest",
-            summary=f"Student's t-test with epsilon={self.epsilon:g}",
-            assumption="normal means",
-            epsilon=self.epsilon,
-        )
-
-    def level(self, evidence: Evidence) -> float:
-        """`epsilon`, the same for all looks."""
-        return self.epsilon
-
-
 @part(types.float64)
 def normal_boundary(quantile: float, alpha: float, share: float) -> float:
     """Quantile of the normal distribution at the level of a look at a share of the rows."""
@@ -227,11 +141,19 @@ def level_of_look(epsilon: float, quantile: float, alpha: float, share: float) -
 
 
 @dataclass(frozen=True)
-class WangTsiatisTest(TailProbabilityTest):
+class StudentTTest(StoppingTest):
     r"""Stop as soon as the tail probability of Student's t falls below the level of the look.
 
-    The level is that of a normal variable beyond the boundary of Wang and Tsiatis, with
-    :math:`\pi = n / N` the share of the rows seen:
+    With :math:`\bar l` the mean of the differences seen so far, :math:`\mu_0` the threshold and
+    :math:`s` the standard error of the mean under sampling without replacement,
+
+    .. math:: \delta = 1 - F_{n-1}\left(|\bar l - \mu_0| / s\right) < \epsilon(\pi)
+
+    stops the test. With `alpha` 1/2, the papers' test, the level is `epsilon` at every look (a
+    Pocock boundary), which bounds the error of ONE look: the whole test is wrong more often, up to
+    several times as often when the mean lies close to the threshold. Otherwise the level is that
+    of a normal variable beyond the boundary of Wang and Tsiatis, with :math:`\pi = n / N` the share
+    of the rows seen:
 
     .. math:: \epsilon(\pi) = 1 - \Phi\left(G_0 \, \pi^{\alpha - 1/2}\right),
               \qquad G_0 = \Phi^{-1}(1 - \epsilon)
@@ -242,40 +164,49 @@ class WangTsiatisTest(TailProbabilityTest):
     Parameters
     ----------
     epsilon : float
-        Level as :math:`\pi \to 1`, in [0, 0.5].
-    alpha : float
-        Shape of the boundary. 1/2 is `StudentTTest`, 0 is the boundary of O'Brien and Fleming.
+        Largest tail probability at which the test stops as :math:`\pi \to 1`, in [0, 0.5]. At 0 it
+        never stops before all rows are read; at 0.5 it stops at the first look.
     relative : bool
-        As for `StudentTTest`, with the level of the look as the share.
-
-    Raises
-    ------
-    SettingError
-        If `epsilon` lies outside [0, 0.5].
-
-    Notes
-    -----
-    If the boundary is beyond some 37 standard errors, as at looks at a tiny share of the rows, the
-    level is smaller than the smallest floating-point number, and no evidence stops the test.
+        Whether a look accepts only where that raises a small acceptance probability by at most a
+        share of the level (`relative_excess`). The papers' test does not ask for this.
+        `AusterityMH` does where there are control variates: they make standard errors small, so
+        that it costs little.
+    alpha : float
+        Shape of the boundary: 1/2 for the same level at all looks, 0 for the boundary of O'Brien
+        and Fleming.
 
     References
     ----------
+    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
+    Metropolis-Hastings Budget. ICML, algorithm 1, section 5.1 and supplement.
     Wang, S. K. and Tsiatis, A. A. (1987). Approximately optimal one-parameter boundaries for group
     sequential trials. Biometrics 43(1), 193-199.
-    Korattikara, A., Chen, Y. and Welling, M. (2014). Austerity in MCMC Land: Cutting the
-    Metropolis-Hastings Budget. ICML, section 5.1 and supplement.
+
+    Raises
+    ------
+    SettingError, SettingTypeError
+        If `epsilon` is out of range or not a number, or `alpha` is not finite.
+
+    Notes
+    -----
+    If the boundary is beyond some 37 standard errors, as at looks at a tiny share of the rows with
+    a small `alpha`, the level is smaller than the smallest floating-point number, and no evidence
+    stops the test.
 
     Examples
     --------
-    >>> from pymc_austerity.sequential import Evidence, StudentTTest, WangTsiatisTest
+    >>> from pymc_austerity.sequential import Evidence, StudentTTest
+    >>> rule = StudentTTest(epsilon=0.05)
+    >>> rule.stops(Evidence(-10.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1))
+    False
     >>> evidence = Evidence(20.0, 10.0, 499, n_seen=500, n_rows=10_000, n_looks=1)
-    >>> [test.stops(evidence) for test in (StudentTTest(0.05), WangTsiatisTest(0.05, alpha=0.25))]
+    >>> [test.stops(evidence) for test in (rule, StudentTTest(0.05, alpha=0.25))]
     [True, False]
     """
 
     epsilon: float
-    alpha: float = 0.5
     relative: bool = False
+    alpha: float = 0.5
 
     def __post_init__(self) -> None:
         checked_tail("epsilon", self.epsilon)
@@ -284,20 +215,27 @@ class WangTsiatisTest(TailProbabilityTest):
     @cached_property
     def description(self) -> TestDescription:
         """Properties that the rest of the package uses."""
+        shape = "" if self.alpha == 0.5 else f" and alpha={self.alpha:g}"
         return TestDescription(
-            name="WangTsiatisTest",
-            summary=f"t-test of Wang and Tsiatis with epsilon={self.epsilon:g}",
+            name="StudentTTest",
+            summary=f"Student's t-test with epsilon={self.epsilon:g}{shape}",
             assumption="normal means",
             epsilon=self.epsilon,
             alpha=self.alpha,
         )
 
-    def level(self, evidence: Evidence) -> float:
-        """Level of the look, by the share of the rows seen."""
-        share = evidence.n_seen / evidence.n_rows
-        return level_of_look(self.epsilon, self.quantile, self.alpha, share)
+    def stops(self, evidence: Evidence) -> bool:
+        """Whether the tail probability of Student's t is below the level of this look."""
+        share, quantile = evidence.n_seen / evidence.n_rows, self._quantile
+        level = level_of_look(self.epsilon, quantile, self.alpha, share)
+        excess = excess_of(evidence.distance, evidence.standard_error, self.relative)
+        return bool(is_clear(self.error(evidence), excess, level))
+
+    def error(self, evidence: Evidence) -> float:
+        """Tail probability of Student's t beyond the observed statistic."""
+        statistic = abs(evidence.distance) / evidence.standard_error
+        return float(stdtr(evidence.degrees_of_freedom, -statistic))
 
     @cached_property
-    def quantile(self) -> float:
-        """Quantile of the normal distribution at `epsilon`."""
+    def _quantile(self) -> float:
         return float(ndtri(self.epsilon))

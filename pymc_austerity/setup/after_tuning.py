@@ -21,13 +21,11 @@ from pymc_austerity.deciding.sampling import (
 from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.rows import RowSource, StratifiedWindows
-from pymc_austerity.sequential import StudentTTest, Survey, WangTsiatisTest
+from pymc_austerity.sequential import StudentTTest, Survey
 from pymc_austerity.setup.embedding import Question
 from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
 from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.target import Target
-
-__all__ = ["N_QUESTIONS", "look_again"]
 
 N_QUESTIONS = 4
 """Number of proposals that are checked: each takes a pass over all rows, or millions of them."""
@@ -201,7 +199,7 @@ def _of_single_rows(decider: Decider) -> str:
 def _epsilon(decider: Decider) -> float:
     """Tail probability at which the present test stops; 1 for a test that has none."""
     test = decider.state.test
-    return test.epsilon if isinstance(test, StudentTTest | WangTsiatisTest) else 1.0
+    return test.epsilon if isinstance(test, StudentTTest) else 1.0
 
 
 def _tried(
@@ -265,7 +263,7 @@ def _make_stricter(decider: Decider, trial: _Trial) -> None:
     state, strata, test = decider.state, decider.sampling.strata, decider.state.test
     n_first = decider.sampling.with_first_look(2 * strata.n_first).strata.n_first
     may_grow = decider.settings.batch_size is None and 2 * n_first <= strata.n_rows
-    if isinstance(test, StudentTTest | WangTsiatisTest) and test.epsilon > _SMALLEST:
+    if isinstance(test, StudentTTest) and test.epsilon > _SMALLEST:
         if may_grow and not trial.check.passes:
             state.batch_size = n_first
         else:

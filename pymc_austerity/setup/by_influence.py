@@ -79,8 +79,8 @@ class ScoredRows:
         """The same rows in strata, without those that are known as they are."""
         about, scores, checked = self.about, self.scores, self.checked
         if about.kept is not None:
-            scores = np.delete(scores, about.kept.which)
-            checked = [np.delete(values, about.kept.which) for values in checked]
+            scores = np.delete(scores, about.kept)
+            checked = [np.delete(values, about.kept) for values in checked]
         largest, rng = self._largest(scores), about.problem.prepared.rng
         strata = strata_by_score(largest, scores, checked, about.settings, rng)
         return DividedRows(self, scores, strata, float(largest.falling[0]))
@@ -176,7 +176,7 @@ class DividedRows:
             add(self._labels, self.scores)
             order = in_random_order(self._labels, rng)
             if about.kept is not None:
-                order = np.delete(np.arange(self.rows.scores.size), about.kept.which)[order]
+                order = np.delete(np.arange(self.rows.scores.size), about.kept)[order]
             return SharedRows(about.residuals.arrays, order), self._counts, squares
         block_of, scores_of = about.residuals.block_of, OneAtATime(self.rows.influence)
 

@@ -6,13 +6,10 @@ from functools import partial
 import numpy as np
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.deciding.poisson import PoissonSampling, StoredResiduals
 from pymc_austerity.exact import RELATIVE, measured_rounding, rates_of
 from pymc_austerity.rows import StoredRows
 from pymc_austerity.setup.problem import Problem
-
-__all__ = ["NotExactError", "checked"]
 
 _PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
 _RUN = 500

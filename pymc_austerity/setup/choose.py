@@ -3,7 +3,7 @@
 from functools import partial
 
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.uniform import uniform_sampling
+from pymc_austerity.deciding.sampling import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
 from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
@@ -19,8 +19,6 @@ from pymc_austerity.setup.plans import (
 )
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.together import together
-
-__all__ = ["choose"]
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"

@@ -32,14 +32,6 @@ from pymc_austerity.rows import Reading, SharedRows, Store, StoredRows, reader
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 from pymc_austerity.setup.target import Target
 
-__all__ = [
-    "KernelOnRows",
-    "exact_target",
-    "sequential_target",
-    "trajectories",
-    "why_python",
-]
-
 _AT_ONCE = 4_096
 """Rows that are read from files before they are evaluated."""
 
@@ -49,7 +41,7 @@ _COPIED = 65_536
 _BY_PYTENSOR = "the terms that are evaluated in full need PyTensor"
 
 
-def why_python(target: Target, proposal: Proposal[Any]) -> str:
+def why_target_needs_python(target: Target, proposal: Proposal[Any]) -> str:
     """Why transitions need Python, as a clause; empty if they do not."""
     if not isinstance(target.sampling, StratifiedSampling | PoissonSampling):
         return "rows are not sampled in strata"

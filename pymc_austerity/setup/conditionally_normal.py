@@ -5,8 +5,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["conditionally_normal"]
-
 _ROUNDING = 1e-6
 """Error of a slope, relative to its terms, that rounding may explain."""
 

@@ -24,15 +24,21 @@ from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.surrogate import SurrogatePosterior
-from pymc_austerity.setup.surrogate_anchor import anchor_by_surrogate, is_nearly_normal
+from pymc_austerity.setup.surrogate_anchor import (
+    anchor_by_surrogate,
+    is_nearly_normal,
+    surrogate_about,
+)
 
-__all__ = ["NoPlan", "Plan", "control_variate_plan"]
+__all__ = ["MOST_ENTRIES", "NoPlan", "Plan", "control_variate_plan"]
 
 _MOST_WITH_GROUPS = 300
 """Dimensions up to which all are moved together where levels of groups could be moved one by one.
 """
 _MATRICES, _MOST_BYTES = 10, 2e9
 """Square matrices of the expansion, the normal approximation and their sums, and their size."""
+MOST_ENTRIES = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
+"""Dimensions with which these can be stored."""
 
 _OF_DISCRETE = "sum the discrete variables out of the likelihood, as pm.Mixture does"
 _OF_MANY = "use NUTS, or write effects of groups as one vector for each factor (GroupedMH)"
@@ -90,14 +96,37 @@ def control_variate_plan(
     if surrogate is not None and anchor is None:
         where = "the mean of a surrogate, as the posterior is far from normal"
     (approximation,) = normal_approximations(modes)
-    if surrogate is None:
+    is_far, pairs = surrogate is not None, None
+    if not is_far:
         say("finding the posterior mean")
         approximation = _about_mean(modes.anchor, expanded, problem)
+        if by_default and _has_hyperparameters(problem):
+            surrogate, pairs = _of_hierarchy(modes.anchor, problem, row_free_difference)
     about = About(residuals, modes.anchor, approximation, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
-    if by_default and is_open and surrogate is None:
+    if by_default and is_open and not is_far:
         about = about._replace(row_free_difference=row_free_difference, may=may)
-    return choose(about)
+    return choose(about._replace(pairs=pairs))
+
+
+def _has_hyperparameters(problem: Problem) -> bool:
+    """Whether rows read some entries and not others, such as the spread of a prior."""
+    return problem.blocks is not None and 0 < problem.blocks.untouched.size < problem.start.size
+
+
+def _of_hierarchy(
+    anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
+) -> tuple[SurrogatePosterior | None, list[tuple[NDArray, NDArray]] | None]:
+    """The surrogate with pairs of its points; None where it cannot be sampled.
+
+    Trajectories on it mix well where the normal approximation is poor: a spread and the levels that
+    depend on it.
+    """
+    try:
+        found = surrogate_about(anchor, problem, row_free_difference)
+    except (NoAnchorError, *underivable):
+        return None, None
+    return found.surrogate, found.pairs(problem.prepared.rng, problem.start.dtype)
 
 
 def _found(
@@ -173,11 +202,10 @@ def _impossible(problem: Problem) -> NoPlan | None:
 
 
 def _most_entries(problem: Problem) -> int:
-    most = int((_MOST_BYTES / _MATRICES / np.dtype(np.float64).itemsize) ** 0.5)
     if problem.start.size <= _MOST_WITH_GROUPS:
-        return most
+        return MOST_ENTRIES
     blocks = problem.blocks
-    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else most
+    return _MOST_WITH_GROUPS if blocks is not None and blocks.factors else MOST_ENTRIES
 
 
 def _listed(variables: Sequence, problem: Problem) -> str:

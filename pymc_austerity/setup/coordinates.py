@@ -19,8 +19,6 @@ from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, layout_of
 
-__all__ = ["Absorbed", "Coordinates", "best_coordinates", "centered_problem", "grouped_problem"]
-
 _ENOUGH_ROWS = 50
 """Rows per product above which the rows are more informative than the prior."""
 

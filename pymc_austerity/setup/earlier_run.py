@@ -11,17 +11,14 @@ import pytensor
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import make_initial_point_fn
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import DecisionState
-from pymc_austerity.deciding.exact import ExactState
+from pymc_austerity.deciding.exact import AnyDecider, ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.levels import Sweep
 from pymc_austerity.proposals import Outcome, Proposal
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.embedding import Embedding
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
-
-__all__ = ["EarlierRun", "Learnt", "earlier_run", "learn", "learn_sweeps"]
 
 _MOST_DRAWS = 500
 _FEWEST_DRAWS = 10

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.choice import AnyDecider
+from pymc_austerity.deciding.exact import AnyDecider
 from pymc_austerity.proposals import (
     Conditional,
     GaussianApproximation,
@@ -20,8 +20,6 @@ from pymc_austerity.proposals import (
 from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.starts import start_of_chain
 from pymc_austerity.setup.target import Target
-
-__all__ = ["Embedding", "EveryVariable", "Question", "SomeVariables"]
 
 
 class Question(NamedTuple):

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.stored_rows import RowBoundError
+from pymc_austerity.deciding.poisson import PoissonSampling, RowBoundError
 from pymc_austerity.exact import (
     Directions,
     Grid,
@@ -111,6 +110,7 @@ def exact_sampling(
         problem.scalar_function,
         about.anchor,
         _radii_for(about.anchor.point.size),
+        about.pairs,
     )
     if isinstance(rows, SourceRows):
         return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
@@ -275,6 +275,8 @@ class _BoundsOfRows:
         Of the predictors.
     anchor : Anchor
     radii : float array, shape (R,)
+    pairs : list of pairs of float arrays, shape (d,), or None
+        Points between which there are decisions; those of the normal approximation where None.
     cells : CellBounds or None
         For rows that come in several blocks: filled as these need them.
     """
@@ -283,6 +285,7 @@ class _BoundsOfRows:
     function: ScalarFunction
     anchor: Anchor
     radii: NDArray[np.float64]
+    pairs: Sequence[_Pair] | None
     cells: CellBounds | None = None
 
     def of_all(self, arrays: Sequence[NDArray], n_rows: int | None = None) -> "_BoundedRows":
@@ -299,7 +302,9 @@ class _BoundsOfRows:
         except NoBoundError as error:
             raise NotExactError(f"the rows have {error}") from None
         each = (n_rows or len(rows.center)) / len(rows.center)
-        return _BoundedRows(rows, self.radii, constants, self.anchor.point.size, each)
+        return _BoundedRows(
+            rows, self.radii, constants, self.anchor.point.size, self._whitened_pairs, each
+        )
 
     def of_any(self, block: Sequence[NDArray]) -> tuple[NDArray[np.float64], WhitenedRows]:
         """Constants of the rows of a block, shape (R, m), and their whitened predictors.
@@ -311,6 +316,15 @@ class _BoundsOfRows:
             return self._constants(block, rows), rows
         except NoBoundError:
             return np.full((self.radii.size, len(block[0])), np.inf), rows
+
+    def _whitened_pairs(self, rng: np.random.Generator) -> list[_Pair]:
+        """Whitened points between which there are decisions."""
+        anchor = self.anchor
+        if self.pairs is None:
+            draw = rng.standard_normal
+            return [(draw(anchor.point.size), draw(anchor.point.size)) for _ in range(_PAIRS)]
+        root = anchor.inverse_root
+        return [(root @ (a - anchor.point), root @ (b - anchor.point)) for a, b in self.pairs]
 
     def _constants(self, block: Sequence[NDArray], rows: WhitenedRows) -> NDArray[np.float64]:
         known = (self.function, block, rows.center, rows.gram, self.radii.tolist())
@@ -346,6 +360,8 @@ class _BoundedRows:
     constants : float array, shape (R, n)
     size : int
         Dimension of the posterior.
+    pairs : callable
+        Makes whitened points between which there are decisions.
     each : float
         Rows of the data that each of these represents.
     """
@@ -354,18 +370,19 @@ class _BoundedRows:
     radii: NDArray[np.float64]
     constants: NDArray[np.float64]
     size: int
+    pairs: Callable[[np.random.Generator], list[_Pair]]
     each: float
 
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
         found = self._directions(_DIRECTIONS[1], rng) if by_directions else None
-        return self._grouped(found, _normal_pairs(self.size, rng)).expected_rows
+        return self._grouped(found, self.pairs(rng)).expected_rows
 
     def grouped(
         self, rng: np.random.Generator, *, by_directions: bool = True
     ) -> tuple[_Grouped, list[_Pair]]:
         """Groups by constants, and by directions too where the rows saved outweigh more groups."""
-        pairs = _normal_pairs(self.size, rng)
+        pairs = self.pairs(rng)
         best = self._grouped(None, pairs)
         if by_directions and self.rows.is_single and best.cost > _FEW_ROWS:
             for n in _DIRECTIONS:
@@ -414,8 +431,3 @@ def _inflated(
     rows = rows_of_pairs(sampling.groups, pairs, inflation=known.value)
     mean, median = float(rows.mean()), float(np.median(rows))
     return replace(sampling, inflation=known.value, expected_rows=mean, typical_rows=median)
-
-
-def _normal_pairs(size: int, rng: np.random.Generator) -> list[_Pair]:
-    """Pairs of independent draws of the normal approximation, whitened."""
-    return [(rng.standard_normal(size), rng.standard_normal(size)) for _ in range(_PAIRS)]

@@ -1,13 +1,14 @@
 """What NUTS is expected to take, which decides whether set-up is worth its time."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from scipy import sparse
 
-from pymc_austerity._pymc import ancestors
+from pymc_austerity._pymc import Elemwise, ancestors
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 
@@ -16,9 +17,11 @@ __all__ = ["SETUP_SECONDS", "Size", "nuts_seconds", "seconds_per_effective_draw"
 _GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
 with the fourth root of the dimension (Beskos et al. 2013)."""
-_PER_GRADIENT, _PER_ROW, _PER_NUMBER = 1.0e-4, 1.5e-8, 1.5e-9
-"""Seconds: PyMC's work on a step of a trajectory, special functions of a row, and a product with
-one of the numbers that belong to the rows."""
+_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.1e-9, 1.5e-9
+"""Seconds: PyMC's work on a step of a trajectory, an operation on an entry with its derivatives,
+and a product with one of the numbers that belong to the rows."""
+_OF_SPARSE = 2
+"""Numbers of a dense matrix that take as long as one of a sparse one."""
 _TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
 SETUP_SECONDS = 12.0
@@ -32,6 +35,8 @@ class Size(NamedTuple):
     ----------
     n_rows : int
         Entries of the observed variables.
+    n_operations : int
+        Elementwise operations of their log-likelihood.
     n_numbers : int
         Entries of all arrays on which these depend, such as predictors.
     dimension : int
@@ -39,6 +44,7 @@ class Size(NamedTuple):
     """
 
     n_rows: int
+    n_operations: int
     n_numbers: int
     dimension: int
 
@@ -66,8 +72,21 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     """
     arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
     numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
+    numbers += sum(_OF_SPARSE * array.nnz for array in arrays if sparse.issparse(array))
     dimension = sum(np.size(value) for value in point.values())
-    return Size(sum(rows_observed(model).values()), numbers, dimension)
+    n_rows, observed = rows_observed(model), model.observed_RVs
+    terms = model.logp(vars=list(observed), sum=False) if observed else []
+    operations = [
+        n_rows[variable.name] * _elementwise(term)
+        for variable, term in zip(observed, terms, strict=True)
+    ]
+    return Size(sum(n_rows.values()), sum(operations), numbers, dimension)
+
+
+def _elementwise(term: Any) -> int:
+    """Number of elementwise operations on arrays that a variable depends on."""
+    nodes = {variable.owner for variable in ancestors([term]) if variable.type.ndim}
+    return sum(node is not None and isinstance(node.op, Elemwise) for node in nodes)
 
 
 def seconds_per_effective_draw(size: Size) -> float:
@@ -81,11 +100,11 @@ def seconds_per_effective_draw(size: Size) -> float:
     Examples
     --------
     >>> from pymc_austerity.setup.expected_time import Size
-    >>> round(seconds_per_effective_draw(Size(1_000_000, 20_000_000, 20)), 1)
+    >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
     0.4
     """
     gradients = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
-    per_gradient = _PER_GRADIENT + _PER_ROW * size.n_rows + _PER_NUMBER * size.n_numbers
+    per_gradient = _PER_GRADIENT + _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
     return gradients * per_gradient
 
 
@@ -100,7 +119,7 @@ def nuts_seconds(size: Size) -> float:
     Examples
     --------
     >>> from pymc_austerity.setup.expected_time import Size
-    >>> round(nuts_seconds(Size(1_000, 3_000, 5)))
+    >>> round(nuts_seconds(Size(1_000, 13_000, 3_000, 5)))
     3
     """
     return _TRANSITIONS * seconds_per_effective_draw(size)

@@ -11,6 +11,7 @@ from pymc_austerity.proposals import DualAveraging
 from pymc_austerity.proposals.adaptation import covariance_estimate
 from pymc_austerity.proposals.protocols import root_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
+from pymc_austerity.time_limit import uncounted
 
 __all__ = ["Explored", "explored"]
 
@@ -19,6 +20,8 @@ _WINDOWS = (50, 50, 100, 200, 400)
 
 _TRAJECTORIES, _TIME, _TARGET = 2, 2.0, 0.8
 _FEWEST_ACCEPTED = 0.3
+_PAIRS, _APART = 8, 5
+"""Pilot pairs, and moves on the surrogate between their points."""
 _GROWING = 8.0
 """Growth of a standard deviation between windows that indicates an improper density."""
 
@@ -40,6 +43,15 @@ class Explored(NamedTuple):
     mean: NDArray[np.float64]
     root: NDArray[np.float64]
     last: NDArray[np.float64]
+
+    def pairs(self, rng: np.random.Generator, dtype: Any) -> list[tuple[NDArray, NDArray]]:
+        """Pairs of points of a chain on the surrogate, each of shape (d,)."""
+        its, found = self.surrogate, np.empty((2 * _PAIRS, self.last.size), dtype=dtype)
+        place, move = its.coordinates(self.last), (its.root, its.step_size, _TIME, _APART)
+        for number in range(len(found)):
+            place, _, _ = its.walk(place, *move, rng)
+            found[number] = its.point(place)
+        return list(zip(found[:_PAIRS], found[_PAIRS:], strict=True))
 
 
 def explored(
@@ -66,8 +78,10 @@ def explored(
         Trajectories are not accepted, the chain does not move, or the surrogate has no finite
         width in some direction.
     """
-    x, root = surrogate.coordinates(start), surrogate.root
-    before = root
+    root = before = surrogate.root
+    with uncounted():
+        x = surrogate.coordinates(start)
+        surrogate.walk(x, root, surrogate.step_size, _TIME, 0, np.random.default_rng(0))
     shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:

@@ -10,8 +10,6 @@ from pymc_austerity.model import RowLikelihood, Verified
 from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.source_rows import SourceRows
 
-__all__ = ["first_pass", "windows_of"]
-
 _SAMPLE = 50_000
 """Rows of the sample, which represents all rows when a search begins."""
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.poisson import PoissonSampling
-from pymc_austerity.deciding.sampling import StratifiedSampling
+from pymc_austerity.deciding.sampling import StratifiedSampling, row_draw
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.uniform import row_draw
 from pymc_austerity.errors import SettingError
 from pymc_austerity.model import compile_gradient
 from pymc_austerity.proposals import GradientProposal, Proposal
@@ -25,8 +24,6 @@ from pymc_austerity.rows import (
 )
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
-
-__all__ = ["RowGradients", "with_gradients"]
 
 
 @dataclass(frozen=True, eq=False)

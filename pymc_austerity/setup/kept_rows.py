@@ -14,7 +14,7 @@ from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_s
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import ArrayRows, Block
 from pymc_austerity.setup.explored import explored
-from pymc_austerity.setup.plans import About, Kept
+from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_free_gradient import AnyGradient, row_free_gradient
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
@@ -28,9 +28,6 @@ _MOST, _SHARE = 500, 0.98
 _ENOUGH = 0.5
 """Effective share of draws of the normal approximation with which its own proposals are about as
 good as trajectories, and cheaper."""
-
-_PAIRS, _APART = 8, 5
-"""Pilot pairs, and moves on the surrogate between their points."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,14 +224,13 @@ def _kept(
         found = explored(surrogate, anchor.point, rng, is_informed=True)
     except NoAnchorError:
         return None
-    points = _points(found.surrogate, found.last, rng)
-    pairs = [tuple(p.astype(problem.start.dtype) for p in pair) for pair in points]
     anchor = replace(anchor, root=found.root)
     return about._replace(
         anchor=anchor,
         approximation=GaussianApproximation(anchor.point, anchor.root),
         surrogate=found.surrogate,
-        kept=Kept(which, pairs),
+        pairs=found.pairs(rng, problem.start.dtype),
+        kept=which,
     )
 
 
@@ -249,15 +245,3 @@ def _of_others(anchor: Anchor, rows: KeptRows, curvatures: NDArray[np.float64]) 
     _, gradient = rows(anchor.point)
     hessian = anchor.hessian - rows.hessian(curvatures)
     return replace(anchor, gradient=anchor.gradient - gradient, hessian=hessian)
-
-
-def _points(
-    surrogate: SurrogatePosterior, start: NDArray, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Pairs of points of a chain on the surrogate, shape (_PAIRS, 2, d)."""
-    place, found = surrogate.coordinates(start), np.empty((2 * _PAIRS, start.size))
-    for number in range(len(found)):
-        move = surrogate.root, surrogate.step_size, 1.5, _APART
-        place, _, _ = surrogate.walk(place, *move, rng)
-        found[number] = surrogate.point(place)
-    return found.reshape(2, _PAIRS, -1).swapaxes(0, 1)

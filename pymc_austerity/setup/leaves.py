@@ -12,8 +12,6 @@ from pymc_austerity.model import LeafRecipes
 from pymc_austerity.rows import Block
 from pymc_austerity.sources import Piece, Source
 
-__all__ = ["Leaves", "NumberedBlocks", "OnPieces"]
-
 Result = TypeVar("Result")
 
 NumberedBlocks: TypeAlias = Iterator[tuple[int, Block]]

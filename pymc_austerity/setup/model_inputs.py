@@ -22,19 +22,6 @@ from pymc_austerity._pymc import (
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 
-__all__ = [
-    "checked_compile_kwargs",
-    "checked_data",
-    "checked_generator",
-    "checked_model",
-    "checked_point",
-    "checked_setup_folder",
-    "checked_variables",
-    "draws_of_model",
-    "raveled",
-    "refuse_draws_of_bambi",
-]
-
 
 def checked_model(value: Any) -> pm.Model:
     """A model, by default the one on the context stack."""

@@ -9,8 +9,6 @@ from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["normal_approximations", "warn_of_modes", "words_on_mode"]
-
 
 def normal_approximations(modes: Modes) -> tuple[GaussianApproximation, ...]:
     """Normal approximations about the modes of comparable weight, the best first."""

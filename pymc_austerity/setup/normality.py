@@ -17,8 +17,6 @@ from pymc_austerity.setup.rows_to_check import RowsToCheck
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
 
-__all__ = ["SINGLE_ROWS_DECIDE", "check_normality"]
-
 SINGLE_ROWS_DECIDE = (
     "if these rows are not sampled, points of zero posterior density can be accepted; use "
     "epsilon=0, or write the bound as a prior or a transform."

@@ -16,8 +16,6 @@ from pymc_austerity.errors import SettingError, StorageError
 from pymc_austerity.model import RowLikelihood
 from pymc_austerity.sources import Source
 
-__all__ = ["PassCache", "about_set_up"]
-
 _log = logging.getLogger("pymc.austerity")
 
 

@@ -22,7 +22,6 @@ from pymc_austerity.setup.surrogate import SurrogatePosterior
 __all__ = [
     "ANYTHING",
     "About",
-    "Kept",
     "May",
     "NoPlan",
     "Plan",
@@ -74,18 +73,12 @@ class May(NamedTuple):
 ANYTHING = May()
 
 
-class Kept(NamedTuple):
-    """Rows that are known as they are, and pairs of points of the surrogate that keeps them."""
-
-    which: NDArray[np.intp]
-    pairs: list[tuple[NDArray, NDArray]]
-
-
 class About(NamedTuple):
     """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
 
     The normal approximation has the mean of the posterior. The difference of the row-free part is
-    there where the package chooses proposals.
+    there where the package chooses proposals. `pairs` are points of a chain on the surrogate, and
+    `kept` the numbers of rows that it knows as they are.
     """
 
     residuals: Residuals
@@ -98,7 +91,8 @@ class About(NamedTuple):
     say: Say
     row_free_difference: Callable[..., Any] | None = None
     may: May = ANYTHING
-    kept: Kept | None = None
+    pairs: list[tuple[NDArray, NDArray]] | None = None
+    kept: NDArray[np.intp] | None = None
 
     def plan(
         self,
@@ -117,7 +111,7 @@ class About(NamedTuple):
                 "The rows were stored on this machine in sampling order "
                 f"({source.n_bytes / 1e9:,.2g} GB), in {rows.n_passes} passes over all of them.",
             )
-        n_kept = 0 if self.kept is None else self.kept.which.size
+        n_kept = 0 if self.kept is None else self.kept.size
         if n_kept:
             details += (
                 f"The {n_kept:,} rows with the most influence are evaluated as they are, at every "
@@ -128,9 +122,9 @@ class About(NamedTuple):
         return Plan(function, source, sampling, self.anchor, details, as_what, modes, *known)
 
     def pilot_pairs(self) -> list[tuple[NDArray, NDArray]]:
-        """Pairs of draws of the normal approximation, or of the surrogate that keeps rows."""
-        if self.kept is not None:
-            return self.kept.pairs
+        """Pairs of points of the surrogate, or else of the normal approximation."""
+        if self.pairs is not None:
+            return self.pairs
         anchor, rng, dtype = self.anchor, self.problem.prepared.rng, self.problem.start.dtype
         return [
             (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))

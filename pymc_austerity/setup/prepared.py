@@ -31,8 +31,6 @@ from pymc_austerity.setup.pass_cache import PassCache, about_set_up
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
-__all__ = ["PreparedModel", "prepare"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _ORDER_OF_ROWS = 20_140_621

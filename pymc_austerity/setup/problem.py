@@ -36,8 +36,6 @@ from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel
 
-__all__ = ["Problem", "layout_of", "pose"]
-
 _log = logging.getLogger("pymc.austerity")
 
 

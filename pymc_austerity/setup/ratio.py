@@ -14,8 +14,6 @@ from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import RowSource, blocks_of
 from pymc_austerity.setup.surrogate import SurrogatePosterior
 
-__all__ = ["PosteriorRatio"]
-
 
 @dataclass(frozen=True, eq=False)
 class PosteriorRatio:

@@ -1,20 +1,22 @@
 """The decider, ready for the first chain."""
 
+import math
+import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from pymc_austerity.deciding.choice import AnyDecider, decider_of
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, decider_of
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
+from pymc_austerity.design.wording import percentage
+from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.setup.earlier_run import Learnt, learn
-from pymc_austerity.setup.loose import warn_if_loose
 from pymc_austerity.setup.normality import check_normality
 from pymc_austerity.setup.some_variables import Built
-
-__all__ = ["Ready", "make_ready"]
 
 
 class Ready(NamedTuple):
@@ -71,3 +73,33 @@ def make_ready(built: Built, settings: Settings, rng: np.random.Generator) -> Re
         target, built.usual, settings, moving_support=moving_support, rng=rng
     )
     return Ready(settings, decider, learnt, normality)
+
+
+def warn_if_loose(decider: AnyDecider) -> None:
+    """Warn before the run that `epsilon` bounds the error of one look, if decisions take many.
+
+    Parameters
+    ----------
+    decider : Decider or ExactDecider
+        With the settings of the user.
+
+    Warns
+    -----
+    AusterityWarning
+        The expected share of wrong decisions is larger than the epsilon that was given.
+    """
+    epsilon = decider.settings.epsilon
+    if isinstance(decider, ExactDecider) or epsilon is None or callable(epsilon):
+        return
+    if decider.target.sampling.is_exact:
+        return
+    expected = expected_errors(decider)
+    if math.isnan(expected) or expected <= epsilon:
+        return
+    warnings.warn(
+        f"epsilon={epsilon:g} bounds the error of one look, and decisions take many: about "
+        f"{percentage(expected)} of all decisions will be wrong, which widens the posterior; use "
+        f"max_error={epsilon:g} for whole decisions, epsilon=0 for none, or control variates.",
+        AusterityWarning,
+        stacklevel=4,
+    )

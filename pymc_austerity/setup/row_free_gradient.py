@@ -11,8 +11,6 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["AnyGradient", "row_free_gradient"]
-
 AnyGradient = DensityGradient | RowFreeGradient
 
 _POINTS, _TOLERANCE = 3, 1e-8

@@ -17,8 +17,6 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.setup.problem import Problem
 
-__all__ = ["row_free_difference", "row_free_difference_by_levels"]
-
 
 def row_free_difference(problem: Problem) -> Callable[..., Any]:
     """Compile the difference, and call it once so that it is ready when the chains start."""

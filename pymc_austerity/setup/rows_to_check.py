@@ -11,8 +11,6 @@ from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
 from pymc_austerity.strata import Strata
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["RowsToCheck"]
-
 _MOST = 2_000_000
 _TIMES_AS_MANY = 10
 """Fewest rows of a stratum, as a multiple of those of a first look."""

@@ -12,8 +12,6 @@ from rich.console import Console
 
 from pymc_austerity.time_limit import end_if_late
 
-__all__ = ["Say", "rows_done", "setup_progress"]
-
 _log = logging.getLogger("pymc.austerity")
 
 _LONG = 1.0

@@ -1,14 +1,16 @@
 """Control variates for step methods that move only some variables, or also discrete ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import discrete_types
+from pymc_austerity._pymc import discrete_types, make_initial_point_fn
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals import (
     Proposal,
     ProposalMixture,
@@ -20,15 +22,13 @@ from pymc_austerity.proposals import (
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
 from pymc_austerity.setup.embedding import Embedding, EveryVariable, SomeVariables
-from pymc_austerity.setup.given_anchor import anchor_point
+from pymc_austerity.setup.model_inputs import draws_of_model, raveled
 from pymc_austerity.setup.plans import May
 from pymc_austerity.setup.problem import Problem, pose
 from pymc_austerity.setup.row_free_part import row_free_difference
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
 from pymc_austerity.setup.target import Target, build
-
-__all__ = ["Built", "build_among_others"]
 
 
 class Built(NamedTuple):
@@ -163,3 +163,61 @@ def _entries(problem: Problem) -> Sequence[tuple[str, int]]:
     """Names of all entries of a point."""
     point = problem.prepared.point
     return [(v.name, i) for v in problem.variables for i in range(np.size(point[v.name]))]
+
+
+def anchor_point(anchor: Any, variables: Sequence, model: pm.Model) -> NDArray | None:
+    """The raveled point, in unconstrained space, that a user gives in one of several forms.
+
+    Parameters
+    ----------
+    anchor : None, dict, InferenceData or DataTree
+        Values of the free variables by name, or draws of them, whose mean is taken.
+    variables : sequence
+        Value variables of the step method.
+    model : pymc.Model
+        The model they belong to.
+
+    Raises
+    ------
+    SettingTypeError
+        If the anchor has another form.
+    SettingError
+        If a value is missing, has another shape, or lies outside of the support.
+    """
+    if anchor is None:
+        return None
+    if hasattr(anchor, "posterior"):
+        draws = draws_of_model("anchor", anchor)
+        anchor = {
+            rv.name: draws[rv.name].mean(("chain", "draw")).values
+            for rv in model.free_RVs
+            if rv.name in draws
+        }
+    names = [rv.name for rv in model.free_RVs]
+    if not isinstance(anchor, Mapping):
+        raise SettingTypeError(
+            f"anchor of type {type(anchor).__name__} is not a point: give a dictionary with values "
+            "of the free variables, or what pm.sample returned."
+        )
+    missing = sorted(set(names) - set(anchor))
+    if missing:
+        raise SettingError(
+            f"anchor lacks {', '.join(map(repr, missing))}: give a value for every free variable."
+        )
+    shapes = model.eval_rv_shapes()
+    for name in names:
+        shape, found = tuple(map(int, shapes[name])), np.shape(anchor[name])
+        if found != shape:
+            raise SettingError(
+                f"anchor has a value of shape {found} for {name!r}: give one of shape {shape}."
+            )
+    overrides = {model[name]: np.asarray(anchor[name]) for name in names}
+    point = raveled(
+        make_initial_point_fn(model=model, overrides=overrides, jitter_rvs=set())(0), variables
+    )
+    if not np.isfinite(point).all():
+        raise SettingError(
+            "anchor is not finite in unconstrained space: give finite values inside of the support "
+            "of every free variable."
+        )
+    return point

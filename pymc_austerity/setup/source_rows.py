@@ -24,8 +24,6 @@ from pymc_austerity.sources import (
     take,
 )
 
-__all__ = ["Labeled", "SourceRows", "open_sources"]
-
 Result = TypeVar("Result")
 
 Labeled: TypeAlias = tuple[NDArray[np.int64], Block]

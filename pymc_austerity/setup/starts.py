@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from pymc_austerity.proposals import GaussianApproximation, Layout, Proposal
 from pymc_austerity.setup.target import Target
 
-__all__ = ["disperse", "disperse_about", "start_of_chain"]
-
 _RETRIES = 10
 _NARROWER = 0.75
 """Factor of the width after a start that no proposal leaves."""

@@ -12,17 +12,6 @@ from pymc_austerity.design import NormalityCheck, first_look_statistics
 from pymc_austerity.rows import equal_total_score, in_random_order
 from pymc_austerity.strata import Strata
 
-__all__ = [
-    "FEWEST_FIRST_ROWS",
-    "ByScore",
-    "cheapest",
-    "expected_first_look",
-    "has_room_for_strata",
-    "most_first_rows",
-    "strata_by_score",
-    "words_on_strata",
-]
-
 _STRATA = 32
 FEWEST_PER_STRATUM = 10
 """Many narrow strata with few rows each: rows of a stratum are similar, so that a few represent it.
@@ -118,7 +107,7 @@ def strata_by_score(
     return _divided(largest, scores, most, settings)
 
 
-def cheapest(largest: LargestScores, settings: Settings, n_strata: int) -> FirstLookSizes:
+def cheapest_sizes(largest: LargestScores, settings: Settings, n_strata: int) -> FirstLookSizes:
     """First look that the settings determine for a number of strata."""
     return cheapest_first_look(
         largest,
@@ -134,7 +123,7 @@ def expected_first_look(
 ) -> FirstLookSizes:
     """First look to expect if all rows are like some of them, and half as many strata suffice."""
     most = most_first_rows(settings, n_rows) + 1
-    return cheapest(LargestScores.of_sample(scores, most, n_rows), settings, STRATA_IF_NORMAL)
+    return cheapest_sizes(LargestScores.of_sample(scores, most, n_rows), settings, STRATA_IF_NORMAL)
 
 
 def words_on_strata(strata: Strata, n_take_all: int) -> str:
@@ -161,7 +150,7 @@ def most_strata(settings: Settings) -> int:
 def _divided(
     largest: LargestScores, scores: NDArray[np.float64], n_strata: int, settings: Settings
 ) -> ByScore:
-    n_take_all, _, per_stratum, _ = cheapest(largest, settings, n_strata)
+    n_take_all, _, per_stratum, _ = cheapest_sizes(largest, settings, n_strata)
     top = largest.falling[n_take_all] if n_take_all else np.inf
     others = np.sort(scores[scores <= top])[::-1]
     edges = others[equal_total_score(others, n_strata)]

@@ -11,15 +11,6 @@ from pymc_austerity.model import random_variable_of
 from pymc_austerity.proposals import Proposal, UserProposal
 from pymc_austerity.setup.problem import Problem
 
-__all__ = [
-    "is_unconstrained",
-    "refuse_left_to_the_example",
-    "refuse_local",
-    "refuse_uncorrected",
-    "refuse_unsuitable",
-    "special_moves",
-]
-
 
 def refuse_unsuitable(variables: Sequence, model: pm.Model, proposal: Proposal[Any] | None) -> None:
     """Refuse steps that are certain to leave the support of a variable.

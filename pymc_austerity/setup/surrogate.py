@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity import compiled
 from pymc_austerity.proposals import hamiltonian
 
-__all__ = ["Expansion", "SurrogatePosterior"]
-
 
 class KnownGradient(Protocol):
     """A log-density that is known without sampling rows, and its gradient."""

@@ -11,14 +11,14 @@ from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, f
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.explored import explored
+from pymc_austerity.setup.explored import Explored, explored
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.ratio import PosteriorRatio
 from pymc_austerity.setup.row_free_gradient import row_free_gradient
 from pymc_austerity.setup.row_functions import ExpandedRows
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 
-__all__ = ["anchor_by_surrogate", "is_nearly_normal", "with_surrogate"]
+__all__ = ["anchor_by_surrogate", "is_nearly_normal", "surrogate_about", "with_surrogate"]
 
 _WIDE = 10.0
 """Standard deviation of a prior that keeps the mode of the rows finite, in unconstrained space."""
@@ -166,6 +166,21 @@ def is_nearly_normal(
     return bool(weights.sum() ** 2 > share * _DRAWS * (weights**2).sum())
 
 
+def surrogate_about(
+    anchor: Anchor, problem: Problem, row_free_difference: Callable[..., Any]
+) -> Explored:
+    """The surrogate about an anchor, tuned, and points of it.
+
+    Raises
+    ------
+    NoAnchorError
+        It cannot be sampled.
+    """
+    expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
+    surrogate = _surrogate(problem, row_free_difference, expansion)
+    return explored(surrogate, anchor.point, problem.prepared.rng)
+
+
 def with_surrogate(
     proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio
 ) -> Proposal[Any]:
@@ -185,10 +200,8 @@ def with_surrogate(
             "are none here: use RandomWalkProposal(), or AusterityMH with control variates."
         )
     if surrogate is None:
-        expansion = Expansion.concave(anchor.point, anchor.gradient, anchor.hessian)
-        surrogate = _surrogate(problem, ratio.row_free_difference, expansion)
         try:
-            surrogate = explored(surrogate, anchor.point, problem.prepared.rng).surrogate
+            surrogate = surrogate_about(anchor, problem, ratio.row_free_difference).surrogate
         except NoAnchorError as error:
             raise SettingError(f"{name} cannot be used because {error}.") from error
     return proposal.with_surrogate(surrogate)

@@ -5,12 +5,10 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from pymc_austerity.deciding.sampling import AllRowsTogether, uniform_sampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AllRowsTogether
-from pymc_austerity.deciding.uniform import uniform_sampling
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
-    ConditionalProposal,
     CrankNicolsonProposal,
     GaussianApproximation,
     Layout,
@@ -20,7 +18,6 @@ from pymc_austerity.proposals import (
     SurrogateHamiltonianProposal,
     try_proposal,
 )
-from pymc_austerity.proposals.random_walk import PriorOnlyMoves
 from pymc_austerity.setup.control_variates import NoPlan, Plan, control_variate_plan
 from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.gradients import with_gradients
@@ -38,7 +35,9 @@ __all__ = ["Target", "build"]
 _FEW_TRAJECTORIES = 2, 1.5
 """Number and length of trajectories that evaluate rows."""
 
-_CONDITIONAL_SIZES = 1.0, 0.7, 0.4, 0.2
+_MANY_ENTRIES = 100
+"""With more, trajectories are as few as those that evaluate rows: they take time quadratic in the
+number of entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,14 +52,11 @@ class Target(PosteriorRatio):
         The raveled point at which the model was verified.
     approximation : GaussianApproximation or None
         Normal approximation of the posterior; None where no mode is known.
-    untouched : PriorOnlyMoves or None
-        Moves of entries that no row reads, where the default proposal does not move these.
     """
 
     layout: Layout = field(kw_only=True)
     start: NDArray = field(kw_only=True)
     approximation: GaussianApproximation | None = field(kw_only=True)
-    untouched: PriorOnlyMoves | None = None
 
 
 @collection_paused()
@@ -110,48 +106,32 @@ def build(
     approximation = ratio.modes[0] if ratio.modes else None
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
-    untouched = None
-    if proposal is None and ratio.surrogate is not None:
-        proposal = SurrogateHamiltonianProposal(*(_FEW_TRAJECTORIES if ratio.n_kept else ()))
     if proposal is None:
-        untouched = _untouched_moves(problem, ratio)
-        proposal = _default_proposal(ratio, untouched)
-    proposal = with_gradients(proposal, problem, ratio, settings)
-    proposal = with_surrogate(proposal, problem, ratio)
+        proposal = _default_proposal(problem, ratio)
+    else:
+        proposal = with_gradients(proposal, problem, ratio, settings)
+        proposal = with_surrogate(proposal, problem, ratio)
     try_proposal(proposal, problem.layout, approximation, problem.start)
     target = Target(
         **vars(ratio),
         layout=problem.layout,
         start=problem.start,
         approximation=approximation,
-        untouched=untouched,
     )
     return target, proposal
 
 
-def _untouched_moves(problem: Problem, ratio: PosteriorRatio) -> PriorOnlyMoves | None:
-    """Moves of entries that no row reads, if rows read other entries."""
-    if ratio.anchor is None or problem.blocks is None:
-        return None
-    entries = problem.blocks.untouched
-    if not 0 < entries.size < problem.start.size:
-        return None
-    return PriorOnlyMoves(entries, ratio.row_free_part)
-
-
-def _default_proposal(
-    ratio: PosteriorRatio, untouched: PriorOnlyMoves | None
-) -> ProposalMixture | CrankNicolsonProposal | RandomWalkProposal:
-    """Moves of all entries about the normal approximation, or of those that rows read."""
+def _default_proposal(problem: Problem, ratio: PosteriorRatio) -> Proposal[Any]:
+    """Trajectories for hierarchies and for what is far from normal; else usual moves."""
     if isinstance(ratio.sampling, AllRowsTogether):
         return CrankNicolsonProposal()
     if ratio.anchor is None:
         return RandomWalkProposal()
-    usual = ProposalMixture()
-    if untouched is None:
-        return usual
-    given = tuple(ConditionalProposal(untouched.entries, b) for b in _CONDITIONAL_SIZES)
-    return ProposalMixture((*usual.components[:-1], *given, usual.components[-1]))
+    if ratio.surrogate is None:
+        return ProposalMixture()
+    are_dear = ratio.n_kept or problem.start.size > _MANY_ENTRIES
+    proposal = SurrogateHamiltonianProposal(*(_FEW_TRAJECTORIES if are_dear else ()))
+    return with_surrogate(proposal, problem, ratio)
 
 
 def _posterior_ratio(

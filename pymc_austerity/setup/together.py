@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import influence_scores
-from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether, TotalsOfAll
+from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether, TotalsOfAll
 from pymc_austerity.model import RowStructure, RowTotals, differences_agree, row_totals
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import AllRows, ArrayRows, Block
@@ -14,8 +14,6 @@ from pymc_austerity.setup.plans import About, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
-
-__all__ = ["together"]
 
 _SOME_ROWS = 4_096
 _WORTH = 4.0

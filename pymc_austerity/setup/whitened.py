@@ -10,8 +10,6 @@ from pymc_austerity.control_variates import Anchor
 from pymc_austerity.model import DesignFunction
 from pymc_austerity.rows import ArrayRows, blocks_of
 
-__all__ = ["WhitenedRows", "whitened_block", "whitened_rows"]
-
 
 class WhitenedRows(NamedTuple):
     r"""Predictors :math:`\eta_i^* + Z_i u` of the rows, with :math:`\theta = \theta^* + R u`.

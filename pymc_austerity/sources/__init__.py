@@ -14,18 +14,3 @@ from pymc_austerity.sources.passes import (
     take,
     usual_threads,
 )
-
-__all__ = [
-    "Columns",
-    "Piece",
-    "Source",
-    "block_ranges",
-    "mapped_in_order",
-    "open_source",
-    "pass_over",
-    "passes_run_by",
-    "read_ahead",
-    "refuse_unequal_lengths",
-    "take",
-    "usual_threads",
-]

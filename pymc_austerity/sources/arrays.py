@@ -17,8 +17,6 @@ from pymc_austerity.sources.columns import native_dtype, numbers
 from pymc_austerity.sources.dask_collections import DaskArray
 from pymc_austerity.sources.npy import NpyFiles
 
-__all__ = ["SlicedSource", "packages_of", "type_of"]
-
 _REMEDY = (
     "give a NumPy array or memory map, a path to .npy, zarr, Parquet, Arrow or HDF5, an Arrow "
     "table, a zarr or h5py array, or a dask, pandas, polars or xarray object"

@@ -12,8 +12,6 @@ from pymc_austerity.errors import DataError
 from pymc_austerity.sources.chunks import ChunkedSource, library, readable
 from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_columns, refuse_nulls
 
-__all__ = ["ArrowSource", "ParquetSource"]
-
 _ROWS_AT_ONCE = 16_384
 _BYTES_AT_ONCE = 2**16
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import DataError, SettingError, StorageError
 from pymc_austerity.sources.columns import fill_columns, native_dtype, numbers
 
-__all__ = ["ChunkedSource", "even_lengths", "library", "readable"]
-
 _BYTES_KEPT = 2**24
 """Rows of a chunk that are kept for other threads, in bytes, or one piece."""
 

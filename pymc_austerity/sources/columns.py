@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.arguments import choice_among
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError
 
-__all__ = [
-    "Columns",
-    "fill_columns",
-    "native_dtype",
-    "numbers",
-    "refuse_missing_columns",
-    "refuse_nulls",
-]
-
 _ROWS_AT_ONCE = 4_096
 """Rows that are written column by column should stay in the cache."""
 

@@ -12,8 +12,6 @@ from pymc_austerity.errors import DataError, StorageError
 from pymc_austerity.sources.chunks import ChunkedSource
 from pymc_austerity.sources.columns import Columns, numbers, refuse_missing_columns
 
-__all__ = ["DaskArray", "DaskFrameSource"]
-
 
 class _Chunks:
     """Chunks of a collection, computed with the scheduler that dask is configured for.

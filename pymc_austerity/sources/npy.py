@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from pymc_austerity.errors import DataError, StorageError
 from pymc_austerity.sources.chunks import readable
 
-__all__ = ["FileArray", "NpyFiles"]
-
 
 @dataclass(frozen=True)
 class FileArray:

@@ -15,8 +15,6 @@ from pymc_austerity.sources.dask_collections import DaskFrameSource
 from pymc_austerity.sources.npy import NpyFiles
 from pymc_austerity.sources.passes import Source
 
-__all__ = ["open_source"]
-
 _DIGITS = re.compile(r"(\d+)")
 _ZARR_FILES = ("zarr.json", ".zarray", ".zgroup")
 _MAGIC = {b"\x93NUMPY": "npy", b"PAR1": "parquet", b"ARROW1": "arrow"}

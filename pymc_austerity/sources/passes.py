@@ -16,19 +16,6 @@ from threadpoolctl import threadpool_limits
 
 from pymc_austerity.errors import DataError
 
-__all__ = [
-    "Piece",
-    "Source",
-    "block_ranges",
-    "mapped_in_order",
-    "pass_over",
-    "passes_run_by",
-    "read_ahead",
-    "refuse_unequal_lengths",
-    "take",
-    "usual_threads",
-]
-
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

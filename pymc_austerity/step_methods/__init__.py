@@ -9,9 +9,7 @@ from pymc_austerity.step_methods.firefly_mh import FireflyMH
 from pymc_austerity.step_methods.grouped_mh import GroupedMH
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 from pymc_austerity.step_methods.options import Options
-from pymc_austerity.step_methods.run_info import merged_constants
-
-__all__ = ["AusterityMH", "FireflyMH", "GroupedMH", "Options"]
+from pymc_austerity.step_methods.summary import merged_constants
 
 annotate_conversion(merged_constants, at_end=restore_interrupts, what_is_wrong=what_is_wrong)
 before_sampling(check_step_methods, with_model)

@@ -21,10 +21,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
-from pymc_austerity.step_methods.run_info import StatisticsTypes
-from pymc_austerity.step_methods.summary import Words
-
-__all__ = ["AllRowsNUTS", "PyMCSteps", "on_all_rows"]
+from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 
 _log = logging.getLogger("pymc.austerity")
 

@@ -11,8 +11,6 @@ from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 
-__all__ = ["check_step_methods"]
-
 
 def check_step_methods(
     model: pm.Model,

@@ -24,8 +24,6 @@ from pymc_austerity.step_methods.grouped_mh import GroupedStep
 from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.request import Request
 
-__all__ = ["AusterityMH"]
-
 _log = logging.getLogger("pymc.austerity")
 
 
@@ -83,15 +81,16 @@ class AusterityMH(Configured, ABC):
     audit : {"auto"} or float
         Share of the decisions, in [0, 1], that are also checked on all rows, for
         the statistics only. "auto" is a share that costs about 5 % of the run: see
-        `pymc_austerity.deciding.audits.affordable_share`. Use 0.1 for final results of a test. If
+        `pymc_austerity.deciding.decider.affordable_share`. Use 0.1 for final results of a test. If
         decisions are exact, they stay so, and there is nothing to check.
     likelihood : sequence of str or "auto"
         Names of the observed variables or potentials to subsample; "auto" is the observed
         variables with the most rows. A likelihood written as ``pm.Potential`` must be named.
     proposal : Proposal, callable or "auto"
         For example, a `CrankNicolsonProposal` or a `LangevinProposal`; "auto" is
-        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` if a
-        normal approximation does not fit, and ``RandomWalkProposal()`` without control variates.
+        ``ProposalMixture()`` with control variates, ``SurrogateHamiltonianProposal()`` for
+        hierarchies and where a normal approximation does not fit, and ``RandomWalkProposal()``
+        without control variates.
         Or a function ``(point, rng) -> (new point, log-ratio)``, with
         ``log q(point | new) - log q(new | point)`` as log-ratio; it is tried once at the start.
     data : dict of str to source, optional

@@ -9,11 +9,8 @@ import pymc as pm
 from pymc_austerity._pymc import Competence
 from pymc_austerity.errors import SettingError
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
-from pymc_austerity.step_methods.run_info import StatisticsTypes
-from pymc_austerity.step_methods.summary import Words
+from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 from pymc_austerity.step_methods.whole_model import WholeModelSampler
-
-__all__ = ["AusterityStep"]
 
 
 class AusterityStep(WholeModelSampler):

@@ -3,7 +3,11 @@
 import inspect
 import logging
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
+
+from rich.progress import TextColumn
+from rich.table import Column
 
 from pymc_austerity._pymc import (
     ArrayStepShared,
@@ -12,15 +16,75 @@ from pymc_austerity._pymc import (
 from pymc_austerity.errors import StaleDataError
 from pymc_austerity.model import explain, row_length_deterministics
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.step_methods import progress
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import STATISTICS
 
-__all__ = ["SubsamplingStep"]
+
+class Phase(Enum):
+    """The phase of a chain: before or after its first step, tuning or not.
+
+    Examples
+    --------
+    >>> Phase.START.with_tuning(False).begun()
+    <Phase.SAMPLING: 'sampling'>
+    """
+
+    START = "start"
+    START_UNTUNED = "start without tuning"
+    TUNING = "tuning"
+    SAMPLING = "sampling"
+
+    @property
+    def is_start(self) -> bool:
+        """Whether the first step of the chain has not been taken yet."""
+        return self in (Phase.START, Phase.START_UNTUNED)
+
+    @property
+    def is_tuning(self) -> bool:
+        """Whether learned quantities may still change."""
+        return self in (Phase.START, Phase.TUNING)
+
+    def begun(self) -> "Phase":
+        """The phase at the first step."""
+        return Phase.TUNING if self.is_tuning else Phase.SAMPLING
+
+    def with_tuning(self, tuning: bool) -> "Phase":
+        """The same phase with tuning turned on or off."""
+        if self.is_start:
+            return Phase.START if tuning else Phase.START_UNTUNED
+        return Phase.TUNING if tuning else Phase.SAMPLING
+
+
+_MEMORY = 100
+"""The columns of progress show averages over about this many draws of all the chains."""
+
+
+def columns(n_chains: int) -> tuple[list[TextColumn], dict[str, list[float]]]:
+    """Columns for the acceptance rate and the rows of a draw, and their initial values."""
+    texts = [
+        TextColumn("{task.fields[acceptance]:.2f}", table_column=Column("Acceptance", ratio=1)),
+        TextColumn("{task.fields[rows]:,.0f}", table_column=Column("Rows read", ratio=1)),
+    ]
+    return texts, {"acceptance": [0.0] * n_chains, "rows": [0.0] * n_chains}
+
+
+def running_averages() -> Callable[[dict[str, Any]], dict[str, float]]:
+    """Function that maps the statistics of a step to the values of the columns."""
+    n_seen, acceptance, rows = 0, 0.0, 0.0
+
+    def update(statistics: dict[str, Any]) -> dict[str, float]:
+        nonlocal n_seen, acceptance, rows
+        n_seen += 1
+        weight = 1.0 / min(n_seen, _MEMORY)
+        acceptance += weight * (statistics["accepted"] - acceptance)
+        rows += weight * (statistics["n_rows_used"] - rows)
+        return {"acceptance": acceptance, "rows": rows}
+
+    return update
+
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -132,11 +196,11 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     @staticmethod
     def _progressbar_config(n_chains: int = 1) -> tuple:
         defer_interrupts()  # PyMC asks once, before the first draw, where the draws are collected
-        return progress.columns(n_chains)
+        return columns(n_chains)
 
     @staticmethod
     def _make_progressbar_update_functions() -> tuple:
-        return (progress.running_averages(),)
+        return (running_averages(),)
 
 
 def _rebuild(cls: type, state: dict[str, Any]) -> Any:

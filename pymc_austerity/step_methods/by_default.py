@@ -10,6 +10,7 @@ import pymc as pm
 from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
+from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.expected_time import (
     SETUP_SECONDS,
     Size,
@@ -24,12 +25,15 @@ from pymc_austerity.setup.levels import (
     build_groups,
 )
 from pymc_austerity.setup.model_inputs import checked_point
-from pymc_austerity.setup.prepared import PreparedModel
+from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.problem import pose
+from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, within
 
 __all__ = ["best_of_all", "grouped_if_possible", "leaves_the_choice"]
@@ -105,7 +109,9 @@ def _on_few_rows(
     reason = ""
     try:
         with within(_time_for_setup(size)):
-            for step in _candidates(request, variables, model):
+            for step in _candidates(request, variables, model, size):
+                if isinstance(step, WideHMC):  # it was tried at set-up
+                    return step, ""
                 tried.append((step, _probed(step, point)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
@@ -126,13 +132,21 @@ def _on_few_rows(
     return step, _why_not(step, found, size)
 
 
-def _candidates(request: Request, variables: Sequence, model: pm.Model) -> Iterator[Any]:
+def _candidates(
+    request: Request, variables: Sequence, model: pm.Model, size: Size
+) -> Iterator[Any]:
     """Step methods in the order in which they are tried."""
     kept: list[PreparedModel] = []
     grouped = grouped_if_possible(request, variables, model, kept)
     if grouped is not None:
         yield grouped
         return
+    if size.dimension > MOST_ENTRIES:
+        kept = kept or [prepare(model, **request.for_preparing)]
+        problem = pose(kept[0], variables, dict(request.options.compile_kwargs or {}))
+        if has_sparse_design(problem):
+            yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
+            return
     its: Any = {"rng": request.rng, "prepared": kept[0] if kept else None}
     yield FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
     grouped = grouped_if_possible(request, variables, model, kept, only_where_best=False)

@@ -16,8 +16,6 @@ from pymc_austerity.step_methods.options import Options, is_same
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.whole_model import WholeModelSampler
 
-__all__ = ["Configured", "with_model"]
-
 
 class Configured(WholeModelSampler):
     """Base class of what users construct: settings, checked as far as that needs no model.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import STATISTICS, Transitions
 from pymc_austerity.proposals import Block
 
-__all__ = ["DrawBuffer", "Given", "Recorder"]
-
 _LONGEST = 0.01
 """Seconds between two returns to Python, unless a single draw takes longer."""
 

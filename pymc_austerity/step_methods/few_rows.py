@@ -24,8 +24,6 @@ from pymc_austerity.step_methods.in_compiled_code import compile_now
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 from pymc_austerity.step_methods.request import Request
 
-__all__ = ["FewRowsStep", "PerVariable"]
-
 
 class PerVariable(CompoundStep):
     """One step method for each variable, on shared rows."""

@@ -9,7 +9,7 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity.arguments import refuse_positional
-from pymc_austerity.deciding.firefly import FireflyDecider
+from pymc_austerity.deciding.exact import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.configured import Configured
@@ -17,8 +17,6 @@ from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.options import OptionFields, Options
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import STATISTICS
-
-__all__ = ["FireflyMH", "FireflyStep"]
 
 
 class FireflyMH(Configured, ABC):

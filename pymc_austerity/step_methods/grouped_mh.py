@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.stored_rows import rows_named
+from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
@@ -24,15 +24,18 @@ from pymc_austerity.setup.levels import (
     build_groups,
 )
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.options import OptionFields, Options
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.statistics import of_draw
 from pymc_austerity.step_methods.summary import Words
-from pymc_austerity.step_methods.sweep_statistics import of_sweep, statistics_of_blocks
-from pymc_austerity.step_methods.sweep_words import cost_in_words, in_words
+from pymc_austerity.step_methods.sweep_statistics import (
+    cost_in_words,
+    in_words,
+    of_sweep,
+    statistics_of_blocks,
+)
 
 __all__ = ["GroupedMH", "GroupedStep"]
 
@@ -53,7 +56,7 @@ class GroupedMH(Configured, ABC):
     - all levels of a factor move at once. Given the rest they are independent, so each has a
       proposal from its normal approximation, the exact prior, and its own exact decision;
     - the entries on which all rows depend move given the levels, then jointly with the levels of
-      all factors but the largest, whose levels move along;
+      all factors, in the directions in which these depend on each other most;
     - sums that the rows determine, such as that of an intercept and the levels of a factor, are
       kept by exchange moves: one part rises, the other falls, and only the priors matter.
 

@@ -14,24 +14,21 @@ from pymc_austerity.compiled import (
     compiled_test,
     refusal_of,
 )
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider
-from pymc_austerity.deciding.exact import ExactDecider
-from pymc_austerity.deciding.firefly import FireflyDecider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
 from pymc_austerity.proposals import Proposal, SurrogateHamiltonianProposal
-from pymc_austerity.sequential import StudentTTest, WangTsiatisTest
+from pymc_austerity.sequential import StudentTTest
 from pymc_austerity.setup.compiled_target import (
     exact_target,
     sequential_target,
     trajectories,
+    why_target_needs_python,
 )
-from pymc_austerity.setup.compiled_target import why_python as why_target_needs_python
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.statistics import of_transitions
 from pymc_austerity.step_methods.together import IndependentChain, is_independent
-
-__all__ = ["compile_now", "draws_ahead", "why_python"]
+from pymc_austerity.time_limit import uncounted
 
 
 def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
@@ -41,7 +38,7 @@ def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> 
     if isinstance(decider, FireflyDecider):
         return "fireflies have no compiled counterpart"
     if isinstance(decider, Decider):
-        if type(decider.test) not in (StudentTTest, WangTsiatisTest):
+        if type(decider.test) is not StudentTTest:
             return "the test has no compiled counterpart"
         if decider.schedule is not None and not decider.settings.tightens:
             return "epsilon is a function"
@@ -56,7 +53,8 @@ def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) ->
     """Compile what the chains will need, or read what an earlier process compiled."""
     state = proposal.init(target.layout, target.approximation)
     rng = np.random.default_rng(0)
-    _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
+    with uncounted():
+        _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
 
 
 def draws_ahead(
@@ -99,7 +97,7 @@ def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
     if isinstance(decider, ExactDecider):
         return exact_target(target, decider.state.inflation.value)
     test = decider.state.test
-    assert isinstance(test, StudentTTest | WangTsiatisTest)
+    assert isinstance(test, StudentTTest)
     share = decider.audits.share
     return sequential_target(target, decider.sampling, compiled_test(test), share)
 

@@ -15,14 +15,6 @@ from typing import Any, TypeVar, cast
 
 from pymc_austerity._pymc import RECORDING, SAMPLING_LOOP, WORKER_LOOP
 
-__all__ = [
-    "clean_interrupt",
-    "defer_interrupts",
-    "restore_interrupts",
-    "stop_if_interrupted",
-]
-
-
 _Handler = Callable[[int, FrameType | None], Any]
 _MOMENT = 0.001
 """Seconds; storing a draw takes a few microseconds."""

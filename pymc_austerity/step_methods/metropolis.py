@@ -11,24 +11,21 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.choice import AnyDecider
 from pymc_austerity.deciding.decider import Decider, DecisionState
-from pymc_austerity.deciding.exact import ExactState
+from pymc_austerity.deciding.exact import AnyDecider, ExactState
+from pymc_austerity.deciding.sampling import AT_ONCE
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.deciding.together import AT_ONCE
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture, RandomWalkState
-from pymc_austerity.proposals.random_walk import PriorOnlyMoves
+from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
 from pymc_austerity.setup.embedding import Embedding, EveryVariable
 from pymc_austerity.setup.target import Target
-from pymc_austerity.step_methods.base import SubsamplingStep
+from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.draw_buffer import DrawBuffer
 from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
-from pymc_austerity.step_methods.phase import Phase
 from pymc_austerity.step_methods.statistics import of_decision, of_draw
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 from pymc_austerity.step_methods.together import is_independent
@@ -51,7 +48,6 @@ class MetropolisState(StepMethodState):
     phase: Phase
     proposal_state: Any
     decision_state: DecisionState | ExactState
-    untouched_state: RandomWalkState | None
     test: str = field(metadata={"frozen": True})
     n_rows: int = field(metadata={"frozen": True})
     data_fingerprint: str = field(metadata={"frozen": True})
@@ -100,7 +96,6 @@ class MetropolisStep(SubsamplingStep):
     proposal_state: Any
     python_needed: str
     _ahead: DrawBuffer | None = None
-    untouched_state: RandomWalkState | None
 
     # ------------------------------------------------------------------ one step
 
@@ -180,10 +175,6 @@ class MetropolisStep(SubsamplingStep):
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning, decider, around, rng = self.tune, self.decider, self.embedding, self.rng
-        if self.untouched is not None and self.untouched_state is not None:
-            current, self.untouched_state = self.untouched.move(
-                self.untouched_state, current, rng, tuning=tuning and self.adapts
-            )
         seen = around.centered(current)
         moved, log_ratio, state = self.proposal.propose(self.proposal_state, seen, rng)
         proposed = around.back(moved)
@@ -223,9 +214,6 @@ class MetropolisStep(SubsamplingStep):
             self.proposal_state = self.learnt.proposal_state
             assert self.learnt.decision_state is not None
             self.decision_state = replace(self.learnt.decision_state)
-        self.untouched_state = None
-        if self.untouched is not None and around.approximation is not None:
-            self.untouched_state = self.untouched.init(around.approximation)
 
     def stop_tuning(self) -> None:
         """Freeze the proposal and the test."""
@@ -234,8 +222,6 @@ class MetropolisStep(SubsamplingStep):
         self.tune = False
         if self.adapts:
             self.proposal_state = self.proposal.freeze(self.proposal_state)
-            if self.untouched is not None and self.untouched_state is not None:
-                self.untouched_state = self.untouched.freeze(self.untouched_state)
         designed = self.decider.stop_tuning()
         is_open = isinstance(self.decider, Decider) and not self.decider.sampling.is_exact
         self.is_to_look_again = is_open
@@ -272,11 +258,6 @@ class MetropolisStep(SubsamplingStep):
         return super().__getstate__()
 
     @property
-    def untouched(self) -> PriorOnlyMoves | None:
-        """Moves of entries on which no row depends, if there are any."""
-        return self.target.untouched if isinstance(self.embedding, EveryVariable) else None
-
-    @property
     def decision_state(self) -> DecisionState | ExactState:
         """State of the decider."""
         return self.decider.state
@@ -300,8 +281,6 @@ class MetropolisStep(SubsamplingStep):
     def _why_python(self) -> str:
         if self.shared or not isinstance(self.embedding, EveryVariable):
             return "other step methods move other variables"
-        if self.untouched is not None:
-            return "what no row reads has moves of its own"
         if self.coordinates.names:
             return "products are moved instead of their factors"
         return why_python(self.target, self.decider, self.proposal)

@@ -17,8 +17,6 @@ from pymc_austerity.arguments import (
 from pymc_austerity.errors import SettingError
 from pymc_austerity.setup.model_inputs import checked_compile_kwargs
 
-__all__ = ["OptionFields", "Options", "differing", "is_same"]
-
 
 class OptionFields(TypedDict, total=False):
     """The fields of `Options` as keywords of a step method, which editors then know."""

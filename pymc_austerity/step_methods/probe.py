@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from pymc_austerity.diagnostics.convergence import effective_draws, largest_r_hat
 from pymc_austerity.step_methods.interrupts import restore_interrupts
 
-__all__ = ["Probe", "probe"]
-
 _N_CHAINS, _N_STEPS = 4, 400
 _FIRST_STEPS = 3
 """Steps that compile what is left to compile, before time counts."""

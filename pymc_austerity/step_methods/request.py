@@ -15,8 +15,6 @@ from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.model_inputs import checked_generator
 from pymc_austerity.step_methods.options import Options, differing
 
-__all__ = ["Request"]
-
 _USUAL = Options()
 
 

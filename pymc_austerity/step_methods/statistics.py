@@ -34,8 +34,6 @@ from numpy.typing import NDArray
 from pymc_austerity.compiled import STATISTICS as MADE
 from pymc_austerity.sequential import Decision
 
-__all__ = ["STATISTICS", "of_decision", "of_draw", "of_transitions"]
-
 STATISTICS: dict[str, tuple[type, list]] = {
     "accepted": (np.float64, []),
     "n_rows_used": (np.int64, []),

@@ -1,9 +1,10 @@
 """Descriptions of what was built: constants of the run, and text."""
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from pymc_austerity.deciding.choice import AnyDecider
+from pymc_austerity.deciding.exact import AnyDecider
 from pymc_austerity.deciding.promise import (
     details_of,
     name_of_test,
@@ -14,8 +15,6 @@ from pymc_austerity.deciding.promise import (
 from pymc_austerity.design import NormalityCheck
 from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.target import Target
-
-__all__ = ["Words", "constants_of", "words_of"]
 
 
 class Words(NamedTuple):
@@ -86,3 +85,53 @@ def _gradients(proposal: Proposal[Any], n_rows: int) -> str:
     if n_read == 0:
         return ""
     return f"gradients of {'all' if n_read == n_rows else f'{n_read:,}'} rows"
+
+
+class StatisticsTypes(dict):
+    """Types of the statistics of a step method, together with the constants of the run.
+
+    PyMC passes this dictionary unchanged from the step method to the trace, from which
+    `pymc_austerity._pymc.annotate_conversion` writes the constants to the attributes of
+    ``sample_stats``.
+
+    Attributes
+    ----------
+    constants : dict
+        Names and values (numbers or strings) of the constants of the run.
+    """
+
+    def __init__(self, types: dict[str, type], constants: dict[str, Any]) -> None:
+        super().__init__(types)
+        self.constants = constants
+
+    def __reduce__(self) -> tuple:
+        return type(self), (dict(self), self.constants)
+
+
+def merged_constants(statistics_types: Iterable[dict]) -> dict[str, Any]:
+    """Constants that all step methods of a run have; lists if they differ.
+
+    Parameters
+    ----------
+    statistics_types : iterable of dict
+        Types of the statistics of each step method; those of other packages are ignored.
+
+    Examples
+    --------
+    >>> ours = StatisticsTypes({}, {"epsilon": 0.05, "n_rows": 10, "max_error": float("nan")})
+    >>> merged_constants([ours, {"tree_depth": int}])
+    {'epsilon': 0.05, 'n_rows': 10, 'max_error': nan}
+    """
+    runs = [types.constants for types in statistics_types if isinstance(types, StatisticsTypes)]
+    merged: dict[str, Any] = {}
+    for name in runs[0] if runs else ():
+        if not all(name in constants for constants in runs):
+            continue
+        values = [constants[name] for constants in runs]
+        merged[name] = values[0] if all(_same(value, values[0]) for value in values) else values
+    return merged
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two constants are equal; NaN, which represents a missing value, equals itself."""
+    return bool(one == other or (one != one and other != other))

@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.compiled import STATISTICS, Transitions
-from pymc_austerity.deciding.together import AT_ONCE, AllRowsTogether
+from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether
 from pymc_austerity.proposals import CrankNicolsonProposal, Proposal
 from pymc_austerity.sequential import log_uniform
 from pymc_austerity.setup.target import Target
-
-__all__ = ["IndependentChain", "is_independent"]
 
 _SIZE_OF_MOVES = CrankNicolsonProposal().b
 _USUAL = {"n_looks": 1.0, "standardized_mean": math.nan}

@@ -7,8 +7,6 @@ import pymc as pm
 
 from pymc_austerity._pymc import Sampler
 
-__all__ = ["WholeModelSampler"]
-
 
 class WholeModelSampler:
     """Has the method of PyMC's coming base class of samplers, of which it is a virtual subclass.

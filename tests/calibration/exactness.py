@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from tests.calibration.uniformity import chi_square_of_ranks, rank_among, same_distribution
 
-__all__ = ["Target", "passes", "rank_p_values", "two_sample_p_values"]
-
 Kernel = Callable[[NDArray, np.random.Generator], NDArray]
 """One step of a Markov chain, from a point to the next one."""
 

@@ -6,8 +6,6 @@ import pymc as pm
 from pymc_austerity import GroupedMH
 from tests.calibration.simulation import Generator
 
-__all__ = ["GENERATORS"]
-
 N_ROWS, N_GROUPS = 1_000, 8
 _FIXED = np.random.default_rng(20140621)
 X = _FIXED.normal(size=(N_ROWS, 2))

@@ -27,8 +27,6 @@ from pymc_austerity.paper import InclusionIndicators, SpikeAndSlab, UniformStief
 from tests.calibration.exactness import Kernel, Target
 from tests.paper.fields import triples_field
 
-__all__ = ["SUBJECTS", "Subject", "kernel_of", "rates"]
-
 _N_TUNE = 500
 _ALMOST_EXACT = {"epsilon": 1e-10, "control_variates": 2}
 """For moves that need a normal approximation, which there is none of at epsilon=0."""

@@ -25,8 +25,6 @@ from tests.calibration.uniformity import (
     smooth_test_of_ranks,
 )
 
-__all__ = ["N_RANKS", "Generator", "p_values_of", "ranks_of"]
-
 N_RANKS = 20
 _DRAWS_APART = 50
 _TRANSITIONS = 5

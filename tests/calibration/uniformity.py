@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["chi_square_of_ranks", "rank_among", "same_distribution", "smooth_test_of_ranks"]
-
 
 def rank_among(value: float, others: NDArray, rng: np.random.Generator) -> int:
     """How many of the others are smaller, equal ones counted at random.

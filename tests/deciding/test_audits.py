@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_austerity.deciding.audits import RandomAudits, affordable_share
+from pymc_austerity.deciding.decider import RandomAudits, affordable_share
 from pymc_austerity.deciding.sampling import UniformSampling
 
 

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from pymc_austerity.deciding.bounds import bound_between
+from pymc_austerity.deciding.settings import bound_between
 from pymc_austerity.errors import SettingError, SettingTypeError
 
 POINTS = np.ones(2), np.zeros(2)

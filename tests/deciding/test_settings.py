@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from pymc_austerity import BarkerTest, HoeffdingTest, SettingError, StudentTTest, WangTsiatisTest
+from pymc_austerity import BarkerTest, HoeffdingTest, SettingError, StudentTTest
 from pymc_austerity.deciding.settings import Settings
 
 
@@ -64,7 +64,7 @@ def test_the_usual_test_tightens_while_tuning():
     [
         Settings(epsilon=0.0),
         Settings(max_error=0.01),
-        Settings(test=WangTsiatisTest(0.05, 0.3)),
+        Settings(test=StudentTTest(0.05, alpha=0.3)),
         Settings(epsilon=lambda draw: 0.1),
     ],
 )

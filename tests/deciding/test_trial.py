@@ -25,14 +25,6 @@ def test_easy_decisions_get_a_cheaper_test_than_the_worst_case(rng):
     assert close.epsilon >= plan.worst_case().epsilon
 
 
-@pytest.mark.exhaustive
-def test_only_the_last_decisions_count(rng):
-    plan = TrialPlan(0.01, N_ROWS)
-    last = decisions(100, 5.0, rng)
-    designs = [plan.design(decisions(200, size, rng) + last) for size in (0.1, 50.0)]
-    assert repr(designs[0]) == repr(designs[1])
-
-
 def test_too_few_decisions_design_nothing(rng):
     assert TrialPlan(0.01, N_ROWS).design(decisions(29, 1.0, rng)) is None
 

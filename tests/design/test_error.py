@@ -2,33 +2,26 @@
 
 import math
 import time
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
-from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 from pymc_austerity.design import (
     Boundary,
     Looks,
-    acceptance_error,
     constant_looks,
     doubling_looks,
     expected_error,
     operating_characteristic,
-    total_variation_bound,
     worst_error,
 )
 from pymc_austerity.design.error import expected_characteristic
-from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import StudentTTest, UniformSurvey, exceeds
 from tests.design.simulation import (
     counts_of,
     population,
     quantiles_of,
-    run_tests,
     sequential_tests,
     simulate,
 )
@@ -225,132 +218,6 @@ def test_is_fast_enough_for_a_search():
         operating_characteristic(mu_std, looks, Boundary(0.05))
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.05
-
-
-def brute_force(log_ratio, spread, looks, boundary):
-    """Equation 6 by adaptive quadrature over log u, the error worked out at every point anew."""
-
-    def integrand(log_u):
-        mu_std = (log_ratio - log_u) / spread
-        return math.exp(log_u) * float(operating_characteristic(mu_std, looks, boundary).error)
-
-    accepted = min(0.0, log_ratio)
-    near = [accepted - step * spread for step in (20.0, 2.0, 0.2) if step * spread < 40.0]
-    cuts = [accepted - 40.0, *near, accepted]
-    below = sum(quad(integrand, a, b)[0] for a, b in pairwise(cuts))
-    far = [accepted + step * spread for step in (0.2, 2.0, 20.0) if accepted + step * spread < 0]
-    cuts = [accepted, *far, 0.0]
-    above = sum(quad(integrand, a, b)[0] for a, b in pairwise(cuts))
-    return above - below
-
-
-@pytest.mark.parametrize("log_ratio", [-30.0, -3.0, -0.5, 0.0, 0.7, 5.0])
-@pytest.mark.parametrize("spread", [0.02, 1.0, 8.0])
-def test_agrees_with_equation_6_by_brute_force(log_ratio, spread):
-    found = acceptance_error([log_ratio], [spread], LOOKS, BOUNDARY)[0]
-    expected = brute_force(log_ratio, spread, LOOKS, BOUNDARY)
-    assert found == pytest.approx(expected, rel=2e-3, abs=1e-7)
-
-
-@pytest.mark.few("0.5-2.0-looks0", "-1.0-1.0-looks1")
-@pytest.mark.parametrize("looks", [constant_looks(100, 1_000), doubling_looks(100, 1_000)])
-@pytest.mark.parametrize(("log_ratio", "spread"), [(-1.0, 1.0), (0.5, 2.0)])
-def test_agrees_with_the_test_itself(looks, log_ratio, spread, rng):
-    """Accept by the sequential test on real rows, a new u and a new order every time."""
-    n_rows, n_repeats, boundary = 1_000, 40_000, Boundary(0.1)
-    rows = population(0.0, n_rows, rng)
-    counts, quantiles = counts_of(looks.shares, n_rows), quantiles_of(boundary, looks, n_rows)
-    identity, accepted = np.tile(np.arange(n_rows), (1_000, 1)), 0
-    for _ in range(n_repeats // 1_000):
-        mu_std = (log_ratio - np.log(rng.uniform(size=1_000))) / spread
-        differences = rows[rng.permuted(identity, axis=1)] + mu_std[:, None] / math.sqrt(n_rows - 1)
-        accepted += run_tests(differences, counts, quantiles)[0].sum()
-    promised = (
-        math.exp(min(0.0, log_ratio)) + acceptance_error([log_ratio], [spread], looks, boundary)[0]
-    )
-    error = math.sqrt(promised * (1 - promised) / n_repeats)
-    assert abs(accepted / n_repeats - promised) < 3 * error
-
-
-def test_errors_cancel_and_never_exceed_those_of_decisions(rng):
-    log_ratio, spread = rng.normal(-1.0, 2.0, size=200), rng.uniform(0.1, 5.0, size=200)
-    delta = acceptance_error(log_ratio, spread, LOOKS, BOUNDARY)
-    u = (np.arange(2_000) + 0.5) / 2_000
-    distances = np.concatenate([[0.0], np.geomspace(1e-4, 1e3, 2_000)])
-    error = operating_characteristic(distances, LOOKS, BOUNDARY).error
-    mu_std = np.abs((log_ratio[:, None] - np.log(u)) / spread[:, None])
-    of_decisions = np.interp(mu_std, distances, error).mean(axis=1)
-    assert np.all(np.abs(delta) < of_decisions + 1e-3)
-    assert np.abs(delta).mean() < 0.7 * of_decisions.mean()
-
-
-def test_limits():
-    assert np.all(acceptance_error([0.0, -1.0], [1.0, 1.0], constant_looks(9, 9), BOUNDARY) == 0.0)
-    assert np.all(acceptance_error([0.0, -1.0], [1.0, 1.0], LOOKS, Boundary(0.0)) == 0.0)
-    assert np.all(acceptance_error([0.0, -1.0], [0.0, 0.0], LOOKS, BOUNDARY) == 0.0)
-
-
-def test_certain_decisions_stay_certain():
-    delta = acceptance_error([-math.inf, -1e6, 1e6], [1.0, 1.0, 1.0], LOOKS, BOUNDARY)
-    np.testing.assert_allclose(delta, 0.0, atol=1e-12)
-
-
-def test_one_look_at_an_even_chance():
-    """epsilon = 1/2 accepts with the probability that a normal and an exponential add up to."""
-    looks = constant_looks(5_000, 10_000)  # the standard error of a half is the spread itself
-    found = acceptance_error([-0.3], [1.5], looks, Boundary(0.5))[0]
-    u = (np.arange(1_000_000) + 0.5) / 1_000_000
-    accepted = stats.norm.cdf((-0.3 - np.log(u)) / 1.5).mean()
-    assert found == pytest.approx(accepted - math.exp(-0.3), abs=2e-5)
-
-
-def metropolis_kernel(log_density, errors):
-    """Transition matrix of Metropolis with uniform proposals, acceptance off by `errors`."""
-    n = log_density.size
-    accept = np.minimum(1.0, np.exp(log_density[None, :] - log_density[:, None])) + errors
-    assert np.all(accept >= 0.0) and np.all(accept <= 1.0)
-    moves = accept / n
-    np.fill_diagonal(moves, 0.0)
-    return moves + np.diag(1.0 - moves.sum(axis=1))
-
-
-def stationary(kernel):
-    n = len(kernel)
-    system = np.vstack([kernel.T - np.eye(n), np.ones(n)])
-    return np.linalg.lstsq(system, np.append(np.zeros(n), 1.0), rcond=None)[0]
-
-
-def dobrushin(kernel):
-    """Contraction of total variation: the largest distance between two rows."""
-    return max(0.5 * np.abs(a - b).sum() for a in kernel for b in kernel)
-
-
-@pytest.mark.parametrize("spread", [0.3, 3.0])
-def test_bounds_the_distance_of_stationary_distributions(spread, rng):
-    log_density = rng.normal(0.0, 1.0, size=12)
-    log_ratio = log_density[None, :] - log_density[:, None]
-    looks = constant_looks(500, 10_000)
-    errors = acceptance_error(log_ratio.ravel(), np.full(144, spread), looks, Boundary(0.1))
-    errors = errors.reshape(12, 12)
-    exact, austere = (metropolis_kernel(log_density, e) for e in (np.zeros((12, 12)), errors))
-    density = np.exp(log_density) / np.exp(log_density).sum()
-    distance = 0.5 * np.abs(stationary(austere) - density).sum()
-    bound = total_variation_bound(np.abs(errors).max(), dobrushin(exact))
-    assert 0.02 * bound < distance <= bound < 1.0
-
-
-def test_no_error_no_distance():
-    assert total_variation_bound(0.0, 0.9) == 0.0
-
-
-def test_never_above_one():
-    assert total_variation_bound(0.5, 0.99) == 1.0
-
-
-@pytest.mark.parametrize(("error", "contraction"), [(-0.1, 0.5), (1.1, 0.5), (0.1, 1.0), (0.1, -1)])
-def test_out_of_range(error, contraction):
-    with pytest.raises(SettingError):
-        total_variation_bound(error, contraction)
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 3.0])

@@ -63,7 +63,7 @@ def real(build, *, beside=None, draws=200, **settings):
         )
 
 
-def forms_of(statistics, folder=None, **variables):
+def forms_of(statistics, **variables):
     """A run with these draws, of shape (chain, draw, ...), as either generation returns it."""
     posterior = xr.Dataset(
         {
@@ -73,8 +73,4 @@ def forms_of(statistics, folder=None, **variables):
     )
     groups = {"sample_stats": statistics} | ({"posterior": posterior} if variables else {})
     tree = xr.DataTree.from_dict(groups)
-    forms = {"tree": tree, "idata": SimpleNamespace(**groups)}
-    if folder is not None:
-        tree.to_netcdf(folder / "forms.nc")
-        forms["file"] = folder / "forms.nc"
-    return forms
+    return {"tree": tree, "idata": SimpleNamespace(**groups)}

@@ -3,23 +3,18 @@
 import warnings
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from scipy.stats import binom
 
 from pymc_austerity import (
-    AusterityMH,
     AusterityWarning,
-    RandomWalkProposal,
     SettingError,
     SettingTypeError,
 )
-from pymc_austerity.design import average_design
-from pymc_austerity.diagnostics import audit, decision_errors, trial_run
+from pymc_austerity.diagnostics import audit
 from pymc_austerity.diagnostics.decisions import exact_interval
 from tests.diagnostics.runs import audited, real, synthetic
-from tests.running import QUIET
 from tests.step_methods.models import normal_mean, normal_regression
 
 
@@ -148,7 +143,7 @@ def test_runs_without_right_and_wrong_have_nothing_to_audit():
 
 
 def test_errors_by_chain_and_overall():
-    table = decision_errors(synthetic(n_draws=2, decision_error=[[0.01, 0.03], [0.0, 0.04]]))
+    table = audit(synthetic(n_draws=2, decision_error=[[0.01, 0.03], [0.0, 0.04]]))
     assert table.index.tolist() == [0, 1, "all"]
     assert table["n_decisions"].tolist() == [2, 2, 4]
     assert table["error_mean"].tolist() == pytest.approx([0.02, 0.02, 0.02])
@@ -157,7 +152,7 @@ def test_errors_by_chain_and_overall():
 
 
 def test_every_step_of_a_draw_may_be_wrong():
-    row = decision_errors(synthetic(attrs={"steps_per_draw": 5})).loc["all"]
+    row = audit(synthetic(attrs={"steps_per_draw": 5})).loc["all"]
     assert row["n_decisions"] == 500
     assert row["expected_wrong"] == pytest.approx(10)
     assert row["error_mean"] == pytest.approx(0.02)
@@ -165,57 +160,18 @@ def test_every_step_of_a_draw_may_be_wrong():
 
 def test_step_methods_add_up():
     run = synthetic(n_step_methods=2, decision_error=[0.01, 0.03])
-    assert decision_errors(run).loc["all", "expected_wrong"] == pytest.approx(4)
-    assert decision_errors(run, step_method=1).loc["all", "expected_wrong"] == pytest.approx(3)
+    assert audit(run).loc["all", "expected_wrong"] == pytest.approx(4)
+    assert audit(run, step_method=1).loc["all", "expected_wrong"] == pytest.approx(3)
 
 
 def test_exact_runs_expect_no_error():
-    table = decision_errors(real(normal_mean, epsilon=0.0, draws=20))
+    table = audit(real(normal_mean, epsilon=0.0, draws=20))
     assert (table[["error_mean", "error_max", "expected_wrong"]] == 0).all(axis=None)
 
 
 def test_belief_is_near_the_truth_where_a_test_looks_once():
     """With one look the tail probabilities are what they say, given a flat prior for the mean."""
     run = real(normal_mean, epsilon=0.5, batch_size=500, audit=1.0, draws=1_500)
-    expected = decision_errors(run).loc["all", "expected_wrong"]
+    expected = audit(run).loc["all", "expected_wrong"]
     wrong = int(run["sample_stats"]["n_wrong"].sum())
     assert abs(wrong - expected) < 0.2 * expected
-
-
-def sampled(n_rows, **settings):
-    with normal_mean(n_rows=n_rows):
-        step = AusterityMH(control_variates=None, proposal=RandomWalkProposal(), **settings)
-        return pm.sample(step=step, draws=400, tune=300, chains=2, cores=1, random_seed=1, **QUIET)
-
-
-@pytest.mark.exhaustive
-def test_distances_of_an_exact_run_are_kept_and_make_a_design():
-    idata = sampled(10_000, epsilon=0.0)
-    trial = trial_run(idata)
-    recorded = idata["sample_stats"]["standardized_mean"].values
-    np.testing.assert_allclose(trial.mu_std, recorded[np.isfinite(recorded)])
-    assert trial.n_rows == 10_000
-    design = average_design(trial, 0.02, measure="decision")
-    assert 0.0 < design.epsilon < 0.5
-    assert design.expected_error <= 0.02
-
-
-def fake(exact=True, **attrs):
-    values = {"n_rows_used": 10, "standardized_mean": 1.0, "used_all_rows": exact, "n_looks": 1}
-    dims = ("chain", "draw")
-    return xr.Dataset({k: (dims, np.full((1, 5), v)) for k, v in values.items()}, attrs=attrs)
-
-
-@pytest.mark.parametrize(
-    ("run", "word"),
-    [
-        (fake(n_rows=100, steps_per_draw=5), "steps_per_draw=1"),
-        (fake(n_rows=100, stratum_sizes=[50, 50]), "sampling='windows'"),
-        (fake(n_rows=100).assign(standardized_mean=fake().n_looks * np.nan), "nothing to design"),
-        (fake(exact=False, n_rows=100), "epsilon=0"),
-        (fake(), "lacks 'n_rows'"),
-    ],
-)
-def test_runs_that_tell_nothing(run, word):
-    with pytest.raises(SettingError, match=word):
-        trial_run(run)

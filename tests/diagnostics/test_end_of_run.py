@@ -8,7 +8,6 @@ import pytest
 
 from pymc_austerity import AusterityMH, AusterityWarning
 from pymc_austerity._pymc import sampling
-from pymc_austerity.diagnostics import report
 from pymc_austerity.diagnostics.chains import what_is_wrong
 from tests.diagnostics.runs import audited, forms_of, synthetic
 
@@ -38,19 +37,6 @@ def test_chains_that_disagree(form, rng):
     assert "use NUTS" in said
     assert said.count(".") - said.count("r_hat ") == 1
     assert what_is_wrong(run, look_at_draws=False) == ""
-
-
-@pytest.mark.parametrize(
-    ("attrs", "says"),
-    [
-        ({"proposal": "ProposalMixture", "control_variates": 2}, "the proposals do not fit"),
-        ({"proposal": "ProposalMixture", "tuning_steps": 0}, "tune for 1,000 steps"),
-        ({"sampler": "AusterityGibbs"}, "take more draws, or start from other places"),
-    ],
-)
-def test_remedies_are_for_the_kind_of_run(attrs, says, rng):
-    a = np.cumsum(rng.normal(size=(2, 500)), axis=1)
-    assert says in of(synthetic(2, 500, attrs=attrs), a=a)
 
 
 def test_several_modes_have_a_remedy_of_their_own(rng):
@@ -159,18 +145,6 @@ def test_all_that_is_wrong_is_in_one_sentence(rng):
     assert "; the 2 chains do not agree" in said
 
 
-def test_the_report_says_the_same_and_nothing_contrary(rng):
-    a = rng.normal(np.array([[0.0], [1.0]]), size=(2, 500))
-    cheap = {"n_audited": 1, "data_fraction": 0.7, "decision_error": 1e-7}
-    statistics = synthetic(2, 500, **cheap, attrs=RANDOM_WALK | {"batch_size": 500})
-    assert "larger epsilon" in report(statistics)
-    assert "smaller batch_size" in report(statistics)
-    text = " ".join(report(forms_of(statistics, a=a)["tree"]).split())
-    assert "the chains do NOT agree" in text
-    assert "The 2 chains do not agree ('a'" in text
-    assert not any(words in text for words in ("Nothing stands", "larger epsi", "smaller batch"))
-
-
 # ------------------------------------------------------------------ real runs
 
 
@@ -201,18 +175,6 @@ def test_two_modes_are_told_where_the_run_was_called():
     assert "The 2 chains do not agree ('a': r_hat" in str(warning.message)
     assert "several modes" in str(warning.message)
     assert warning.filename == __file__
-
-
-def test_draws_are_looked_at_unless_the_user_says_no():
-    assert sampled(two_modes(), compute_convergence_checks=False) == []
-
-
-def test_tiny_runs_are_left_alone():
-    assert sampled(two_modes(), draws=50) == []
-
-
-def test_runs_of_other_step_methods_are_left_alone():
-    assert sampled(two_modes(), pm.Metropolis) == []
 
 
 def test_a_check_that_breaks_does_not_lose_the_draws():

@@ -88,9 +88,9 @@ def test_means_by_block():
     np.testing.assert_allclose(table["acceptance"], [0.3, 0.9, 0.6])
 
 
-@pytest.mark.parametrize("form", ["tree", "idata", "file"])
-def test_reads_every_form(form, tmp_path):
-    run = forms_of(grouped(), tmp_path)[form]
+@pytest.mark.parametrize("form", ["tree", "idata"])
+def test_reads_every_form(form):
+    run = forms_of(grouped())[form]
     assert list(block_usage(run).index) == ["untouched", "county", "common"]
 
 

@@ -1,6 +1,5 @@
 """Chains as tasks of a Dask cluster: the draws of pm.sample, whatever happens on the way."""
 
-import logging
 import os
 import signal
 import threading
@@ -14,9 +13,9 @@ import pytest
 from dask.distributed import Client, KilledWorker, LocalCluster
 
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
-from pymc_austerity.distributed import clients, parcels, sampling
+from pymc_austerity.distributed import passes, sampling
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.parts import pickled_by
+from pymc_austerity.distributed.pickling import Parcels
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.rows import SharedRows
 from tests.running import QUIET, assert_same_draws, sample
@@ -104,48 +103,16 @@ def test_the_model_of_the_context_and_the_default_step_method(threads):
     assert idata.posterior["mu"].shape == (1, 60)
 
 
-@pytest.fixture
-def sizes(threads, monkeypatch):
-    """Bytes of what is sent to workers, in the order of being sent."""
-    found = []
-
-    def recorded(pickler, obj):
-        found.append(len(content := pickled_by(pickler, obj)))
-        return content
-
-    monkeypatch.setattr(parcels, "pickled_by", recorded)
-    return found
-
-
-@pytest.mark.exhaustive
-def test_rows_in_memory_are_read_from_files(threads, sizes):
-    y = np.random.default_rng(1).normal(1.0, 2.0, 1_000_000)
-    with pm.Model() as model:
-        pm.Normal("y", pm.Normal("mu"), 2.0, observed=y)
-        step = AusterityMH()
-    there = sample_on(model, client=threads, step=step, **RUN)
-    assert_same_draws(there, sample(step, model, **RUN))
-    np.testing.assert_array_equal(there.observed_data["y"], y)
-    assert len(sizes) == 1
-    assert sizes[0] < y.nbytes / 2
-
-
-def test_workers_on_other_machines_are_sent_the_rows(
-    threads, elsewhere, monkeypatch, caplog, sizes
-):
+def test_workers_on_other_machines_are_sent_the_rows(threads, elsewhere, monkeypatch):
     model, step = elsewhere
     here = sample(step, model, **RUN)
 
     def not_here(rows, state):
         raise StorageError("gone")
 
-    monkeypatch.setattr(parcels, "_read_files", lambda client: False)
+    monkeypatch.setattr(sampling, "_read_files", lambda client: False)
     monkeypatch.setattr(SharedRows, "__setstate__", not_here)
-    with caplog.at_level(logging.INFO, "pymc.austerity"):
-        there = sample_on(model, client=threads, step=step, **RUN)
-    assert_same_draws(there, here)
-    assert len(sizes) == 1
-    assert any("are sent to each" in sentence for sentence in caplog.messages)
+    assert_same_draws(sample_on(model, client=threads, step=step, **RUN), here)
 
 
 def test_ctrl_c_returns_the_draws_so_far(threads, simple):
@@ -162,7 +129,7 @@ def test_ctrl_c_returns_the_draws_so_far(threads, simple):
 
 
 @pytest.mark.exhaustive
-def test_a_worker_that_is_killed_is_replaced(simple, caplog):
+def test_a_worker_that_is_killed_is_replaced(simple):
     model, step, _ = simple
     settings = RUN | {"draws": 4_000, "chains": 2}
     options = {"processes": True, "n_workers": 1, "threads_per_worker": 1}
@@ -173,23 +140,20 @@ def test_a_worker_that_is_killed_is_replaced(simple, caplog):
     ):
         (first,) = client.run(os.getpid).values()
         watch = when_chains_run(client, lambda: os.kill(first, signal.SIGKILL))
-        with caplog.at_level(logging.INFO, "pymc.austerity"):
-            idata = sample_on(model, client=client, step=step, **settings)
+        idata = sample_on(model, client=client, step=step, **settings)
         watch.join()
         (second,) = client.run(os.getpid).values()
     assert second != first
     assert_same_draws(idata, sample(step, model, **settings))
 
 
-def test_no_worker_is_said(simple, monkeypatch, caplog):
+def test_no_worker_is_said(simple):
     model, step, here = simple
-    monkeypatch.setattr(clients, "_SECONDS_BETWEEN_WORDS", 0.1)
     options = {"processes": False, "n_workers": 0, "threads_per_worker": 1}
     with LocalCluster(**options, dashboard_address=":0") as cluster, Client(cluster) as client:
         threading.Timer(3.0, cluster.scale, [1]).start()
-        with caplog.at_level(logging.WARNING, "pymc.austerity"):
+        with pytest.warns(AusterityWarning, match="no worker"):
             there = sample_on(model, client=client, step=step, **RUN)
-    assert any("The cluster has no worker" in sentence for sentence in caplog.messages)
     assert_same_draws(there, here)
 
 
@@ -248,13 +212,13 @@ class TestRefusals:
 
     def test_what_cannot_be_pickled(self):
         with pytest.raises(SettingError, match="cannot be sent to workers"):
-            pickled_by(parcels._AsTheyAre, threading.Lock())
+            Parcels().pickled(threading.Lock())
 
     def test_no_client(self, simple, monkeypatch):
         def none():
             raise ValueError("no client")
 
-        monkeypatch.setattr(clients, "get_client", none)
+        monkeypatch.setattr(passes, "get_client", none)
         with pytest.raises(SettingError, match="there is no client of a Dask cluster"):
             sample_on(simple[0])
 

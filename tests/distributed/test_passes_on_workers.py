@@ -1,6 +1,5 @@
 """Passes over the rows of sources on the workers of a cluster: the results of threads."""
 
-import heapq
 import os
 import pickle
 import signal
@@ -16,7 +15,7 @@ from dask.distributed import Client, LocalCluster, get_worker
 from pymc_austerity import AusterityMH, AusterityWarning
 from pymc_austerity.distributed import passes, passes_on
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.parts import Pickled, SentOnce
+from pymc_austerity.distributed.pickling import Parcels
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError, StorageError
 from pymc_austerity.model import OneAtATime
 from pymc_austerity.setup import source_rows
@@ -179,17 +178,12 @@ class TestOnePass:
             assert list(pass_over(lambda piece: piece[0], source, RANGES[:2])) == [0, 1_000]
 
 
-def test_compiled_functions_go_to_a_worker_once(threads):
-    compiled, objects = OneAtATime(Counting()), SentOnce(threads)
+def test_compiled_functions_are_loaded_once():
+    compiled, parcels = OneAtATime(Counting()), Parcels()
     for factor in (1.0, 2.0):
-        sent = objects.sent(lambda x, by=factor: by * compiled(x))
-        assert len(sent.parts) == 1
-        parts = {name: future.result() for name, future in sent.parts.items()}
-        assert sent.itself.result().unpickled(parts)(3.0) == 3.0 * factor
-    one = pickle.loads(pickle.dumps(parts["0"]))
-    assert one.unpickled({}) is one.unpickled({})
-    assert isinstance(one, Pickled)
-    assert Counting.n_unpickled == 2  # by the part here, and by its copy
+        function = pickle.loads(parcels.pickled(lambda x, by=factor: by * compiled(x)))
+        assert function(3.0) == 3.0 * factor
+    assert Counting.n_unpickled == 1
 
 
 class Counting:
@@ -203,38 +197,6 @@ class Counting:
 
     def __getstate__(self):
         return {"something": 1}
-
-
-class Handed:
-    """A task that was handed out; it has ended, or not."""
-
-    def __init__(self, worker, n_pieces, ended=False):
-        self.worker, self.n_pieces, self.future = worker, n_pieces, self
-        self.done = lambda: ended
-
-
-@pytest.mark.parametrize("n_threads", [1, 2, 100])
-@pytest.mark.parametrize("n_pieces", [1, 17, 763])
-def test_workers_of_any_speed_end_together(n_pieces, n_threads):
-    """Those that are free take the next task; they differ by a factor of up to two."""
-    speeds, left = np.linspace(1.0, 0.5, n_threads), n_pieces
-    free = [(0.0, worker) for worker in range(n_threads)]
-    while left:
-        size = passes._size_of_task(left, n_threads)
-        assert 1 <= size <= min(left, passes._MOST_PIECES)
-        left -= size
-        start, worker = heapq.heappop(free)
-        heapq.heappush(free, (start + size / speeds[worker], worker))
-    ends = [end for end, _ in free]
-    assert max(ends) <= n_pieces / speeds.sum() + 2.0
-
-
-def test_the_worker_with_the_fewest_pieces_gets_the_next_task():
-    threads = {"a": 1, "b": 1, "c": 4}
-    handed = [Handed("a", 3), Handed("b", 9, ended=True), Handed("b", 4), Handed("gone", 1)]
-    assert passes._least_busy(threads, handed) == "c"
-    assert passes._least_busy(threads, [*handed, Handed("c", 14)]) == "a"
-    assert passes._least_busy({}, handed) is None
 
 
 @pytest.mark.exhaustive
@@ -265,6 +227,6 @@ def test_no_client(given, monkeypatch):
     def none():
         raise ValueError("no client")
 
-    monkeypatch.setattr("pymc_austerity.distributed.clients.get_client", none)
+    monkeypatch.setattr("pymc_austerity.distributed.passes.get_client", none)
     with pytest.raises((SettingError, SettingTypeError), match="client"), passes_on(given):
         pass

@@ -13,8 +13,6 @@ from pymc_austerity.exact import (
     nearest_directions,
 )
 
-__all__ = ["Logistic"]
-
 LOGISTIC = math.sqrt(3) / 18
 
 

@@ -1,20 +1,13 @@
 """The parts of the experiment with variable selection."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.special import expit
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples.austerity2014 import inclusion_figure, variable_selection  # noqa: E402
-from examples.austerity2014.model_moves import ModelMoves  # noqa: E402
-from examples.austerity2014.timed import sample_chain  # noqa: E402
-from examples.austerity2014.variable_selection import Regression  # noqa: E402
-from examples.shared import datasets  # noqa: E402
+from examples.austerity2014 import variable_selection
+from examples.austerity2014.model_moves import ModelMoves
+from examples.austerity2014.timed import sample_chain
+from examples.austerity2014.variable_selection import Regression
 
 
 @pytest.fixture
@@ -81,16 +74,6 @@ def mass(regression, included):
 
 
 class TestRegression:
-    def test_columns_are_standardized_by_the_training_rows(self, rng):
-        x = np.column_stack([rng.normal(3.0, 2.0, size=50), np.ones(50), rng.random(50)])
-        arrays = {"X_train": x[:40], "y_train": np.ones(40), "X_test": x[40:], "y_test": []}
-        found = Regression.of(arrays)
-        np.testing.assert_allclose(found.x.mean(axis=0), 0.0, atol=1e-12)
-        np.testing.assert_allclose(found.x.std(axis=0), 1.0)
-        expected = (x[40:, [0, 2]] - x[:40, [0, 2]].mean(axis=0)) / x[:40, [0, 2]].std(axis=0)
-        np.testing.assert_allclose(found.test_x, expected)
-        assert Regression.of(arrays, 7).x.shape == (7, 2)
-
     def test_predictions_take_coefficients_and_intercept(self, regression):
         draws = np.array([[1.0, 0.0, 0.7, 0.0, -0.2]])
         expected = expit(0.7 * regression.test_x[:, 0] - 0.2)
@@ -119,76 +102,3 @@ class TestChains:
         assert 0.1 < found["moves"]["update"] < 1.0
         assert found["risk"]["steps"][-1] == 600 and 0 <= found["audited"]["all"] < 60
         assert found["audited"]["wrong"] <= found["audited"]["all"]
-
-
-class TestVerdict:
-    @staticmethod
-    def results(found):
-        def chain(inclusion):
-            rates = dict.fromkeys(("update", "birth", "death"), 0.25)
-            audited = {"jumps": 10, "wrong jumps": 4}
-            return {"inclusion": inclusion, "size": 1.5, "moves": rates, "audited": audited}
-
-        samplers = {"epsilon = 0": [[1.0, 0.5]] * 2, "epsilon = 0.1": found}
-        return {
-            "inclusion": [1.0, 0.5],
-            "inclusion_halves": [[1.0, 0.48], [1.0, 0.52]],
-            "chains": {name: [chain(each) for each in c] for name, c in samplers.items()},
-            "risk": samplers,
-        }
-
-    def test_compares_the_mean_of_the_chains_with_the_truth(self):
-        agrees, ours, numbers = inclusion_figure.verdict(self.results([[1.0, 0.3], [1.0, 0.8]]))
-        assert agrees and "is 0.05 with epsilon = 0.1 (small) and 0.00 with exact" in ours
-        assert "Of the 20 accepted births and deaths with epsilon = 0.1" in ours
-        rows = {quantity: values for quantity, *values in numbers.rows}
-        assert rows["largest difference from the truth"] == ["0.00", "0.05"]
-        assert rows["updates accepted"] == ["25.00%", "25.00%"]
-        assert rows["audited births and deaths that were wrong"] == ["8 of 20", "8 of 20"]
-        assert "differ by at most 0.04" in numbers.caption
-        assert not inclusion_figure.verdict(self.results([[0.8, 0.5], [0.9, 0.5]])).agrees
-
-    @pytest.mark.parametrize(
-        ("found", "error", "between", "reason"),
-        [
-            ([[0.95, 0.5], [1.0, 0.5]], "0.03", "0.05", "small"),
-            ([[0.0, 0.5], [1.0, 0.5]], "0.50", "1.00", "chains in different modes"),
-            ([[0.6, 0.5], [0.64, 0.5]], "0.02", "0.04", "more than chance"),
-            ([[0.7, 0.5], [1.0, 0.5]], "0.15", "0.30", "possibly chance"),
-        ],
-    )
-    def test_the_spread_over_chains_tells_the_reason(self, found, error, between, reason):
-        _, ours, numbers = inclusion_figure.verdict(self.results(found))
-        rows = {quantity: values for quantity, *values in numbers.rows}
-        assert rows["its standard error"] == ["0.00", error]
-        assert rows["largest difference between chains"] == ["0.00", between]
-        assert rows["reason for the difference"] == ["small", reason]
-        assert f"with epsilon = 0.1 ({reason})" in ours
-
-
-class TestData:
-    def test_signals_are_told_from_background(self):
-        x = np.arange(24.0).reshape(12, 2)
-        x[3] = -999.0
-        target = np.array(["True", "False"] * 6)
-        found = datasets.signals_and_background(x, target)
-        assert found["X_train"].shape == (8, 2) and found["X_test"].shape == (3, 2)
-        np.testing.assert_array_equal(found["X_test"], x[[0, 6, 11]])
-        assert found["y_test"].tolist() == [1, 1, 0]
-        assert found["y_train"].tolist() == [0, 1, 1, 0, 0, 1, 0, 1]
-
-    def test_the_next_data_set_is_taken_where_one_is_missing(self, tmp_path, monkeypatch, capsys):
-        def no_network():
-            raise OSError
-
-        monkeypatch.setitem(datasets.DOWNLOADS, "miniboone", no_network)
-        np.savez(tmp_path / "ijcnn1.npz", X_train=np.zeros((2, 2)))
-        name, arrays = variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))
-        assert name == "ijcnn1" and arrays["X_train"].shape == (2, 2)
-        assert "Taking ijcnn1 instead" in capsys.readouterr().out
-        np.savez(tmp_path / "miniboone.npz", X_train=np.zeros((3, 2)))
-        assert variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))[0] == "miniboone"
-        (tmp_path / "ijcnn1.npz").unlink()
-        (tmp_path / "miniboone.npz").unlink()
-        with pytest.raises(SystemExit, match=r"no ijcnn1\.npz"):
-            variable_selection.first_of(("miniboone", "ijcnn1"), str(tmp_path))

@@ -1,25 +1,14 @@
 """The parts of the experiment with an epsilon that shrinks."""
 
-import sys
-from pathlib import Path
-
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.special import expit
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples.austerity2014 import balance, shrinking_epsilon, shrinking_figure  # noqa: E402
-from examples.austerity2014.audited_chain import (  # noqa: E402
+from examples.austerity2014 import balance, shrinking_epsilon
+from examples.austerity2014.audited_chain import (
     AuditedChain,
-    Fixed,
-    Shrinking,
-    sample_rows,
 )
-from examples.austerity2014.random_walk import papers_step  # noqa: E402
-from examples.shared.digits import Digits, logistic_regression  # noqa: E402
+from examples.shared.digits import Digits, logistic_regression
 
 N_STATES = 12
 
@@ -105,38 +94,6 @@ class TestBias:
         assert factors[1] == pytest.approx(factors[0], rel=0.1)
 
 
-class TestRule:
-    def rule(self, effect, share=1.0):
-        def audit(points, epsilon, rng):
-            return effect + 1e-3 * rng.normal(size=points.shape)
-
-        return Shrinking(lambda draws: draws, audit, share, rows_per_audit=900, steps_per_draw=10)
-
-    @pytest.mark.parametrize(("effect", "expected"), [(0.0, 0.2), (10.0, 0.05)])
-    def test_epsilon_is_halved_where_squared_bias_exceeds_variance(self, effect, expected, rng):
-        rule, draws = self.rule(effect), rng.normal(size=(200, 2))
-        for end in (100, 200):
-            assert rule.after(draws[:end], 100, rng).sum() == 100 * 900
-        assert rule.epsilon == expected
-        assert [check["n_draws"] for check in rule.checks] == [100, 200]
-
-    def test_a_random_share_is_audited(self, rng):
-        audited = self.rule(0.0, share=0.25).after(rng.normal(size=(2_000, 2)), 2_000, rng)
-        assert 400 * 900 < audited.sum() < 600 * 900
-
-    def test_rows_of_audits_count(self, digits, rng):
-        with logistic_regression(digits.design, digits.labels):
-            step = papers_step(digits, "epsilon = 0", np.zeros(3))
-            rules = Fixed(0.0), self.rule(0.0)
-            rules[1].epsilon = 0.0
-            n_rows, start = 900 * 10 * 150, np.zeros(3)
-            chains = [sample_rows(r, lambda _: step, "beta", start, n_rows, rng) for r in rules]
-        np.testing.assert_allclose(chains[0].rows, 9_000.0 * (1.0 + np.arange(len(chains[0].rows))))
-        np.testing.assert_allclose(chains[1].rows, 9_900.0 * (1.0 + np.arange(len(chains[1].rows))))
-        for chain in chains:
-            assert n_rows <= chain.rows[-1] < 1.1 * n_rows
-
-
 class TestAudit:
     @pytest.mark.exhaustive
     def test_log_ratio_is_that_of_the_model(self, digits, rng):
@@ -160,31 +117,6 @@ class TestAudit:
         for point, found in zip(points, shrinking_epsilon.gradients(digits, points), strict=True):
             np.testing.assert_allclose(found, gradient({"beta": point}))
 
-    def test_reflection_keeps_what_is_along_the_gradient(self, rng):
-        moves, gradients = rng.normal(size=(2, 5, 3))
-        mirrored = shrinking_epsilon.reflected(moves, gradients)
-        np.testing.assert_allclose((mirrored * gradients).sum(1), (moves * gradients).sum(1))
-        np.testing.assert_allclose((mirrored**2).sum(1), (moves**2).sum(1))
-        assert not np.allclose(mirrored, moves)
-
-
-@pytest.fixture
-def results(rng):
-    """Results in which all rules have the same risk, up to chance."""
-    rows = np.geomspace(1e6, 256e6, 17)
-    names = [*shrinking_epsilon.BUDGET.steps, shrinking_figure.SHRINKING]
-    check = {"n_draws": 100, "epsilon": 0.2, "squared_bias": -1e-6, "variance": 1e-4, "rows": 1e6}
-    return {
-        "budget": {"ratio": 0.2, "exact_steps": 75_484, "rows": rows.tolist()},
-        "truth_error": 1e-7,
-        "risk": {name: rng.uniform(0.95, 1.05, size=(8, 17)).tolist() for name in names},
-        "steps": dict.fromkeys(names, 1_000.0),
-        "squared_bias": dict.fromkeys(names, 0.5),
-        "checks": [[check, {**check, "epsilon": 0.1, "squared_bias": 1e-5, "rows": 2e6}]] * 8,
-        "audit_share": 0.1,
-        "defaults": {"rows": [1e5, 1e6], "risk": [[1e-5, 1e-6]] * 8},
-    }
-
 
 class TestExperiment:
     def test_rows_decide_which_draws_count(self, digits, rng):
@@ -204,37 +136,3 @@ class TestExperiment:
         truth = {"predictions": np.zeros(2_000), "truth_error": 0.0}
         found = shrinking_epsilon.systematic([{"mean": each} for each in errors], truth)
         assert found == pytest.approx(0.09, rel=0.05)
-
-    def test_figures(self, results):
-        assert len(shrinking_figure.draw(results).axes) == 3
-        assert len(shrinking_figure.draw_defaults(results).axes) == 1
-        plt.close("all")
-
-    @pytest.mark.parametrize(("factor", "counts"), [(0.1, (17, 0)), (1.0, None), (10.0, (0, 17))])
-    def test_verdict_counts_budgets(self, results, factor, counts):
-        ours = np.array(results["risk"][shrinking_figure.SHRINKING])
-        results["risk"][shrinking_figure.SHRINKING] = (factor * ours).tolist()
-        wins, losses = shrinking_figure.wins_and_losses(results)
-        assert counts is None or (wins, losses) == counts
-        verdict = shrinking_figure.verdict(results)
-        assert verdict.agrees == (factor < 1.0)
-        assert f"at {wins} of 17 budgets and more than some of them at {losses}" in verdict.ours
-        rows = {quantity: values for quantity, *values in verdict.numbers.rows}
-        assert verdict.numbers.header[1:] == (
-            "0 (exact)",
-            "0.01",
-            "0.05",
-            "0.1",
-            "0.2",
-            "shrinking",
-        )
-        assert rows["steps"] == ["1,000"] * 6
-        assert "Audits read 10.0% of the rows" in verdict.numbers.caption
-
-    def test_regret_is_the_largest_ratio_to_the_best_fixed_epsilon(self, results):
-        results["risk"] = {
-            "epsilon = 0": [[4.0, 1.0]],
-            "epsilon = 0.2": [[1.0, 3.0]],
-            shrinking_figure.SHRINKING: [[1.5, 0.5]],
-        }
-        assert list(shrinking_figure.regret(results).values()) == [4.0, 3.0, 1.5]

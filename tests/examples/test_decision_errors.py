@@ -1,21 +1,16 @@
 """Wrong decisions: as many with windows as with fresh rows, and as many as theory says."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy.special import expit
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples.decision_errors import __main__ as command  # noqa: E402
-from examples.decision_errors import acceptance, asked, shown  # noqa: E402
-from examples.shared import datasets, digits, triples  # noqa: E402
-from pymc_austerity.design import Boundary, constant_looks, operating_characteristic  # noqa: E402
+from examples.decision_errors import __main__ as command
+from examples.decision_errors import acceptance, asked, shown
+from examples.shared import digits, triples
+from pymc_austerity.design import Boundary, constant_looks, operating_characteristic
 
 N_ROWS, BATCH_SIZE, N_ORDERS, N_QUESTIONS = 4_000, 200, 60, 40
 EPSILON = 0.1
@@ -131,50 +126,6 @@ class TestData:
         hessian = (design.T * p * (1 - p)) @ design + 10.0 * np.eye(3)
         np.testing.assert_allclose(information, hessian, rtol=1e-8)
 
-    @pytest.mark.parametrize("name", ["mnist_7v9", "no_such_thing"])
-    def test_says_what_is_missing(self, monkeypatch, tmp_path, name):
-        def no_network():
-            raise OSError
-
-        monkeypatch.delenv("PYMC_AUSTERITY_DATA", raising=False)
-        monkeypatch.setitem(datasets.DOWNLOADS, "mnist_7v9", no_network)
-        with pytest.raises(SystemExit, match="PYMC_AUSTERITY_DATA=FOLDER"):
-            datasets.load(name)
-        with pytest.raises(SystemExit, match=rf"There is no {name}\.npz in"):
-            datasets.load(name, str(tmp_path))
-
-    def test_what_is_not_in_the_folder_is_downloaded(self, monkeypatch, tmp_path):
-        there = {"x": np.arange(3)}
-        np.savez(tmp_path / "mnist_7v9.npz", **there)
-        monkeypatch.setitem(datasets.DOWNLOADS, "mnist_7v9", lambda: {"x": np.zeros(1)})
-        monkeypatch.setenv("PYMC_AUSTERITY_DATA", str(tmp_path))
-        np.testing.assert_array_equal(datasets.load("mnist_7v9")["x"], there["x"])
-        np.testing.assert_array_equal(datasets.load("mnist_7v9", tmp_path / "no")["x"], [0.0])
-
-    def test_sevens_and_nines_of_all_digits(self):
-        pixels = np.arange(8)[:, None]
-        found = datasets.sevens_and_nines(pixels, np.array([7, 0, 9, 9, 1, 9, 7, 3]), n_train=4)
-        assert found["X_train"].ravel().tolist() == [0, 2, 3]
-        assert found["y_train"].tolist() == [0, 1, 1]
-        assert found["X_test"].ravel().tolist() == [5, 6]
-        assert found["y_test"].tolist() == [1, 0]
-
-    def test_components_are_uncorrelated_and_ordered(self, rng):
-        pixels = rng.integers(0, 256, size=(200, 30)) * np.linspace(0.1, 1.0, 30)
-        scores = digits.principal_components(pixels, 5)
-        covariance = np.cov(scores, rowvar=False)
-        variances = np.diag(covariance)
-        assert scores.shape == (200, 5)
-        assert (np.diff(variances) < 0.0).all()
-        np.testing.assert_allclose(covariance, np.diag(variances), atol=1e-12)
-
-    def test_test_images_are_placed_on_the_axes_of_the_training_images(self, rng):
-        pixels = rng.integers(0, 256, size=(60, 20)).astype("uint8")
-        labels = rng.integers(0, 2, size=60)
-        data = {"X_train": pixels, "y_train": labels, "X_test": pixels[:7], "y_test": labels[:7]}
-        found = digits.Digits.of(data, n_components=4)
-        np.testing.assert_allclose(found.test_design, found.design[:7], atol=1e-12)
-
 
 def small_digits(rng, n_rows=1_500, n_test=50):
     """Rows with as many columns as a test needs."""
@@ -195,25 +146,3 @@ def test_the_whole_example(rng):
     assert share.size == shown.EPSILON_GRID.size and (np.diff(share) < 0.0).all()
     assert len(pictures) == 2
     plt.close("all")
-
-
-@pytest.mark.exhaustive
-@pytest.mark.slow
-def test_digits(data_folder, rng):
-    """On real data: both ways of drawing rows err as often as theory says, and read as much."""
-    real = digits.Digits.of(datasets.load("mnist_7v9", data_folder))
-    mode, _ = digits.posterior_mode(real.design, real.labels)
-    with digits.logistic_regression(real.design, real.labels):
-        sampler = digits.papers_walk(mode.size, epsilon=0.0)
-        points = triples.posterior_points(sampler, mode, 400, thin=5, burn_in=200)
-    questions = [triples.ask(sampler, point, rng) for point in points]
-    all_rows = sampler.target.sampling
-    exact = [asked.answer(all_rows, q, epsilon=0.0, rng=rng) for q in questions]
-    mu_std = np.array([right.standardized_mean for right in exact])
-    error, share = shown.theory(mu_std, EPSILON, sampler.n_rows)
-    windows, fresh = asked.measure(all_rows, questions, exact, epsilon=EPSILON, rng=rng)
-    for outcome in (windows, fresh):
-        low, high = outcome.interval  # 95 %: twice as far is about 4 standard errors
-        assert abs(outcome.error_rate - error.mean()) < high - low
-    noise = np.std(fresh.share - share) / np.sqrt(share.size)
-    assert abs(fresh.share.mean() - share.mean()) < 4 * noise

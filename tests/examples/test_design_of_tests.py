@@ -1,24 +1,16 @@
 """The example simulates the test faithfully, and what it designs is ordered as it should be."""
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from scipy.stats import kstest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples import design_of_tests as example  # noqa: E402
-from examples.average_and_worst_case_designs import decisions, designs, shown  # noqa: E402
-from examples.shared import mixed_signals, random_orders  # noqa: E402
-from pymc_austerity.design import Boundary, TestDesign  # noqa: E402
-from pymc_austerity.sequential import (  # noqa: E402
+from examples import design_of_tests as example
+from examples.average_and_worst_case_designs import decisions, designs, shown
+from examples.shared import mixed_signals, random_orders
+from pymc_austerity.design import Boundary, TestDesign
+from pymc_austerity.sequential import (
     StudentTTest,
     UniformSurvey,
-    WangTsiatisTest,
     exceeds,
 )
 
@@ -93,15 +85,9 @@ class TestRandomOrders:
         for i in range(n_orders):
             shuffles.shuffle(order)
             survey = UniformSurvey(Stream(order), n_rows=rows.size, batch_size=100)
-            decision = exceeds(survey, 0.0, rule=WangTsiatisTest(0.05, alpha))
+            decision = exceeds(survey, 0.0, rule=StudentTTest(0.05, alpha=alpha))
             assert decision.accept == accepted[i]
             assert decision.n_looks == at[i] + 1
-
-    def test_reading_all_rows_is_exact(self, rng):
-        rows = rng.normal(0.0, 1.0, size=300)
-        seen = random_orders.OrderedRows.draw(rows, 100, 10, rng)
-        found = random_orders.acceptance(seen, Boundary(0.0), rows.mean(), 0.3)
-        assert (found.error, found.wrong, found.data_fraction) == (0.0, 0.0, 1.0)
 
 
 class TestMixedSignals:
@@ -111,24 +97,6 @@ class TestMixedSignals:
         density = np.prod(1.0 / (4.0 * np.cosh(signals @ weights.T / 2.0) ** 2), axis=1)
         found = mixed_signals.log_likelihood(weights, signals)
         np.testing.assert_allclose(found, np.log(density), rtol=1e-12)
-
-    def test_rotations_stay_orthonormal_and_turn_both_ways_alike(self, rng):
-        turned = [mixed_signals.rotate(np.eye(4), 0.3, rng) for _ in range(500)]
-        np.testing.assert_allclose(turned[0] @ turned[0].T, np.eye(4), atol=1e-12)
-        entries = np.array([w[0, 1] for w in turned])
-        assert kstest(entries[:250], -entries[250:]).pvalue > 1e-3
-
-    def test_whitened_signals(self, rng):
-        signals = mixed_signals.whitened(mixed_signals.mix(400, rng))
-        np.testing.assert_allclose(signals.T @ signals / 400, np.eye(4), atol=1e-12)
-
-    def test_heavy_tails_are_found(self, rng):
-        """Two of the four signals, unmixed, are the ones with heavy tails."""
-        mixed = mixed_signals.mix(20_000, rng)
-        signals = mixed_signals.whitened(mixed)
-        weights = mixed_signals.settled(signals, rng)
-        kurtosis = np.sort(np.mean((signals @ weights.T) ** 4, axis=0))  # 3 normal, 6 Laplace
-        assert kurtosis[1] < 3.5 and kurtosis[2] > 5.0
 
 
 @pytest.fixture(scope="module")

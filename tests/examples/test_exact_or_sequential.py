@@ -1,14 +1,8 @@
 """The example runs, and finds what it should: exact decisions read fewer rows of easy data."""
 
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples import exact_or_sequential as example  # noqa: E402
+from examples import exact_or_sequential as example
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ from examples.families import (
     tables,
 )
 from examples.families.__main__ import RESULTS
-from examples.families.registry import FAMILIES, Family, add
+from examples.families.registry import FAMILIES, Family
 from examples.hard_models.cell import read
 from examples.hard_models.moments import Moments
 from examples.hard_models.verdicts import Found, Record
@@ -53,11 +53,6 @@ class TestVerdicts:
     def test_a_series_is_rightly_refused(self):
         assert tables.verdict(SERIES, REFUSED, None) == "refused"
 
-    def test_rates_are_those_of_the_least_entry(self):
-        assert cell.least_rate(record(ess=500.0)) == 250.0
-        line = tables.line(ROW_WISE, record(ess=500.0), record(ess=100.0))
-        assert "a: yes; exact; 1.0 s; 5; 0.00 sd;" in line
-
 
 class TestModels:
     def test_there_are_enough(self):
@@ -72,10 +67,6 @@ class TestModels:
             warnings.simplefilter("ignore")  # imputation and trees have warnings of their own
             model = family.build()
         assert model.free_RVs and (model.observed_RVs or model.potentials)
-
-    def test_names_are_used_once(self):
-        with pytest.raises(ValueError, match="name of its own"):
-            add("spline", "Another one", lambda: None)
 
     def test_a_series_is_refused(self):
         assert cell.run_austerity(FAMILIES["autoregression"], cell.QUICK).refused

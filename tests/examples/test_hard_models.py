@@ -8,9 +8,8 @@ from examples.hard_models import cell, tables
 from examples.hard_models.__main__ import RESULTS
 from examples.hard_models.horseshoe import horseshoe_moments
 from examples.hard_models.moments import Moments, gaussian, quadrature
-from examples.hard_models.processes import how_it_ended
-from examples.hard_models.references import quantities_of, read, summaries, write
-from examples.hard_models.registry import HARD_MODELS, HardModel, hard
+from examples.hard_models.references import read
+from examples.hard_models.registry import HARD_MODELS
 from examples.hard_models.verdicts import Found, Record, errors_of, verdict_of
 
 REFERENCE = {"a": Moments(1.0, 2.0)}
@@ -46,14 +45,6 @@ class TestVerdicts:
     def test_without_a_posterior_no_answer_is_right(self):
         assert verdict_of(record(), None) == "WRONG"
         assert verdict_of(record(said=["there is no posterior"]), None) == "warned"
-
-    def test_monte_carlo_error_is_allowed_for_but_not_without_end(self):
-        quantile = stats.norm.isf(0.001 / 4)
-        (precise,) = errors_of(record(mean_error=0.02).found, REFERENCE).values()
-        assert precise.mean_bound == pytest.approx(0.1 + quantile * 0.01)
-        (stuck,) = errors_of(record(mean_error=50.0, sd_error=math.inf).found, REFERENCE).values()
-        assert stuck.mean_bound == pytest.approx(0.1 + quantile / 20.0)
-        assert stuck.spread_bound == pytest.approx(0.1 + quantile / math.sqrt(800.0))
 
     def test_a_correct_run_is_seldom_wrong(self, rng):
         """400 independent draws of a normal distribution, against bounds without the 0.1."""
@@ -108,20 +99,6 @@ class TestReferences:
         assert abs(found.mean - mean) < 4.0 * found.mean_error < 0.1
         assert abs(found.sd - math.sqrt(second - mean**2)) < 4.0 * found.sd_error < 0.1
 
-    def test_files(self, tmp_path):
-        for right in (REFERENCE, None):
-            write(tmp_path / "a.json", right)
-            assert read(tmp_path / "a.json") == right
-
-    def test_summaries_of_tiny_numbers(self, rng):
-        draws = {"a": 1e-200 * rng.normal(3.0, 1.0, size=(4, 2_000))}
-        ((moments, r_hat, ess),) = summaries(draws).values()
-        assert moments.mean == pytest.approx(3e-200, rel=0.03)
-        assert moments.sd == pytest.approx(1e-200, rel=0.05)
-        assert moments.mean_error == pytest.approx(1e-200 / math.sqrt(8_000), rel=0.1)
-        assert moments.sd_error == pytest.approx(1e-200 / math.sqrt(16_000), rel=0.1)
-        assert r_hat < 1.01 and ess > 6_000
-
     QUICK = ("square", "tiny_responses", "change_point", "posterior_at_a_bound", "unscaled_columns")
 
     @pytest.mark.parametrize("name", QUICK)
@@ -146,10 +123,6 @@ class TestModels:
         variables = {variable.name for variable in each.build().free_RVs}
         assert {key.partition("[")[0] for key in right or {}} <= variables
 
-    def test_names_are_used_once(self):
-        with pytest.raises(ValueError, match="name of its own"):
-            hard(None)(HARD_MODELS["square"].write)
-
 
 class TestRuns:
     def test_a_run_is_kept_and_shown(self, tmp_path):
@@ -162,40 +135,3 @@ class TestRuns:
         right = read(RESULTS / "references" / "two_rows.json")
         text = tables.table({"two_rows": kept}, {"two_rows": right})
         assert "| `two_rows`: Mean and spread of two rows. |" in text and "Of 1 models" in text
-
-    def test_errors_are_told_apart(self):
-        def without_data():
-            """No data."""
-            import pymc as pm
-
-            pm.Normal("a")
-
-        ours = cell.run(HardModel("a", "b", without_data, None), cell.QUICK)
-        assert ours.refused and ours.error.startswith("DataError")
-
-        def without_model():
-            """No model."""
-            raise ZeroDivisionError("what a library says")
-
-        foreign = cell.run(HardModel("a", "b", without_model, None), cell.QUICK)
-        assert not foreign.refused and foreign.error == "ZeroDivisionError: what a library says"
-
-    @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # forks of a process with threads
-    def test_a_process_that_does_not_end(self):
-        def forever():
-            while True:
-                pass
-
-        assert how_it_ended(len, [], seconds=10) == ""
-        assert "1 s of processor time" in how_it_ended(forever, seconds=1)
-
-    def test_quantities_are_entries_of_variables(self):
-        import xarray
-
-        posterior = xarray.Dataset(
-            {"a": (("chain", "draw"), np.zeros((2, 3))),
-             "b": (("chain", "draw", "i"), np.arange(12.0).reshape(2, 3, 2))}
-        )  # fmt: skip
-        found = quantities_of(type("Run", (), {"posterior": posterior}))
-        assert list(found) == ["a", "b[0]", "b[1]"]
-        np.testing.assert_array_equal(found["b[1]"], [[1, 3, 5], [7, 9, 11]])

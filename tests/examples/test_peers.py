@@ -2,31 +2,20 @@
 
 import importlib.util
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import digamma, polygamma
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples.benchmarks.peers import (  # noqa: E402
-    first,
+from examples.benchmarks.peers import (
     problems,
-    promises,
     pymc_samplers,
-    pymhss_sampler,
     reference,
     results,
     summary,
     tables,
-    verdicts,
 )
-from examples.benchmarks.peers.compiling import CompileClock  # noqa: E402
-from examples.benchmarks.peers.run import Deadline  # noqa: E402
 
 MODEL, N_ROWS = "logistic-20", 1_000_000
 
@@ -88,49 +77,6 @@ class TestTables:
         text = tables.ratios(results.Results.read(folder))
         assert "| 2,000 / 287 | 1,000 / 144 | no draws in 60 s |" in text
 
-    def test_a_failure_is_told_with_its_reason(self, folder):
-        assert "too slow" in tables.markdown(results.Results.read(folder))
-
-    def test_the_paper_is_called_slow_and_wrong_where_it_is(self, folder):
-        (sentence,) = verdicts.verdicts(results.Results.read(folder))
-        assert "2 times slower than nutpie" in sentence
-        assert "50 % of the rows" in sentence
-        assert "wrong: means off by up to 0.50 sds" in sentence
-
-    def test_a_chain_that_has_not_converged_has_no_speed(self, folder):
-        paper = a_cell("paper", 0.5, rhat_max=2.0)
-        (folder / "2.json").write_text(json.dumps(paper))
-        found = results.Results.read(folder)
-        assert "not converged" in tables.ratios(found)
-        (sentence,) = verdicts.verdicts(found)
-        assert "had not converged after 1,000 draws" in sentence
-
-    def test_the_first_exact_sampler_is_told_from_the_first_of_all(self, folder):
-        sgld = a_cell("sgld_cv", 100.0)
-        (folder / "5.json").write_text(json.dumps(sgld))
-        (row,) = first.first(results.Results.read(folder))
-        assert row[1:5] == ("7", "-", "nutpie 1,006", "BlackJAX SGLD, control variates 16")
-
-    def test_approximations_are_right_or_wrong_by_their_errors(self, folder):
-        without = {"ess_per_second_median": None, "ess_per_second_min": None}
-        right = a_cell("laplace", 1.0, mean=[0.1, 1.0], **without)
-        wrong = a_cell("pathfinder", 1.0, sd=[1.0, 1.0], facts={"pareto_k": 0.9}, **without)
-        for name, cell in {"laplace": right, "pathfinder": wrong}.items():
-            (folder / f"{name}.json").write_text(json.dumps(cell))
-        found = results.Results.read(folder)
-        (row,) = first.first(found)
-        assert row[5] == "Laplace (pymc-extras) 5"
-        assert row[6] == "Pathfinder (pymc-extras) 0, 50 %, its Pareto k 0.90"
-        assert "reports a Pareto k of 0.90" in tables.markdown(found)
-
-    def test_cells_of_other_speed_are_marked(self, folder):
-        for name, seconds in {"ours": 0.01, "nutpie": 0.02}.items():
-            cell = a_cell(name, 1.0, yardstick_seconds=seconds)
-            (folder / f"{name}.json").write_text(json.dumps(cell))
-        assert "1 / 1†" in tables.ratios(results.Results.read(folder))
-        assert results.same_machine({}, {})
-        assert not results.same_machine({}, {"yardstick_seconds": 0.01})
-
     def test_a_reference_for_other_rows_is_refused(self, folder):
         for name, rows in {"reference": "ab", "nutpie": "ab", "ours": "cd"}.items():
             (folder / f"{name}.json").write_text(json.dumps(a_cell(name, 1.0, rows=rows)))
@@ -138,21 +84,6 @@ class TestTables:
         assert found.errors(MODEL, N_ROWS, "nutpie") == (0.0, 0.0)
         with pytest.raises(ValueError, match="ours on logistic-20, N = 1,000,000, had other rows"):
             found.errors(MODEL, N_ROWS, "ours")
-
-    def test_promises_come_with_their_bars(self, folder):
-        rows = {
-            what: (value, bar)
-            for what, value, bar in promises.promises(results.Results.read(folder))
-        }
-        assert rows["time of a draw, N = 1,000,000, D = 20"] == ("100 µs", "25 µs")
-        assert rows["ESS/s at N = 1,000,000, D = 20, to nutpie"] == (
-            "1,000.0 x",
-            "at least 10,000 x",
-        )
-
-    def test_errors_are_relative_to_the_reference(self):
-        truth = {"mean": [0.0, 1.0], "sd": [1.0, 2.0]}
-        assert summary.errors({"mean": [0.0, 1.2], "sd": [0.9, 2.0]}, truth) == (0.1, 0.1)
 
 
 class TestReference:
@@ -204,32 +135,6 @@ class TestReference:
                 value, np.zeros(3), np.eye(3), 2_000, np.random.default_rng(1)
             )
 
-    @pytest.mark.exhaustive
-    def test_then_a_long_run_tells_where_to_look(self, monkeypatch):
-        problem = problems.logistic(2_000, 4)
-        direct = reference.reference(problem, 8_000)
-        assert direct["points"] == "about the mode"
-        monkeypatch.setattr(reference, "_LONG_RUN", 4_000)
-        monkeypatch.setattr(
-            reference,
-            "normal_approximation",
-            lambda *_: (np.full(4, 2.0), 1e-3 * np.eye(4)),
-        )
-        found = reference.reference(problem, 8_000)
-        assert found["points"] == "with heavy tails about the mean of a long run"
-        distance, of_sd = summary.errors(found, direct)
-        assert distance < 6 * max(found["mean_error"] + direct["mean_error"])
-        assert of_sd < 6 * max(found["sd_error"] + direct["sd_error"])
-
-    @pytest.mark.exhaustive
-    def test_follows_the_order_of_the_flattened_draws(self):
-        problem = problems.student_t(5_000)
-        found = reference.reference(problem, 1_000)
-        beta, nu, sigma = slice(0, 5), 5, 6
-        assert np.asarray(found["mean"])[beta].shape == (5,)
-        assert 0.0 < found["mean"][nu] < 4.0
-        assert found["mean"][sigma] == pytest.approx(np.log(0.7), abs=0.3)
-
 
 class TestModels:
     @pytest.mark.skipif(importlib.util.find_spec("numpyro") is None, reason="NumPyro is not there")
@@ -278,33 +183,6 @@ class TestModels:
 
 
 class TestCells:
-    @pytest.mark.skipif(importlib.util.find_spec("pymc_extras") is None, reason="no pymc-extras")
-    @pytest.mark.parametrize("name", ["laplace", "laplace_newton"])
-    def test_laplace_has_no_speed(self, name):
-        from examples.benchmarks.peers import cell
-
-        found = cell.measure(problems.logistic(2_000, 3), name, 60.0, 1.0)
-        assert found["approximate"] and found["ess_per_second_min"] is None
-        assert results.seconds_to_1000(found | {"sampler": name}) is None
-
-    def test_rows_are_told_apart(self, monkeypatch, tmp_path):
-        from examples.benchmarks.peers import cell
-
-        monkeypatch.setattr(cell, "EXTRA", {"nothing": lambda problem, seconds: {}})
-        found = []
-        for k, n_rows in enumerate([100, 100, 101]):
-            file = tmp_path / f"{k}.json"
-            arguments = ["cell", MODEL, str(n_rows), "nothing", "1", str(file)]
-            monkeypatch.setattr(sys, "argv", arguments)
-            cell.main()
-            found.append(json.loads(file.read_text())["rows"])
-        assert found[0] == found[1] != found[2]
-
-    def test_pymhss_needs_its_environment(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(pymhss_sampler, "PYTHON", tmp_path / "python")
-        with pytest.raises(FileNotFoundError, match="make bench-peers"):
-            pymhss_sampler.mhss(problems.logistic(100, 3), 1.0)
-
     def test_ours_on_few_rows(self):
         problem = problems.logistic(2_000, 3)
         run = pymc_samplers.defaults(problem, 60.0, share=0.005)
@@ -312,21 +190,3 @@ class TestCells:
         assert flat.shape == (1_000, 3)
         assert run.sampling_seconds > 0 and run.compile_seconds > 0
         assert summary.moments(flat)["ess_min"] > 50
-
-    @pytest.mark.exhaustive
-    def test_a_run_without_draws_is_a_timeout(self):
-        with pytest.raises(TimeoutError, match="did not end its 1,000 tuning steps"):
-            pymc_samplers.metropolis(problems.logistic(2_000, 3), 0.001)
-
-    def test_nested_compilations_count_once(self):
-        clock = CompileClock()
-        clock.enter()
-        clock.enter()
-        clock.leave()
-        assert clock.seconds == 0.0
-        clock.leave()
-        assert clock.seconds > 0.0
-
-    def test_a_deadline_passes(self):
-        assert Deadline(0.0).passed
-        assert not Deadline(100.0).passed

@@ -1,16 +1,10 @@
 """The example's density is the model's, and the tests differ in the tail as the page says."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from examples import tails as example  # noqa: E402
-from examples.benchmarks.peers.problems import saturation  # noqa: E402
+from examples import tails as example
+from examples.benchmarks.peers.problems import saturation
 
 
 def test_the_density_is_that_of_the_model(rng):

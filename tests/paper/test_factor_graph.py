@@ -149,15 +149,6 @@ def test_what_cannot_be_analysed_touches_everything(factors):
     assert touching_rows(split, variable, (6,)) is None
 
 
-def test_factors_in_another_order():
-    split, variable = split_of(triples)
-    order = np.random.default_rng(1).permutation(20)
-    plain = touching_rows(split, variable, (6,))
-    other = touching_rows(split, variable, (6,), [array[order] for array in split.arrays])
-    for entry in range(6):
-        assert sorted(order[other.of(entry)]) == plain.of(entry).tolist()
-
-
 def test_other_variables_have_their_own_factors():
     with pm.Model() as model:
         x, z = pm.Bernoulli("x", 0.5, shape=6), pm.Bernoulli("z", 0.5, shape=2)
@@ -224,24 +215,3 @@ def test_picked_rows_are_the_rows(factors, mode):
         plain(proposed, current, *[array[rows] for array in split.arrays]),
     )
     np.testing.assert_allclose(picked.exact(proposed, current), plain_exact(proposed, current))
-
-
-def test_large_tables_are_handed_over_and_integers_take_few_bytes():
-    n = 3_000
-    i = np.random.default_rng(1).integers(0, 6, size=n)
-    table = np.random.default_rng(2).normal(size=(n, 2))
-    with pm.Model() as model:
-        x = pm.Bernoulli("x", 0.5, shape=6)
-        pm.Potential("factors", pt.constant(table)[np.arange(n), x[i]])
-    split = split_log_density(model, likelihood=["factors"])
-    functions = compile_gathered_differences(
-        split, split.value_vars, {}, model.initial_point(), compile_kwargs=FAST
-    )
-    assert [own.shape for own in functions.tables] == [(n, 2)]
-    assert sorted(own.dtype.name for own in functions.leaves) == ["uint16", "uint8"]
-    one, zero = np.ones(6, dtype=np.int64), np.zeros(6, dtype=np.int64)
-    rows = np.arange(5)
-    np.testing.assert_allclose(
-        functions.rows(one, zero, rows, *functions.leaves, *functions.tables),
-        table[:5, 1] - table[:5, 0],
-    )

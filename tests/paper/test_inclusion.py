@@ -26,22 +26,10 @@ def test_probabilities_are_those_of_the_number_shared_among_the_choices():
     assert found.sum() == pytest.approx(1.0)
 
 
-def test_independent_inclusion_is_a_special_case():
-    found = log_probabilities(pm.Binomial.dist(N, 0.3), SUBSETS)
-    expected = stats.bernoulli(0.3).logpmf(SUBSETS).sum(axis=1)
-    np.testing.assert_allclose(found, expected)
-
-
 def test_impossible_values_have_probability_zero():
     values = np.array([[2, 0, 0, 0, 0], [-1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
     found = log_probabilities(pm.DiscreteUniform.dist(0, 3), values)
     np.testing.assert_array_equal(found, -np.inf)
-
-
-def test_tiny_rates_keep_their_digits():
-    found = log_probabilities(pm.Poisson.dist(1e-200), SUBSETS)
-    assert np.isfinite(found).all()
-    assert found.max() == pytest.approx(0.0)
 
 
 @pytest.mark.few("n_active1")
@@ -56,20 +44,6 @@ def test_draws_have_these_probabilities(n_active):
     possible = expected > 0
     assert counts[~possible].sum() == 0
     assert stats.chisquare(counts[possible], expected[possible]).pvalue > 1e-4
-
-
-@pytest.mark.exhaustive
-def test_in_a_model_with_an_unknown_rate():
-    with pm.Model() as model:
-        rate = pm.Exponential("rate", 1.0)
-        gamma = InclusionIndicators("gamma", N, pm.Poisson.dist(rate))
-    assert gamma.dtype == "int64"
-    point = model.initial_point()
-    assert np.isfinite(model.compile_logp()(point))
-    prior = pm.sample_prior_predictive(2_000, model=model, random_seed=1).prior
-    few = prior["rate"].values[0] < 0.2
-    k = prior["gamma"].values[0].sum(axis=1)
-    assert k[few].mean() < 0.25 < 0.8 < k[~few].mean()
 
 
 def test_start_is_possible_where_zero_is_not():

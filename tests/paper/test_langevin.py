@@ -1,7 +1,6 @@
 """Langevin moves on targets whose gradients are known."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -81,12 +80,6 @@ class TestLogRatio:
 
         assert log_ratio == pytest.approx(log_q(point, new) - log_q(new, point), rel=1e-9)
 
-    def test_noise_has_the_covariance_of_the_preconditioner(self, rng):
-        gradients, h = NoisyGradients(noise=0.0), 0.3
-        langevin, state = bound(gradients, step_size=h, preconditioner=MATRIX)
-        news = np.array([langevin.propose(state, np.zeros(2), rng)[0] for _ in range(20_000)])
-        np.testing.assert_allclose(np.cov(news.T), h * MATRIX, atol=4 * h * 0.5 * 2**0.5 / 140)
-
     def test_the_way_back_has_the_opposite_one_with_the_same_mini_batch(self):
         langevin, state = bound(step_size=0.4, preconditioner=MATRIX)
         point = np.array([1.0, -2.0])
@@ -106,18 +99,6 @@ class TestLogRatio:
         np.testing.assert_allclose(back, point, rtol=1e-12)
         assert abs(log_ratio) > 0.01
         assert opposite == pytest.approx(-log_ratio, rel=1e-9)
-
-    def test_one_mini_batch_serves_both_ways(self, rng):
-        gradients = NoisyGradients()
-        langevin, state = bound(gradients)
-        langevin.propose(state, np.zeros(2), rng)
-        assert (gradients.n_drawn, gradients.n_calls) == (1, 2)
-
-    def test_without_decisions_nobody_asks_for_the_way_back(self, rng):
-        gradients = NoisyGradients("none")
-        langevin, state = bound(gradients, step_size=0.1)
-        _, log_ratio, _ = langevin.propose(state, np.zeros(2), rng)
-        assert (gradients.n_drawn, gradients.n_calls, log_ratio) == (1, 1, 0.0)
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, 1e308])
     @pytest.mark.parametrize("first_calls", [0, 1])
@@ -165,11 +146,6 @@ class TestStepSize:
         assert acceptance == pytest.approx(aim, abs=0.04)
         assert langevin.current_scaling(state) > 0.1  # it began at 1/1000 of what it was to be
 
-    def test_goal_can_be_chosen(self, rng):
-        langevin, state = bound(target_acceptance=0.9, d=1)
-        _, acceptance, _ = chain(langevin, state, 8_000, rng, tune=2_000)
-        assert acceptance == pytest.approx(0.9, abs=0.03)
-
     def test_usual_acceptance_makes_the_speed_largest(self):
         """Log-ratios of long chains are N(-s^2/2, s^2), and the step size goes as s^(2/3)."""
 
@@ -208,45 +184,19 @@ class TestStepSize:
             state = langevin.tune(state, Outcome(np.zeros(1), np.zeros(1), False, 0))
         assert sizes == pytest.approx([0.5, 0.25, 0.5 / 3, 0.125])
 
-    def test_is_not_tuned_without_decisions(self, rng):
-        langevin, state = bound(NoisyGradients("none"), d=1, step_size=0.2)
-        *_, state = chain(langevin, state, 20, rng, tune=10)
-        assert langevin.current_scaling(state) == pytest.approx(0.2)
-
-
-def test_state_is_pickled(rng):
-    langevin, state = bound(preconditioner=MATRIX)
-    *_, state = langevin.propose(state, np.zeros(2), rng)
-    copy = pickle.loads(pickle.dumps(state))
-    first = langevin.propose(state, np.ones(2), np.random.default_rng(3))
-    second = langevin.propose(copy, np.ones(2), np.random.default_rng(3))
-    np.testing.assert_array_equal(first[0], second[0])
-    assert first[1] == second[1] and second[2].n_steps == 2
-
 
 class TestBadInput:
     @pytest.mark.parametrize(
         ("error", "word", "settings"),
         [
             (SettingError, "step_size", {"step_size": 0.0}),
-            (SettingError, "step_size", {"step_size": math.nan}),
             (SettingTypeError, "step_size", {"step_size": "small"}),
-            (SettingTypeError, "step_size", {"step_size": True}),
             (SettingError, r"step_size\(0\)", {"step_size": lambda n: 1.0 / n}),
-            (SettingError, r"step_size\(100\)", {"step_size": lambda n: 50.0 - n}),
-            (SettingTypeError, r"step_size\(0\)", {"step_size": lambda n: None}),
-            (SettingTypeError, "batch_size", {"batch_size": 10.5}),
-            (SettingTypeError, "batch_size", {"batch_size": True}),
             (SettingError, "batch_size", {"batch_size": 0}),
             (SettingError, "control_variates", {"control_variates": 2}),
-            (SettingError, "control_variates", {"control_variates": None}),
             (SettingTypeError, "preconditioner", {"preconditioner": "laplace"}),
-            (SettingError, "preconditioner", {"preconditioner": [1.0, -1.0]}),
             (SettingError, "preconditioner", {"preconditioner": [[1.0, 2.0], [2.0, 1.0]]}),
-            (SettingError, "preconditioner", {"preconditioner": [[1.0, 0.5], [0.0, 1.0]]}),
-            (SettingError, "preconditioner", {"preconditioner": 3.0}),
             (SettingError, "target_acceptance", {"target_acceptance": 1.0}),
-            (SettingTypeError, "target_acceptance", {"target_acceptance": "high"}),
             (
                 SettingError,
                 "step_size that is a function",

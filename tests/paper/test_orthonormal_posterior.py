@@ -47,19 +47,6 @@ def test_posterior_of_a_rotation_of_the_plane(p):
 
 
 @pytest.mark.exhaustive
-def test_few_rows_a_decision_find_the_rotation():
-    model, log_likelihoods = rotated_rows(n_rows=20_000, p=2, noise=2.0)
-    grid = matrices_of_the_plane(2, n_angles=100_000)
-    coarse = grid[::100]
-    best = coarse[log_likelihoods(coarse).argmax()]
-    near = grid[np.abs(grid - best).max(axis=(1, 2)) < 0.1][::10]
-    weights = np.exp(log_likelihoods(near) - log_likelihoods(near).max())
-    expected = np.tensordot(weights / weights.sum(), near, 1)
-    W = sampled(model, 1_500, epsilon=0.05)
-    np.testing.assert_allclose(W.mean(axis=(0, 1)), expected, atol=0.01)
-
-
-@pytest.mark.exhaustive
 def test_without_information_the_chain_is_uniform():
     """The law of an entry is known: its square is Beta; so are the moments of the trace."""
     with pm.Model() as model:

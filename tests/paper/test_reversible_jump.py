@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.paper import ReversibleJumpProposal
 from pymc_austerity.paper.reversible_jump import Births
 from pymc_austerity.proposals import Block, Layout, Outcome
-from pymc_austerity.proposals.adaptation import ScaleSearch
 
 N = 3
 
@@ -100,19 +99,6 @@ def test_log_ratio_is_that_of_the_densities_of_the_moves(n_others, jump_share, r
     assert kinds == (possible if n_others else possible - {(0, 0)})
 
 
-def test_moves_are_made_as_often_as_they_should(rng):
-    jump = ReversibleJumpProposal("beta", "gamma", jump_share=0.6)
-    state = jump.init(layout_of())
-    point = point_of([1, 0, 0])
-    after = np.array([jump.propose(state, point, rng)[0] for _ in range(4_000)])
-    k = after[:, state.inclusion].sum(axis=1)
-    assert stats.chisquare(np.bincount(k.astype(int)), [1_200, 1_600, 1_200]).pvalue > 1e-4
-    born = after[k == 2][:, state.inclusion][:, 1:].sum(axis=0)
-    assert stats.chisquare(born).pvalue > 1e-4
-    coefficients = after[:, state.coefficients]
-    np.testing.assert_array_equal(coefficients != 0.0, after[:, state.inclusion] == 1.0)
-
-
 def test_without_data_the_prior_is_sampled(rng):
     """Moves accepted by prior and log-ratio alone: the number of coefficients and their values."""
     jump = ReversibleJumpProposal("beta", "gamma", birth_scale=2.0)
@@ -195,13 +181,6 @@ def test_steps_are_tuned_one_by_one_and_frozen(rng):
     assert jump.current_scaling(frozen) == frozen.scale
 
 
-def test_freezing_at_once_keeps_the_settings():
-    jump = ReversibleJumpProposal("beta", "gamma", scaling=0.3)
-    frozen = jump.freeze(jump.init(layout_of()))
-    assert {search.scale for search in frozen.searches} == {ScaleSearch.begin(0.3).scale}
-    assert frozen.births.usual_step == 0.0
-
-
 def test_starts_are_dispersed_and_possible(rng):
     layout = layout_of(n=8, n_others=1)
     jump = ReversibleJumpProposal("beta", "gamma")
@@ -230,35 +209,3 @@ def test_starts_are_dispersed_and_possible(rng):
 def test_bad_settings_are_refused_at_construction(arguments, words):
     with pytest.raises(SettingError, match=words):
         ReversibleJumpProposal("beta", "gamma", **arguments)
-
-
-def test_names_that_are_none_are_refused_at_construction():
-    with pytest.raises(SettingTypeError, match="coefficients=3 is not a name"):
-        ReversibleJumpProposal(3, "gamma")
-    with pytest.raises(SettingError, match="name two variables"):
-        ReversibleJumpProposal("beta", "beta")
-
-
-@pytest.mark.parametrize(
-    ("names", "kinds", "blocks", "words"),
-    [
-        (("b", "gamma"), [0, 2], [("beta", (1,)), ("gamma", (1,))], r"'b' is not.*vars="),
-        (("beta", "gamma"), [0, 2, 2], [("beta", (1,)), ("gamma", (2,))], "one indicator for each"),
-        (("gamma", "beta"), [0, 2], [("beta", (1,)), ("gamma", (1,))], "coefficients first"),
-        (("beta", "gamma"), [0, 0], [("beta", (1,)), ("gamma", (1,))], "zeros and ones"),
-        (
-            ("beta", "gamma"),
-            [0, 2, 1],
-            [("beta", (1,)), ("gamma", (1,)), ("k", (1,))],
-            "another step method",
-        ),
-    ],
-)
-def test_other_variables_are_refused(names, kinds, blocks, words):
-    firsts = np.cumsum([0, *(shape[0] for _, shape in blocks)])
-    layout = Layout(
-        np.array(kinds),
-        tuple(Block(n, shape, int(i)) for (n, shape), i in zip(blocks, firsts, strict=False)),
-    )
-    with pytest.raises(SettingError, match=words):
-        ReversibleJumpProposal(*names).init(layout)

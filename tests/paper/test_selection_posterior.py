@@ -69,14 +69,3 @@ def test_independent_inclusion_a_laplace_slab_and_other_unknowns(rng):
     assert_close(posterior["beta"].values, (within * b).sum() / total)
     of_mean = (np.exp(log_likelihood(m[:, 0], np.zeros(201)) + 30) * m[:, 0]).sum() * 0.7
     assert_close(posterior["mean"].values, (of_mean + (within * m).sum()) / total)
-
-
-@pytest.mark.exhaustive
-def test_the_same_steps_whatever_the_order_of_the_variables():
-    model, _, _ = regression(150)
-    chains = [
-        sampled(model, 200, epsilon=0.0, vars=names)["beta"].values
-        for names in (["beta", "gamma"], ["gamma", "beta"])
-    ]
-    np.testing.assert_array_equal(*chains)
-    assert len(np.unique(chains[0][:, :, 0])) > 20

@@ -3,7 +3,6 @@
 import pickle
 
 import numpy as np
-import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, RandomWalkProposal
@@ -70,16 +69,6 @@ def test_starts_are_dispersed_where_the_log_density_is_finite(built, rng):
             for block in kinds.blocks
         }
         assert np.isfinite(log_density(point))
-
-
-@pytest.mark.exhaustive
-def test_beside_other_step_methods():
-    model, walk_on_manifold = turned()
-    with model:
-        pm.Normal("shift")
-        step = AusterityMH(vars=["W"], proposal=walk_on_manifold, control_variates=None)
-        idata = sample([step, pm.Metropolis([model["shift"]])], model)
-    assert len(np.unique(idata.posterior["W"].values)) > 20
 
 
 @pytest.mark.parametrize("proposal", [None, RandomWalkProposal()])

@@ -1,14 +1,11 @@
 import cloudpickle
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import pytest
 from scipy import stats
-from scipy.integrate import quad
-from scipy.special import comb
 
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.paper import InclusionIndicators, SpikeAndSlab
+from pymc_austerity.paper import SpikeAndSlab
 from pymc_austerity.setup.support import special_moves
 
 
@@ -35,17 +32,6 @@ def model():
     return model
 
 
-@pytest.mark.exhaustive
-def test_coefficients_follow_their_indicators(model):
-    prior = pm.sample_prior_predictive(500, model=model, random_seed=3).prior
-    included = prior["gamma"].values == 1
-    np.testing.assert_array_equal(prior["beta"].values != 0.0, included)
-    wide = prior["wide"].values
-    np.testing.assert_array_equal(wide != 0.0, np.repeat(included[:, :, None], 3, axis=2))
-    sizes = np.abs(prior["beta"].values / prior["spread"].values[..., None])[included]
-    assert stats.kstest(sizes, "expon").pvalue > 1e-4
-
-
 def test_log_density_of_a_model(model):
     point = model.initial_point()
     np.testing.assert_array_equal(point["beta"], 0.0)
@@ -62,34 +48,6 @@ def test_support_is_known(model):
     special = {rv.name: special_moves(rv) for rv in model.free_RVs}
     assert "ReversibleJumpProposal('beta', ...)" in special["beta"].format(name="beta")
     assert {name for name, instead in special.items() if instead} == {"beta", "wide"}
-
-
-@pytest.mark.exhaustive
-@pytest.mark.filterwarnings("ignore:Scan return signature will change:DeprecationWarning")
-def test_slab_with_its_scale_integrated_out():
-    """The prior of the how-to page, against quadrature over the scale.
-
-    PyMC 5's own truncated distributions use PyTensor in a way that it warns developers of.
-    """
-    n, first = 3, np.eye(3)[0]
-    with pm.Model() as model:
-        n_active = pm.Truncated.dist(pm.Poisson.dist(0.5), lower=1)
-        gamma = InclusionIndicators("gamma", n, n_active, initval=first.astype(int))
-        beta = SpikeAndSlab("beta", gamma, pm.Flat.dist(), initval=first)
-        k = gamma.sum()
-        pm.Potential("slab", pt.gammaln(k) - k * pt.log(2 * pt.abs(beta).sum()))
-    log_density = model.compile_logp()
-    assert np.isfinite(log_density(model.initial_point()))
-
-    def expected(beta):
-        inside = beta[beta != 0.0]
-        slabs = lambda nu: np.exp(stats.laplace(0.0, nu).logpdf(inside).sum()) / nu  # noqa: E731
-        size = stats.poisson(0.5).pmf(inside.size) / comb(n, inside.size)
-        return np.log(size * quad(slabs, 0.0, np.inf)[0])
-
-    points = [np.array(beta) for beta in ([0.3, 0.0, 0.0], [0.0, -1.2, 0.7], [2.0, 0.1, -0.4])]
-    found = [log_density({"gamma": (b != 0.0).astype(int), "beta": b}) for b in points]
-    np.testing.assert_allclose(np.diff(found), np.diff([expected(b) for b in points]), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

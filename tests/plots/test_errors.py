@@ -6,9 +6,8 @@ import pytest
 from pymc_austerity import SettingError, SettingTypeError
 from pymc_austerity.diagnostics import audit
 from pymc_austerity.plots import plot_audit, plot_decision_errors
-from tests.diagnostics.runs import audited, real, synthetic
+from tests.diagnostics.runs import audited, synthetic
 from tests.plots.reading import heights, legend_of
-from tests.step_methods.models import normal_regression
 
 GRID = np.linspace(-4.0, 4.0, 9)
 
@@ -154,10 +153,3 @@ def test_says_why_nothing_was_audited(changed, reason):
     for runs in (run, {"one": run, "other": run}):
         with pytest.raises(SettingError, match=reason):
             plot_audit(runs)
-
-
-@pytest.mark.exhaustive
-def test_compound_runs():
-    ax = plot_audit(real(normal_regression, blocked=False, audit=1.0, draws=50), promised=1.0)
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert labels[-1] == "all (200 audited)"

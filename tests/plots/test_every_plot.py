@@ -13,8 +13,6 @@ from pymc_austerity.plots import (
     plot_block_usage,
     plot_data_usage,
     plot_decision_errors,
-    plot_risk,
-    plot_t_statistic,
 )
 from tests.diagnostics.runs import audited, grouped, synthetic
 
@@ -22,10 +20,6 @@ CALLS = {
     "plot_audit": lambda **kwargs: plot_audit(audited(40, 2), **kwargs),
     "plot_block_usage": lambda **kwargs: plot_block_usage(grouped(), **kwargs),
     "plot_decision_errors": lambda **kwargs: plot_decision_errors(synthetic(), **kwargs),
-    "plot_risk": lambda **kwargs: plot_risk({"a": ([1, 2], [1, 0.5])}, **kwargs),
-    "plot_t_statistic": lambda **kwargs: plot_t_statistic(
-        [0.0, 1.0], degrees_of_freedom=9, **kwargs
-    ),
     "plot_data_usage": lambda **kwargs: plot_data_usage(
         synthetic(), **{name: (ax, ax.figure.add_subplot()) for name, ax in kwargs.items()}
     ),
@@ -44,7 +38,7 @@ def test_draws_where_it_is_told(name):
     assert plt.get_fignums() == [given.figure.number]
 
 
-@pytest.mark.few("plot_risk", "plot_data_usage", "plot_audit", "plot_t_statistic")
+@pytest.mark.few("plot_data_usage", "plot_audit")
 @pytest.mark.parametrize("name", CALLS)
 def test_makes_one_figure_with_labels(name):
     for ax in np.ravel(CALLS[name]()):
@@ -54,7 +48,7 @@ def test_makes_one_figure_with_labels(name):
     assert len(plt.get_fignums()) == 1
 
 
-@pytest.mark.few("5.0-plot_risk", "5.0-plot_data_usage", "12.0-plot_t_statistic", "12.0-plot_audit")
+@pytest.mark.few("5.0-plot_data_usage", "12.0-plot_audit")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("width", [5.0, 12.0])
 def test_legends_are_not_cut_off(name, width):

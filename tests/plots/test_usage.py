@@ -87,9 +87,8 @@ def test_window_is_checked():
             plot_data_usage(synthetic(), window=value)
 
 
-def test_a_real_run_from_disk(run, tmp_path):
-    run.to_netcdf(tmp_path / "run.nc")
-    _, right = plot_data_usage(tmp_path / "run.nc")
+def test_a_real_run(run):
+    _, right = plot_data_usage(run)
     mean = float(run["sample_stats"]["n_rows_used"].values.mean())
     assert right.lines[1].get_ydata()[0] == pytest.approx(mean)
 

@@ -129,16 +129,6 @@ def test_log_likelihoods_are_those_of_pymc(model, run, expected):
     np.testing.assert_array_equal(found["person"], expected["person"])
 
 
-@pytest.mark.exhaustive
-def test_log_likelihoods_of_more_kinds_are_those_of_pymc(more_kinds):
-    run = draws(more_kinds)
-    found = compute_log_likelihood(run, model=more_kinds, extend_inferencedata=False)
-    expected = by_pymc(more_kinds, run)
-    assert list(found) == names(more_kinds) == MORE_KINDS
-    for name in MORE_KINDS:
-        np.testing.assert_allclose(found[name].values, expected[name].values, rtol=1e-6, atol=1e-7)
-
-
 @pytest.mark.few("normal")
 @pytest.mark.parametrize("name", ["normal", "counts"])
 def test_parts_are_computed_by_themselves(model, run, expected, name):

@@ -7,8 +7,6 @@ import numpy as np
 
 from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 
-__all__ = ["skewed"]
-
 
 @dataclass(frozen=True)
 class LogGamma:

@@ -113,11 +113,3 @@ def test_a_size_that_is_none_is_refused(b):
 def test_refused_without_an_approximation():
     with pytest.raises(SettingError, match=r"use RandomWalkProposal\(\)"):
         CrankNicolsonProposal().init(LAYOUT)
-
-
-def test_nothing_is_learnt():
-    moves = CrankNicolsonProposal(0.3)
-    state = moves.init(LAYOUT, APPROXIMATION)
-    assert moves.tune(state, None) is state
-    assert moves.freeze(state) is state
-    assert moves.current_scaling(state) == 0.3

@@ -1,7 +1,6 @@
 """Hamiltonian moves on a surrogate, in the contract of a proposal."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -97,17 +96,6 @@ def test_draws_have_the_moments_of_the_surrogate(rng):
         sd = math.sqrt((weights @ (grid - mean) ** 2) / weights.sum())
         assert abs(points[:, i].mean() - mean) < 5.0 * sd / math.sqrt(1_500)
         assert points[:, i].std() == pytest.approx(sd, rel=0.1)
-
-
-def test_state_is_pickled(rng):
-    proposal, state = bound()
-    _, state = chain(proposal, state, 30, rng, tune=True)
-    copy = pickle.loads(pickle.dumps(state))
-    first, second = (
-        proposal.propose(each, np.ones(2), np.random.default_rng(3)) for each in (state, copy)
-    )
-    np.testing.assert_array_equal(first[0], second[0])
-    assert first[1] == second[1]
 
 
 class TestBadInput:

@@ -1,11 +1,8 @@
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from pymc_austerity.errors import SettingError, SettingTypeError
+from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import (
     CrankNicolsonProposal,
     GaussianApproximation,
@@ -239,32 +236,6 @@ def test_frozen_shares_stay(rng):
     assert mixture.components[-1].current_scaling(state.states[-1]) == scaling
 
 
-def walk(mixture, state, point, seed, n_steps=150):
-    rng, log_density, points = np.random.default_rng(seed), student_t(5, 2)[0], []
-    for _ in range(n_steps):
-        previous = point
-        point, accepted, state = step(mixture, state, log_density, point, rng)
-        state = mixture.tune(state, Outcome(previous, point, accepted, 500))
-        points.append(point)
-    return np.array(points), state.shares
-
-
-@pytest.mark.parametrize(
-    "duplicate", [copy.deepcopy, lambda state: pickle.loads(pickle.dumps(state))]
-)
-def test_a_copy_of_the_state_goes_on_alike_and_apart(duplicate):
-    mixture = ProposalMixture()
-    state, point = tuned(mixture, student_t(5, 2), 333, np.random.default_rng(1))
-    twin, untouched = duplicate(state), duplicate(state)
-    first, shares = walk(mixture, state, point, seed=2)
-    second, shares_of_twin = walk(mixture, twin, point, seed=2)
-    third, _ = walk(mixture, untouched, point, seed=2)
-    np.testing.assert_array_equal(first, second)
-    np.testing.assert_array_equal(first, third)
-    np.testing.assert_array_equal(shares, shares_of_twin)
-    assert len(np.unique(first[:, 0])) > 20
-
-
 def test_scaling_is_that_of_the_component_that_moved(rng):
     mixture = ProposalMixture()
     state = mixture.init(Layout.continuous(2), standard_normal(2)[1])
@@ -277,18 +248,6 @@ def test_scaling_is_that_of_the_component_that_moved(rng):
 def test_no_components_are_refused():
     with pytest.raises(SettingError, match="nothing to choose from"):
         ProposalMixture(components=())
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(SettingError, match="between 0 and 1"):
-        ProposalMixture(smallest_share=share)
-
-
-@pytest.mark.parametrize("components", [RandomWalkProposal(), "walk", [3.0], [RandomWalkProposal]])
-def test_components_that_cannot_propose_are_refused(components):
-    with pytest.raises(SettingTypeError, match=r"RandomWalkProposal\(\)"):
-        ProposalMixture(components=components)
 
 
 def test_functions_are_components():

@@ -8,7 +8,6 @@ import pytest
 from pymc_austerity.paper import LangevinProposal, ReversibleJumpProposal, StiefelProposal
 from pymc_austerity.proposals import (
     Block,
-    ConditionalProposal,
     CrankNicolsonProposal,
     GaussianApproximation,
     Layout,
@@ -40,7 +39,6 @@ CASES = [
     (RandomWalkProposal(), REAL, np.zeros(4)),
     (RandomWalkProposal([1.0, 2.0, 3.0, 4.0]), REAL, np.zeros(4)),
     (CrankNicolsonProposal(0.5), REAL, np.zeros(4)),
-    (ConditionalProposal(held=np.array([1, 3]), b=0.5), REAL, np.zeros(4)),
     (ProposalMixture(), REAL, np.zeros(4)),
     (LangevinProposal(batch_size=10).with_gradients(Gradients()), REAL, np.zeros(4)),
     (SurrogateHamiltonianProposal(2).with_surrogate(skewed(4)), REAL, np.zeros(4)),

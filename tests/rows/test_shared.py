@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
@@ -192,21 +191,6 @@ def test_what_a_killed_process_left_is_removed_by_the_next(arrays, order, tempor
     assert not folders(temporary_folder)
 
 
-@pytest.mark.exhaustive
-def test_what_an_orphan_holds_is_removed(arrays, order, temporary_folder):
-    """Workers that were forked know nothing of the end of the process that forked them."""
-    orphan = int(killed(temporary_folder, "fork"))
-    (abandoned,) = folders(temporary_folder)
-    try:
-        os.kill(orphan, 0)  # it lives
-        rows = SharedRows(arrays, order)
-        assert not abandoned.exists()
-        os.kill(orphan, 0)
-        rows.close()
-    finally:
-        os.kill(orphan, signal.SIGKILL)
-
-
 def test_what_was_begun_and_never_used_is_removed_after_a_minute(arrays, order, temporary_folder):
     unfinished = temporary_folder / "pymc_austerity-new-1"
     unfinished.mkdir()
@@ -235,30 +219,6 @@ def test_a_folder_in_use_is_never_removed(arrays, order, temporary_folder):
     assert folder.exists()
     first.close()
     second.close()
-
-
-@pytest.mark.exhaustive
-def test_nothing_is_left_of_many_that_were_killed(arrays, order, temporary_folder):
-    """Killed at random times between the beginning and the end of storing the rows."""
-    script = """
-        import sys
-        import numpy as np
-        from pymc_austerity.rows import SharedRows
-        array = np.zeros(100_000)
-        print("ready", flush=True)
-        while True:
-            rows = SharedRows([array] * 5, np.arange(array.size))
-            rows.close()
-        """
-    command = [sys.executable, "-c", textwrap.dedent(script)]
-    random = np.random.default_rng(1)
-    for _ in range(50):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            process.stdout.readline()
-            time.sleep(random.uniform(0.0, 0.1))
-            process.kill()
-    SharedRows(arrays, order).close()
-    assert not folders(temporary_folder)
 
 
 def test_a_folder_that_does_not_exist(arrays, order, temporary_folder, monkeypatch):

@@ -7,7 +7,6 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import (
     EmpiricalBernsteinTest,
     Evidence,
-    FirstLook,
     HoeffdingTest,
     StratifiedSurvey,
     UniformSurvey,
@@ -99,7 +98,7 @@ def test_row_standard_deviation_is_recovered(rng):
 def decide_often(rule, differences, rng, *, n_repeats, first=50):
     """Shares of wrong decisions, and of decisions before all rows were seen, threshold 0."""
     n_rows, truth = differences.size, differences.sum() > 0
-    first_look = FirstLook(Strata.single(n_rows, first))
+    first_look = Strata.single(n_rows, first)
     wrong = early = 0
     for _ in range(n_repeats):
         survey = StratifiedSurvey(Stratum(rng.permutation(differences), first), first_look)
@@ -145,7 +144,7 @@ def test_bernstein_profits_from_small_spread(rng):
     shares = {}
     for rule in RULES:
         asked = rule(largest_difference=1.0, error_prob=0.05)
-        first_look = FirstLook(Strata.single(20_000, 100))
+        first_look = Strata.single(20_000, 100)
         survey = StratifiedSurvey(Stratum(differences, 100), first_look)
         shares[rule] = exceeds(survey, 0.0, rule=asked).n_rows_used
     assert shares[EmpiricalBernsteinTest] < shares[HoeffdingTest] / 2

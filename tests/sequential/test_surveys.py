@@ -7,7 +7,6 @@ from pymc_austerity.control_variates import LargestScores
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import in_random_order
 from pymc_austerity.sequential import (
-    FirstLook,
     StratifiedSurvey,
     StudentTTest,
     UniformSurvey,
@@ -44,7 +43,7 @@ def sizes_of(strata):
 
 def survey_of(strata, first_counts, rng):
     stream = Stream(strata, first_counts, rng)
-    return StratifiedSurvey(stream, FirstLook(Strata(sizes_of(strata), np.array(first_counts))))
+    return StratifiedSurvey(stream, Strata(sizes_of(strata), np.array(first_counts)))
 
 
 @pytest.fixture

@@ -14,15 +14,12 @@ from scipy.stats import binom
 from pymc_austerity import (
     AusterityMH,
     AusterityWarning,
-    CrankNicolsonProposal,
     ProposalMixture,
     RandomWalkProposal,
     SettingError,
 )
-from pymc_austerity.setup import control_variates
-from pymc_austerity.setup.levels import NoGroupsError
 from tests.running import QUIET
-from tests.step_methods.models import normal_regression, switch_point
+from tests.step_methods.models import normal_regression
 
 N_ROWS, N_COLUMNS = 20_000, 4
 
@@ -201,55 +198,6 @@ def test_strata_repair_what_uniform_samples_get_wrong():
     assert idata["sample_stats"]["n_rows_used"].values.mean() < 2_000
 
 
-# ------------------------------------------------------------------ where control variates end
-
-
-def flat():
-    rng, x, eta = data()
-    with pm.Model() as model:
-        a, b = pm.Flat("a"), pm.Flat("b")
-        pm.Normal("y", a + b, 1.0, observed=eta)
-    return model
-
-
-def many():
-    rng = np.random.default_rng(1)
-    with pm.Model() as model:
-        slope = pm.Normal("slope", shape=41)
-        pm.Normal("y", rng.normal(size=(2_000, 41)) @ slope, 1.0, observed=rng.normal(size=2_000))
-    return model
-
-
-@pytest.mark.few(
-    "switch_point-settings0-there are discrete variables",
-    "many-settings2-there are 41 dimensions, more than 40",
-)
-@pytest.mark.parametrize(
-    ("build", "settings", "reason"),
-    [
-        (switch_point, {}, "there are discrete variables"),
-        (
-            switch_point,
-            {"vars": ["level"]},
-            "other step methods move 'tau', 'flip', which the rows depend on",
-        ),
-        (many, {"epsilon": 0.05}, "there are 41 dimensions, more than 40"),
-        (flat, {}, "the Hessian .* is not negative definite"),
-    ],
-)
-def test_explain_says_why_there_are_no_control_variates(build, settings, reason, monkeypatch):
-    n_bytes = control_variates._MATRICES * 8 * 40**2
-    monkeypatch.setattr(control_variates, "_MOST_BYTES", n_bytes)
-    model = build()
-    step = built(model, **settings)
-    (line,) = [line for line in step.explain().splitlines() if "no control variates" in line]
-    assert re.search(f"no control variates because {reason}", line)
-    assert step.anchor is None
-    assert isinstance(step.proposal, RandomWalkProposal)
-    with pytest.raises(SettingError, match=f"is not possible because {reason}: use "):
-        built(model, control_variates=2, **settings)
-
-
 def test_explain_says_what_was_chosen():
     step = built(logistic(), epsilon=0.05)
     what, cost, *details = step.explain().splitlines()
@@ -289,15 +237,6 @@ def test_anchor_as_a_dictionary_of_constrained_values():
 
 
 @pytest.mark.exhaustive
-def test_draws_do_not_depend_on_the_anchor():
-    model = normal_regression()
-    step, default = built(model, anchor=ANCHOR), built(model)
-    assert np.abs(default.anchor.point - step.anchor.point).max() > 0.01
-    given, found = (moments(sample(model, s, draws=3_000)) for s in (step, default))
-    assert_agree(given, found)
-
-
-@pytest.mark.exhaustive
 def test_anchor_from_an_earlier_run():
     model = normal_regression()
     earlier = sample(model, built(model), draws=200, tune=200)
@@ -330,14 +269,6 @@ def test_the_mixture_takes_the_independence_sampler_where_it_can():
     assert idata["sample_stats"]["accepted"].values.mean() > 0.7
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("proposal", [CrankNicolsonProposal(0.5), RandomWalkProposal()])
-def test_other_proposals_find_the_same_posterior(proposal):
-    model, _, expected = logistic_run()
-    step = built(model, proposal=proposal)
-    assert_agree(moments(sample(model, step)), expected)
-
-
 def test_a_product_within_a_row_has_no_second_derivative():
     """Stages of an ordinal response: PyTensor raises a TypeError where it joins the derivatives."""
     rng = np.random.default_rng(21)
@@ -350,21 +281,4 @@ def test_a_product_within_a_row_has_no_second_derivative():
         step = AusterityMH()
     assert (
         "no control variates because an operation of the likelihood has no second" in step.summary
-    )
-
-
-def test_it_says_why_levels_do_not_move_by_themselves(monkeypatch):
-    def refused(*args, **kwargs):
-        raise NoGroupsError("the search for a mode given the priors did not converge")
-
-    monkeypatch.setattr("pymc_austerity.setup.levels.build.build_grouped", refused)
-    rng = np.random.default_rng(1)
-    group = rng.integers(0, 301, size=2_000)
-    with pm.Model() as model:
-        effect = pm.Normal("effect", shape=301)
-        pm.Normal("y", effect[group], 1.0, observed=rng.normal(size=2_000))
-    (what, *_) = built(model).summary.splitlines()
-    assert what.endswith(
-        "more than 300, and levels are not moved by themselves because the search for a mode given "
-        "the priors did not converge: use NUTS."
     )

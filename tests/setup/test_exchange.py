@@ -3,6 +3,7 @@
 import numpy as np
 import pymc as pm
 import pytest
+from pymc.distributions.transforms import ordered
 
 from pymc_austerity import GroupedMH
 from tests.running import sample
@@ -13,7 +14,7 @@ GROUP, OTHER, X = RNG.integers(N_GROUPS, size=N), RNG.integers(35, size=N), RNG.
 Y = RNG.random(N) < 0.4
 
 
-def model(*, intercept=True, slopes=False, crossed=False):
+def model(*, intercept=True, slopes=False, crossed=False, ordinal=False):
     with pm.Model() as model:
         total = pm.Normal("b", 0.0, 1.0) * X
         if intercept:
@@ -24,7 +25,11 @@ def model(*, intercept=True, slopes=False, crossed=False):
             total = total + pm.Normal("slope", 0.0, 0.5, shape=N_GROUPS)[GROUP] * X
         if crossed:
             total = total + pm.Normal("other", 0.0, 0.7, shape=35)[OTHER]
-        pm.Bernoulli("y", logit_p=total, observed=Y)
+        if ordinal:
+            cut = pm.Normal("cut", sigma=3.0, shape=2, transform=ordered, initval=[-1.0, 1.0])
+            pm.OrderedLogistic("y", total, cut, observed=RNG.integers(3, size=N), compute_p=False)
+        else:
+            pm.Bernoulli("y", logit_p=total, observed=Y)
     return model
 
 
@@ -33,7 +38,7 @@ def built(its):
         return GroupedMH()
 
 
-@pytest.mark.few("settings2-2")
+@pytest.mark.few("settings2-2", "settings5-1")
 @pytest.mark.parametrize(
     ("settings", "n_directions"),
     [
@@ -42,6 +47,7 @@ def built(its):
         ({"slopes": True}, 2),
         ({"crossed": True}, 2),
         ({"intercept": False, "crossed": True}, 1),
+        ({"intercept": False, "ordinal": True}, 1),
     ],
 )
 def test_directions_are_those_that_no_row_notices(settings, n_directions):
@@ -55,6 +61,9 @@ def test_directions_are_those_that_no_row_notices(settings, n_directions):
     assert sweep.blocks[-1] == "exchange"
     theta = its.anchor + 0.1 * RNG.normal(size=its.anchor.size)
     rows = np.arange(N)
+    assert len(its.unread.directions) == n_directions
+    for factor, levels in enumerate(its.factors):  # bounds of its levels are independent
+        assert not its.unread.amounts[factor][:, levels.entries].any()
     for step in directions:
         assert abs(step).max() > 1e-3
         moved = its.residuals(theta + step, theta, rows).sum()

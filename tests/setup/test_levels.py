@@ -8,7 +8,7 @@ import pymc as pm
 import pytest
 from scipy import sparse
 
-from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.deciding.poisson import StoredResiduals
 from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import decide_levels, move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError
@@ -277,6 +277,7 @@ def test_common_entries_are_approximated_given_the_levels(name):
 
 
 def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_factor(case):
+    """The coordinates along the directions given the rest: normal in all entries, conditioned."""
     problem, target = case
     its, joint = target.sweep.posterior, target.sweep.joint
     touched, theta = touched_by_rows(its), near(target)
@@ -285,14 +286,19 @@ def test_what_is_moved_jointly_is_approximated_without_the_levels_of_the_first_f
     precision, slope = precision_and_slope(problem, its, at_anchor)
     covariance = np.linalg.inv(precision[np.ix_(touched, touched)])
     place = np.searchsorted(touched, joint.entries)
-    first = its.factors[0].entries
+    first, directions = its.factors[0].entries, joint.directions
     assert sorted([*first.ravel(), *joint.entries]) == list(touched)
-    found = joint.normal(its, theta)
-    root = found.inverse_root[0]
-    marginal = covariance[np.ix_(place, place)]
-    np.testing.assert_allclose(root.T @ root, marginal, rtol=1e-4)
-    mean = (covariance @ slope[touched])[place] + marginal @ joint.shift
-    np.testing.assert_allclose(found.mean[0], mean, rtol=1e-3, atol=1e-4)
+    coordinates, left = joint.split(its, theta)
+    np.testing.assert_allclose(joint.duals.T @ directions, np.eye(coordinates.size), atol=1e-9)
+    moved = theta[joint.entries] - its.anchor[joint.entries]
+    np.testing.assert_allclose(left + directions @ coordinates, moved, atol=1e-12)
+    found = joint.normal(its, theta, left)
+    marginal = np.linalg.inv(covariance[np.ix_(place, place)])
+    along = directions.T @ marginal @ directions
+    np.testing.assert_allclose(found.root[0] @ found.root[0].T, along, rtol=1e-4, atol=1e-4)
+    mean = (covariance @ slope[touched])[place]
+    of_rest = directions.T @ marginal @ (mean - left) + joint.shift
+    np.testing.assert_allclose(found.mean[0], np.linalg.solve(along, of_rest), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["logistic", "slopes", "not centered"])
@@ -330,24 +336,24 @@ def test_moves_of_levels_with_another_prior_are_always_made():
 
 @pytest.mark.parametrize("name", ["logistic", "crossed"])
 def test_gradients_of_rows_are_shifted_by_the_uncertainty_of_levels(name):
-    """The mean gradient over many draws of the levels of the first factor, and the expansion."""
+    """The mean gradient along directions over many draws of the levels, and the expansion."""
     _, target = built(name)
     its, joint = target.sweep.posterior, target.sweep.joint
-    levels, step = its.factors[0], 1e-4
-    _, normals = its.level_normals(0, its.anchor)
-    rise = []
-    for _ in range(40):
-        point = its.anchor.copy()
-        noise = normals.inverse_root.swapaxes(1, 2) @ RNG.normal(size=(*levels.anchor.shape, 1))
-        for sign in (1.0, -1.0):
-            point[levels.entries] = levels.anchor + sign * noise[:, :, 0]
-            for entry in joint.entries[:3]:
-                to, back = point.copy(), point.copy()
-                to[entry] += step
-                back[entry] -= step
-                rise.append(its.residuals(to, back, every_row(target)).sum() / (2 * step))
-    rise = np.array(rise).reshape(40, 2, -1).mean(axis=1)
-    error = rise.std(axis=0, ddof=1) * np.sqrt(1.0 / 40 + 1.0 / 2)  # the shift is of two pairs
+    step, rise, point = 1e-4, [], its.anchor
+    for _ in range(60):
+        for _ in range(4):
+            for factor in range(len(its.factors)):
+                point = move_levels(its, factor, point, 0.0, RNG).point
+        along = PartlyNonCentered(its, 0, point, joint.entries)
+        to, back = (
+            [along.led_to(point[joint.entries] + s * step * w) for w in joint.directions.T[:3]]
+            for s in (1, -1)
+        )
+        rise.append(
+            [its.residuals(*pair, every_row(target)).sum() for pair in zip(to, back, strict=True)]
+        )
+    rise = np.array(rise) / (2.0 * step)
+    error = rise.std(axis=0, ddof=1) * np.sqrt(1.0 / 60 + 1.0 / 3)  # the shift is of three draws
     assert (abs(rise.mean(axis=0) - joint.shift[:3]) < 5.0 * error + 1e-6).all()
     assert abs(rise.mean(axis=0)).max() > 0.0
 
@@ -440,8 +446,8 @@ def test_gradients_beyond_the_expansion_are_those_along_the_moves(name):
         expected = along(factor, levels.prior.hyperparameters)
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
     if sweep.joint is not None:
-        found = blocks._along_entries(its, sweep.joint, point, rest)
-        expected = along(0, sweep.joint.entries)
+        found = blocks._along_directions(its, sweep.joint, point, rest)
+        expected = np.array(along(0, sweep.joint.entries)) @ sweep.joint.directions
         np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3)
 
 

@@ -4,7 +4,6 @@ import itertools
 import os
 
 import numpy as np
-import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
@@ -135,30 +134,6 @@ class TestToWhichSetUp:
         np.save(files["y"], data["y"])
         os.utime(files["y"], ns=(status.st_atime_ns, status.st_mtime_ns + 1))
         assert not self.is_found(model, files, folder)
-
-    @pytest.mark.exhaustive
-    def test_another_model(self, data, files, tmp_path):
-        def with_offset(offset, scale):
-            with pm.Model() as model:
-                slopes, effects = pm.Normal("slopes", shape=2), pm.Normal("effects", shape=3)
-                x, level = pm.Data("x", data["x"][:9]), pm.Data("level", data["level"][:9])
-                eta = effects[level] + x @ slopes * pm.Data("scale", scale)
-                pm.Bernoulli("y", logit_p=eta + offset * x[:, 0], observed=data["y"][:9])
-            return model
-
-        folder = tmp_path / "kept"
-        assert not self.is_found(with_offset(0.1, 1.0), files, folder)
-        assert not self.is_found(with_offset(0.1 + 2e-16, 1.0), files, folder)
-        assert not self.is_found(with_offset(0.1, 2.0), files, folder)
-        assert self.is_found(with_offset(0.1, 1.0), files, folder)
-
-    @pytest.mark.exhaustive
-    def test_another_start_or_seed(self, data, files, tmp_path):
-        model, folder = logistic(data), tmp_path / "kept"
-        self.is_found(model, files, folder)
-        start = model.initial_point() | {"slopes": np.array([0.1, 0.0])}
-        assert not self.is_found(model, files, folder, initial_point=start)
-        assert not self.is_found(model, files, folder, rng=8)
 
     def test_a_source_of_the_users_own(self, data, tmp_path):
         sources = {name: Recorded(array) for name, array in data.items()}

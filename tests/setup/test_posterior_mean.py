@@ -7,7 +7,6 @@ from scipy.integrate import quad
 from scipy.special import expit, log_expit
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import CrankNicolsonProposal
 
 N_RARE = 12
 
@@ -43,14 +42,6 @@ def test_proposals_are_made_about_the_mean():
     gap = mean_of_beta(alpha) - mode
     assert gap < -0.5  # skewed
     assert mean - mode == pytest.approx(gap, rel=0.3)
-
-
-@pytest.mark.exhaustive
-def test_other_proposals_have_no_use_for_it():
-    model, _ = rare_category(5_000)
-    with model:
-        step = AusterityMH(proposal=CrankNicolsonProposal(0.5))
-    np.testing.assert_array_equal(step.target.approximation.mean, step.anchor.point)
 
 
 def test_a_posterior_that_is_nearly_normal_is_left_alone():

@@ -6,7 +6,6 @@ import pytest
 
 from pymc_austerity import AusterityMH, SettingError
 from pymc_austerity.control_variates import differences_of_all
-from pymc_austerity.proposals import ProposalMixture, RandomWalkProposal, RealOrDiscreteProposal
 from tests.running import QUIET
 from tests.step_methods.models import switch_point
 
@@ -115,30 +114,6 @@ def test_what_no_row_depends_on_reads_no_row(with_coin):
 
 
 @pytest.mark.exhaustive
-def test_proposals_for_some_of_the_variables(with_coin):
-    assert isinstance(built(with_coin, vars=["a"]).proposal, ProposalMixture)
-    assert isinstance(built(with_coin).proposal, RealOrDiscreteProposal)
-    assert isinstance(built(with_coin, vars=["coin"]).proposal, RandomWalkProposal)
-
-
-# ------------------------------------------------------------------ posteriors
-
-
-@pytest.mark.exhaustive
-def test_one_variable_at_a_time(model, reference):
-    idata = sampled(model, blocked=False)
-    assert idata.sample_stats.attrs["control_variates"] == 2
-    assert idata.sample_stats["n_rows_used"].values.mean() < 500
-    assert_agree(moments(idata), reference)
-
-
-@pytest.mark.exhaustive
-def test_one_copy_of_the_rows_for_all(model):
-    first, second, third = built(model, blocked=False).methods
-    assert first.target.source is second.target.source is third.target.source
-
-
-@pytest.mark.exhaustive
 def test_beside_another_step_method(model, reference):
     with model:
         steps = [AusterityMH(vars=["a", "spread"]), pm.Slice([model["b"]])]
@@ -146,16 +121,6 @@ def test_beside_another_step_method(model, reference):
         idata = pm.sample(step=steps, **arguments, **QUIET)
     assert idata.sample_stats.attrs["control_variates"] == 2
     assert_agree(moments(idata), reference)
-
-
-@pytest.mark.exhaustive
-def test_beside_a_discrete_variable(with_coin):
-    idata = sampled(with_coin, draws=6_000)
-    expected = sampled(with_coin, draws=8_000, epsilon=0.0)
-    assert idata.sample_stats.attrs["control_variates"] == 2
-    assert_agree(moments(idata), moments(expected))
-    heads = [float(run.posterior["coin"].mean()) for run in (idata, expected)]
-    assert abs(heads[0] - heads[1]) < 0.04
 
 
 # ------------------------------------------------------------------ where they end

@@ -9,7 +9,7 @@ from pymc_austerity.control_variates import LargestScores, find_anchor, influenc
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.rows import ArrayRows, in_random_order
 from pymc_austerity.setup.strata import (
-    cheapest,
+    cheapest_sizes,
     expected_first_look,
     has_room_for_strata,
     strata_by_score,
@@ -109,7 +109,7 @@ class TestSample:
         assert known.ascending.size >= 31
 
     def test_rows_of_a_first_look(self, scores, rng):
-        expected = cheapest(largest_of(scores), Settings(), 16)
+        expected = cheapest_sizes(largest_of(scores), Settings(), 16)
         found = expected_first_look(rng.choice(scores, 5_000, replace=False), 50_000, Settings())
         assert found.expected_rows == pytest.approx(expected.expected_rows, rel=0.1)
         assert found.n_rows == pytest.approx(expected.n_rows, rel=0.1)

@@ -75,24 +75,11 @@ class TestDefault:
         assert step.target.surrogate is None
 
     @pytest.mark.exhaustive
-    def test_a_kink_where_the_posterior_lies_has_hamiltonian_moves(self):
-        step = built(laplace()[0])
-        assert isinstance(step.proposal, SurrogateHamiltonianProposal)
-        assert "the mean of a surrogate" in step.explain()
-        assert step.target.surrogate.scaled.size == 0
-
-    @pytest.mark.exhaustive
     def test_a_funnel_has_them_in_units_of_its_scale(self, of_funnel):
         step = of_funnel
         assert isinstance(step.proposal, SurrogateHamiltonianProposal)
         assert step.target.surrogate.scaled.tolist() == list(range(2, 8))
         assert step.untouched is None
-
-    @pytest.mark.exhaustive
-    def test_other_proposals_have_the_anchor_too(self):
-        step = built(laplace()[0], proposal=ProposalMixture())
-        assert step.anchor is not None
-        assert isinstance(step.proposal, ProposalMixture)
 
 
 class TestSurrogate:

@@ -11,8 +11,6 @@ import pymc as pm
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, HoeffdingTest, LangevinProposal
 from pymc_austerity.errors import SettingError, SettingTypeError
 
-__all__ = ["PAGE", "page"]
-
 PAGE = Path(__file__).parents[2] / "docs" / "_generated" / "features.md"
 N_ROWS, N_LEVELS, N_EXAMPLE = 12_000, 40, 30
 METHODS = (AusterityMH, GroupedMH, FireflyMH)

@@ -4,8 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-__all__ = ["normal_means"]
-
 
 def normal_means(group: NDArray[np.int64], y: NDArray) -> dict[str, tuple[float, float]]:
     """Mean and standard deviation of mu and tau in a hierarchy of normal means.

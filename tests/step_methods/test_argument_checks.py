@@ -97,14 +97,6 @@ def test_a_likelihood_that_was_added():
     refused(SettingError, "'z' was added", step=step, model=model)
 
 
-def test_deterministics_may_be_added():
-    model = normal_mean()
-    with model:
-        step = AusterityMH(batch_size=100)
-        pm.Deterministic("twice", 2.0 * model["mu"])
-    assert "twice" in sample(step, model, draws=5, tune=5).posterior
-
-
 @pytest.mark.parametrize("name", ["nutpie", "numpyro"])
 def test_another_sampler(built, name):
     model, step = built
@@ -127,12 +119,6 @@ def test_settings_of_nuts_for_what_is_left_over():
         step = AusterityMH([model["mu"]], batch_size=100)
     posterior = sample(step, model, draws=5, tune=5, target_accept=0.9).posterior
     assert other.name in posterior
-
-
-def test_nothing_is_said_of_other_step_methods():
-    model = normal_mean()
-    with model:
-        sample(pm.Metropolis(), model, draws=5, tune=5)
 
 
 @pytest.mark.parametrize("rejected", [{"givens": [1]}, {"updates": 3}])

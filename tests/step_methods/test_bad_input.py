@@ -31,41 +31,6 @@ def refused(error, *words, model=None, **arguments):
     assert message.rstrip().endswith(".")
 
 
-@pytest.mark.parametrize("epsilon", [-0.1, 0.6, np.nan, np.inf])
-def test_epsilon_out_of_range(epsilon):
-    refused(SettingError, "epsilon", "between 0 and 0.5", epsilon=epsilon)
-
-
-@pytest.mark.parametrize("epsilon", ["0.05", True, [0.05]])
-def test_epsilon_that_is_no_number(epsilon):
-    refused(SettingTypeError, "epsilon", "number", epsilon=epsilon)
-
-
-@pytest.mark.parametrize("batch_size", [1, 0, -5])
-def test_batch_too_small(batch_size):
-    refused(SettingError, "batch_size", "at least 2", batch_size=batch_size)
-
-
-@pytest.mark.parametrize("batch_size", [10.5, "500", True])
-def test_batch_size_that_is_no_integer(batch_size):
-    refused(SettingTypeError, "batch_size", "integer", batch_size=batch_size)
-
-
-@pytest.mark.parametrize("steps", [0, -1])
-def test_too_few_steps_per_draw(steps):
-    refused(SettingError, "steps_per_draw", "at least 1", steps_per_draw=steps)
-
-
-@pytest.mark.parametrize("steps", [1.5, "2", True])
-def test_steps_per_draw_that_is_no_count(steps):
-    refused(SettingTypeError, "steps_per_draw", "integer", steps_per_draw=steps)
-
-
-@pytest.mark.parametrize("audit", [-0.1, 1.5])
-def test_audit_out_of_range(audit):
-    refused(SettingError, "audit", "between 0 and 1", audit=audit)
-
-
 @pytest.mark.parametrize("sampling", ["random", None, 10])
 def test_unknown_way_of_sampling_rows(sampling):
     refused(SettingError, f"sampling={sampling!r}", "'windows'", "'fresh'", sampling=sampling)

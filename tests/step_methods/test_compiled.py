@@ -15,11 +15,10 @@ from pymc_austerity import (
     ProposalMixture,
     RandomWalkProposal,
     StudentTTest,
-    WangTsiatisTest,
 )
 from pymc_austerity.deciding.exact import ExactDecider
 from pymc_austerity.deciding.poisson import RowBoundError
-from pymc_austerity.deciding.together import AllRowsTogether
+from pymc_austerity.deciding.sampling import AllRowsTogether
 from tests.running import assert_same_draws, sample
 from tests.step_methods.models import N_ROWS, normal_mean, normal_regression
 
@@ -130,7 +129,7 @@ WALK = ProposalMixture([CrankNicolsonProposal(0.7), RandomWalkProposal(covarianc
         (logistic, {"test": StudentTTest(0.0), "proposal": RandomWalkProposal()}),
         (logistic, {"max_error": 0.01, "control_variates": 1}),
         (heavy_tails, {"epsilon": 0.01, "audit": 0.2, "steps_per_draw": 2}),
-        (logistic, {"test": WangTsiatisTest(0.01, 0.3, relative=True), "audit": 0.1}),
+        (logistic, {"test": StudentTTest(0.01, relative=True, alpha=0.3), "audit": 0.1}),
         (logistic, {"test": "exact"}),
         (heavy_tails, {"test": "exact", "proposal": WALK, "steps_per_draw": 2}),
     ],

@@ -3,7 +3,6 @@
 import copy
 import pickle
 
-import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH, FireflyMH, GroupedMH, SettingError, SettingTypeError
@@ -37,17 +36,6 @@ def test_one_goes_with_several_models():
         idata = sample(step, model)
         assert set(idata.posterior) == {variable.name for variable in model.free_RVs}
         assert "austerity" in idata.sample_stats.attrs["sampler"].lower()
-
-
-@pytest.mark.exhaustive
-def test_beside_other_step_methods_and_by_name():
-    with pm.Model() as model:
-        a, _ = pm.Normal("a"), pm.Normal("b")
-        pm.Normal("y", a, 1.0, observed=[0.5] * 500)
-    with model:
-        other = pm.Metropolis([model["b"]])
-    idata = sample([AusterityMH(vars=["a"]), other], model)
-    assert set(idata.posterior) == {"a", "b"}
 
 
 def test_a_model_can_be_given():

@@ -133,7 +133,7 @@ def test_statistics(case):
     assert ((errors >= 0) & ((errors < epsilon) | (errors == 0))).all()
     assert (errors[used == n_steps * n_rows] == 0).all()
     accepted = stats["accepted"].values
-    assert ((accepted >= 0) & (accepted <= 1)).all() and np.ptp(accepted) > 0
+    assert ((accepted >= 0) & (accepted <= 1)).all() and accepted.any()
     n_audited, n_wrong = stats["n_audited"].values, stats["n_wrong"].values
     np.testing.assert_array_equal(stats["audited"].values, n_audited > 0)
     np.testing.assert_array_equal(stats["audit_agrees"].values, n_wrong == 0)

@@ -99,18 +99,6 @@ class TestPasses:
         sample(step, model, draws=100, tune=100)
         assert sources["x"].n_read == before
 
-    @pytest.mark.exhaustive
-    def test_the_same_on_any_number_of_threads(self, regression, monkeypatch):
-        data, model, _, step = regression
-        monkeypatch.setenv("OMP_NUM_THREADS", "3")
-        other = built(model, data=data)
-        for name in ("point", "gradient", "hessian"):
-            assert np.array_equal(
-                getattr(step.target.anchor, name), getattr(other.target.anchor, name)
-            )
-        one, two = (s.target.sampling.numbers.window(0, N_ROWS)[0] for s in (step, other))
-        assert np.array_equal(one, two)
-
     def test_the_store_has_every_row_once_with_its_number(self, regression):
         data, _, _, step = regression
         (numbers,) = step.target.sampling.numbers.window(0, N_ROWS)
@@ -130,15 +118,6 @@ class TestPasses:
 
 
 class TestRuns:
-    @pytest.mark.exhaustive
-    def test_are_the_same_again_and_on_several_cores(self, regression):
-        _, model, _, step = regression
-        run = {"draws": 50, "tune": 50, "chains": 3}
-        first = sample(step, model, **run)
-        assert_same_draws(first, sample(step, model, **run))
-        assert_same_draws(first, sample(step, model, cores=2, **run))
-        assert_same_draws(first, sample(built(model, data=regression[0]), model, **run))
-
     def test_steps_travel_to_new_processes(self, regression):
         step = regression[-1]
         copy = pickle.loads(cloudpickle.dumps(step))

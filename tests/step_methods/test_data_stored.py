@@ -102,15 +102,6 @@ def test_passes_are_few_and_said(run):
     assert sources["y"].n_read == n_read
 
 
-@pytest.mark.exhaustive
-def test_runs_are_the_same_again_and_on_several_cores(run):
-    data, model, _, step = run
-    draws = {"draws": 50, "tune": 50, "chains": 2}
-    first = sample(step, model, **draws)
-    assert_same_draws(first, sample(step, model, cores=2, **draws))
-    assert_same_draws(first, sample(built(model, data=data, epsilon=0.05), model, **draws))
-
-
 def test_the_store_is_removed_with_the_step_method(place):
     before = set(place.iterdir())
     data = rows_with_outliers("in any order")

@@ -84,16 +84,3 @@ def test_several_steps_per_draw_are_every_so_many_of_the_single_ones():
         values = np.array([stats[name] for stats in of_singles]).reshape(30, 3)
         expected = combine(values, axis=1)
         np.testing.assert_allclose([stats[name] for stats in of_triples], expected)
-
-
-@pytest.mark.exhaustive
-def test_the_order_in_which_variables_are_named_does_not_matter():
-    model = normal_regression()
-    walk = RandomWalkProposal(covariance=COVARIANCE, scaling=1.0)
-    chains = []
-    for names in (["beta", "sigma"], ["sigma", "beta"]):
-        with model:
-            step = AusterityMH(vars=names, proposal=walk, epsilon=0.0, tune=False, rng=11)
-        chains.append(chain_of(step, model.initial_point(), 50)[0])
-    np.testing.assert_array_equal(*chains)
-    assert len(np.unique(chains[0][:, 0])) > 5

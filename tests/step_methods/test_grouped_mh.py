@@ -1,7 +1,5 @@
 """Levels with decisions of their own, in both forms that users write."""
 
-import re
-
 import arviz as az
 import numpy as np
 import pymc as pm
@@ -98,27 +96,3 @@ def test_is_what_groups_of_one_row_get():
     group, y = data(1, 8)
     with model_of("centered", group, y):
         assert isinstance(AusterityMH(), GroupedMH)
-
-
-@pytest.mark.few("12")
-@pytest.mark.parametrize("rows_per_group", [3, 12])
-def test_the_log_says_how_many_rows_a_sweep_reads(rows_per_group):
-    group, effect = data(rows_per_group)
-    y = np.random.default_rng(6).poisson(np.exp(effect))
-    with pm.Model():
-        mu, tau = pm.Normal("mu"), pm.HalfNormal("tau")
-        a = pm.Normal("a", mu, tau, shape=N_GROUPS)
-        pm.Poisson("y", pm.math.exp(a[group]), observed=y)
-        step = GroupedMH()
-        settings = {"draws": 300, "tune": 500, "chains": 1, "random_seed": 3}
-        idata = pm.sample(step=step, **settings, **QUIET)
-    cost = step.summary.splitlines()[1]
-    if said := re.search(r"all \d+ rows, about ([\d.]+) times per sweep;", cost):
-        expected = len(y) * float(said[1])
-    else:
-        found = re.search(
-            r"typically ([\d,]+) of [\d,]+ rows per sweep(, ([\d,]+) on average)?;", cost
-        )
-        expected = float(found[3] or found[1])
-    read = float(idata.sample_stats["n_rows_used"].mean())
-    assert 0.6 * read < expected < 1.6 * read

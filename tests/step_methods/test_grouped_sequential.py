@@ -7,7 +7,7 @@ import pymc as pm
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity import AusterityMH, GroupedMH, SettingError, diagnostics
+from pymc_austerity import GroupedMH, SettingError, diagnostics
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.levels.moves import decide_levels
 from tests.running import sample
@@ -112,31 +112,6 @@ def test_rows_with_bounds_have_exact_decisions_whatever_epsilon():
     step = built(model, epsilon=0.05, audit=0.1)
     assert "no decision can be wrong, and there is nothing to audit." in step.summary
     assert step.constants["epsilon"] == step.constants["audit"] == 0.0
-
-
-@pytest.mark.parametrize(("n_groups", "expected"), [(250, AusterityMH), (400, GroupedMH)])
-@pytest.mark.exhaustive
-def test_with_an_epsilon_levels_move_by_themselves_beyond_what_moves_at_once(n_groups, expected):
-    rng = np.random.default_rng(6)
-    group = np.repeat(np.arange(n_groups), 10)
-    with pm.Model():
-        effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=n_groups)
-        pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(group.size) < 0.4)
-        step = AusterityMH(epsilon=0.05)
-    assert isinstance(step, expected)
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("settings", [{"audit": 0.1}, {"max_error": 0.01}])
-def test_who_asks_for_less_error_keeps_exact_decisions_of_levels(settings):
-    rng = np.random.default_rng(6)
-    group = np.repeat(np.arange(250), 4)
-    with pm.Model():
-        effect = pm.Normal("effect", pm.Normal("mu"), pm.HalfNormal("tau"), shape=250)
-        pm.Bernoulli("y", logit_p=effect[group], observed=rng.random(group.size) < 0.4)
-        step = AusterityMH(**settings)
-    assert isinstance(step, GroupedMH)
-    assert "no decision can be wrong" in step.summary
 
 
 @pytest.mark.parametrize("settings", [{"epsilon": 0.7}, {"epsilon": -0.1}, {"audit": 2.0}])

@@ -90,26 +90,6 @@ class TestGradients:
                 expected += left @ (beta - star)
             np.testing.assert_allclose(batch(beta), expected, rtol=1e-7, atol=1e-7)
 
-    @pytest.mark.exhaustive
-    def test_control_variates_can_be_left_out(self, rng):
-        _, with_them = gradients_of(logistic(), batch_size=150, **SLOW)
-        langevin = LangevinProposal(batch_size=50, control_variates=False)
-        _, without = gradients_of(logistic(), langevin, batch_size=150, **SLOW)
-        at = np.array([0.6])
-        spread = [np.std([g.draw(rng)(at) for _ in range(50)]) for g in (with_them, without)]
-        assert spread[0] < 0.1 * spread[1]
-
-    @pytest.mark.exhaustive
-    def test_rows_are_read_as_the_decisions_read_them(self):
-        kinds = {"Windows": PAPER, "FreshRows": PAPER | {"sampling": "fresh"}}
-        for kind, settings in kinds.items():
-            _, gradients = gradients_of(logistic(), **settings, **SLOW)
-            assert type(gradients.rows).__name__ == kind
-        _, gradients = gradients_of(
-            logistic(), batch_size=150
-        )  # rows in strata are not in random order
-        assert type(gradients.rows).__name__ == "IndependentRows"
-
     def test_single_precision(self, rng):
         with pytensor.config.change_flags(floatX="float32"):
             x, y = rows_of_logistic(2)
@@ -201,50 +181,6 @@ class TestContract:
         assert len(np.unique(tuned[0])) > 500 and np.ptp(kept.values, axis=1).max() == 0.0
         assert float(idata.sample_stats["accepted"].mean()) == pytest.approx(0.574, abs=0.08)
 
-    @pytest.mark.exhaustive
-    def test_rows_of_the_gradient_are_told(self):
-        from pymc_austerity.diagnostics import data_usage
-
-        model = normal_mean()
-        step, _ = gradients_of(model, **PAPER)
-        idata = sample(step, model)
-        assert idata.sample_stats.attrs["proposal_rows"] == 50
-        assert idata.sample_stats.attrs["proposal"] == "LangevinProposal"
-        assert data_usage(idata).loc["all", "proposal_rows"] == 50.0
-        with model:
-            walk = sample(AusterityMH(**PAPER), model)
-        assert walk.sample_stats.attrs["proposal_rows"] == 0
-
-    @pytest.mark.exhaustive
-    def test_beside_other_step_methods(self):
-        """Gradients see what other step methods do to the other variables."""
-        model = groups()
-        with model:
-            step = AusterityMH(vars=["effect"], proposal=LangevinProposal(batch_size=500), **PAPER)
-            steps = [step, pm.Slice([model["spread"]])]
-            idata = pm.sample(step=steps, draws=300, tune=500, chains=2, cores=1, random_seed=1,
-                              **QUIET)  # fmt: skip
-        effect = idata.posterior["effect"].values.mean(axis=(0, 1))
-        np.testing.assert_allclose(effect, np.linspace(-1, 1, 5), atol=0.35)
-        assert float(idata.posterior["spread"].std()) > 0.05
-        (spread,) = step.shared.values()
-        gradient, at = step.proposal.gradients.draw(np.random.default_rng(1)), np.full(5, 2.0)
-        at_one = [spread.set_value(np.array(0.0)), gradient(at)][1]
-        at_e = [spread.set_value(np.array(1.0)), gradient(at)][1]
-        np.testing.assert_allclose(at_e - at_one, 2.0 * (1.0 - np.exp(-2.0)), rtol=1e-9)
-
-    @pytest.mark.exhaustive
-    def test_one_step_method_for_each_variable(self):
-        model = normal_regression()
-        with model:
-            compound = AusterityMH(
-                blocked=False, proposal=LangevinProposal(batch_size=500), **PAPER
-            )
-        idata = sample(compound, model, draws=300, tune=500)
-        assert [m.proposal.gradients.batch_size for m in compound.methods] == [500, 500]
-        assert abs(float(idata.posterior["sigma"].mean()) - 1.0) < 0.15
-        assert idata.sample_stats.attrs["proposal_rows"] == 500
-
 
 class TestUncorrected:
     def test_statistics(self):
@@ -266,25 +202,6 @@ class TestUncorrected:
         for _ in range(2):
             scaling = sample(step, model, tune=10, draws=20)["sample_stats"]["scaling"].values
             np.testing.assert_allclose(scaling, [1e-3 / np.arange(11, 31)] * 2)
-
-    @pytest.mark.exhaustive
-    def test_variance_of_a_normal_posterior_with_control_variates(self):
-        """Rows' gradients are linear: control variates leave no error but the step's."""
-        model = normal_mean()
-        langevin, h = LangevinProposal(step_size=1.0, batch_size=10), 1.0
-        step, _ = gradients_of(model, langevin, test=None)
-        sd = step.target.approximation.root[0, 0]
-        idata = sample(step, model, draws=8_000, tune=50)
-        squares = ((idata.posterior["mu"].values - step.anchor.point) / sd) ** 2
-        error = squares.reshape(40, -1).mean(axis=1).std(ddof=1) / np.sqrt(40)
-        assert abs(squares.mean() - 1 / (1 - h / 4)) < 4 * error
-        assert 4 * error < 0.2
-
-    def test_a_step_size_without_test_is_not_tuned(self):
-        model = normal_mean()
-        step, _ = gradients_of(model, LangevinProposal(step_size=1e-4), test=None, **PAPER)
-        idata = sample(step, model, discard_tuned_samples=False)
-        assert np.ptp(idata["warmup_sample_stats"]["scaling"].values) == 0.0
 
     @pytest.mark.few("normal_mean-1.0")
     @pytest.mark.parametrize(
@@ -323,14 +240,6 @@ def walk(step, model, n_steps):
         point, _ = step.step(point)
 
 
-def test_gradients_of_more_rows_than_there_are_take_all_and_say_so():
-    step, gradients = gradients_of(normal_mean(), LangevinProposal(batch_size=5_000), **PAPER)
-    assert gradients.batch_size == 2_000
-    assert "gradients of all rows" in step.summary
-    few, _ = gradients_of(normal_mean(), LangevinProposal(batch_size=50), **PAPER)
-    assert "gradients of 50 rows" in few.summary
-
-
 class TestRefusals:
     @staticmethod
     def refused(*words, build=logistic, langevin=None, **settings):
@@ -349,13 +258,6 @@ class TestRefusals:
     def test_control_variates_that_are_not_there(self):
         langevin = LangevinProposal(batch_size=50, control_variates=True)
         self.refused("control_variates=True", "has none", langevin=langevin)
-
-    def test_a_target_without_test(self):
-        langevin = LangevinProposal(step_size=0.1, target_acceptance=0.5)
-        self.refused("target_acceptance", "test=None", langevin=langevin, test=None)
-
-    def test_preconditioner_of_the_wrong_size(self):
-        self.refused("(2,)", "1 entries", langevin=LangevinProposal(preconditioner=[1.0, 1.0]))
 
     def test_operations_without_gradient(self):
         def bessel():

@@ -111,7 +111,7 @@ def test_only_what_differs_from_a_default_is_given():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"axis": -1}, "counts from the end"),
+        ({"axis": -1}, "axis=-1 is not the number of an axis"),
         ({"batch_size": 1}, "at least 2"),
         ({"steps_per_draw": 0}, "at least 1"),
         ({"blocked": "no"}, "True or False"),

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from pymc_austerity import AusterityGibbs, AusterityMH
-from pymc_austerity.step_methods.phase import Phase
+from pymc_austerity.step_methods.base import Phase
 
 
 @pytest.mark.parametrize("phase", Phase)

@@ -8,8 +8,6 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.proposals import RandomWalkProposal
-from pymc_austerity.setup import coordinates, prepared
 
 N, D = 4_000, 3
 RNG = np.random.default_rng(5)
@@ -82,39 +80,6 @@ def test_copies_sample_the_same(run):
     np.testing.assert_array_equal(*runs)
 
 
-@pytest.mark.exhaustive
-def test_model_and_products_are_verified_once(monkeypatch):
-    """Although groups are looked for first, which also move products."""
-    calls = []
-    for module, name in (
-        (prepared, "verify"),
-        (coordinates, "centered"),
-        (coordinates, "verify_centered"),
-    ):
-        function = getattr(module, name)
-
-        def counted(*args, _name=name, _function=function, **kwargs):
-            calls.append(_name)
-            return _function(*args, **kwargs)
-
-        monkeypatch.setattr(module, name, counted)
-    with build():
-        assert AusterityMH().coordinates.names == ("z",)
-    assert sorted(calls) == ["centered", "verify", "verify_centered"]
-
-
-def test_products_stay_where_nothing_is_accepted(run):
-    """The scale moves by itself, with the products where they are."""
-    _, idata = run
-    z, tau = (idata.posterior[name].values[0] for name in ("z", "tau"))
-    accepted = idata.sample_stats["accepted"].values[0]
-    stayed = np.flatnonzero(accepted[1:] == 0)
-    assert stayed.size
-    products = tau[:, None] * z
-    np.testing.assert_allclose(products[stayed + 1], products[stayed], rtol=1e-10)
-    assert (tau[stayed + 1] != tau[stayed]).any()
-
-
 def test_goes_on_with_an_earlier_run(run):
     _, idata = run
     with build():
@@ -127,24 +92,6 @@ def test_goes_on_with_an_earlier_run(run):
     last = idata.posterior.isel(draw=-1)["z"].values @ np.ones(D)
     first = more.posterior.isel(draw=0)["z"].values @ np.ones(D)
     assert np.abs(first[:, None] - last).min(axis=1).max() < 4.0 * sds[1:].sum()
-
-
-@pytest.mark.exhaustive
-def test_an_anchor_is_that_of_the_user():
-    with build():
-        anchor = {"tau": 0.5, "z": np.array([1.2, -0.6, 0.2])}
-        step = AusterityMH(anchor=anchor)
-    at = step.coordinates.outer(step.target.anchor.point)
-    np.testing.assert_allclose(at, [np.log(0.5), 1.2, -0.6, 0.2], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "settings", [{"proposal": RandomWalkProposal()}, {"control_variates": None}]
-)
-@pytest.mark.exhaustive
-def test_coordinates_of_the_user_where_they_matter(settings):
-    with build():
-        assert AusterityMH(**settings).coordinates.names == ()
 
 
 def test_few_rows_are_left_as_they_are():

@@ -101,15 +101,6 @@ def test_groups_go_on_too(groups):
         assert abs(draws.mean() - old.mean()) < 0.5 * old.std()
 
 
-@pytest.mark.exhaustive
-def test_a_random_walk_knows_its_covariance(first):
-    model, earlier = first
-    with model:
-        step = AusterityMH(control_variates=None, epsilon=0.1, resume=earlier)
-    later = sample(step, model, draws=300, tune=0)
-    assert 0.1 < later.sample_stats["accepted"].mean() < 0.6
-
-
 def test_bounds_that_are_variables_come_from_the_run_too():
     """x = upper / 2 is 0 in unconstrained space, whatever the bound."""
     with pm.Model() as model:

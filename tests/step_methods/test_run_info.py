@@ -3,7 +3,7 @@
 import math
 import pickle
 
-from pymc_austerity.step_methods.run_info import StatisticsTypes, merged_constants
+from pymc_austerity.step_methods.summary import StatisticsTypes, merged_constants
 
 
 def types(**constants):

@@ -6,7 +6,7 @@ import pytest
 from scipy.special import ndtr
 
 from pymc_austerity import AusterityMH, CrankNicolsonProposal
-from pymc_austerity.deciding.together import AllRowsTogether, TotalsOfAll
+from pymc_austerity.deciding.sampling import AllRowsTogether, TotalsOfAll
 from pymc_austerity.rows import ArrayRows
 from pymc_austerity.setup import together as chosen
 from pymc_austerity.setup.checked_bounds import NotExactError

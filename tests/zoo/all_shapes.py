@@ -9,6 +9,7 @@ from tests.zoo import (  # noqa: F401 (importing a family registers its shapes)
     refusals,
     regression,
     series,
+    sparse,
     structure,
 )
 from tests.zoo.registry import SHAPES, Shape

@@ -16,8 +16,6 @@ from examples.benchmarks.peers.compiling import compile_clock
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now
 
-__all__ = ["advi", "laplace", "laplace_by_newton", "pathfinder"]
-
 NUMBA = {"mode": "NUMBA"}
 DRAWS = 10_000
 BATCH, STEPS = 1_000, 40_000

@@ -16,8 +16,6 @@ from examples.benchmarks.peers.numpyro_samplers import mode, phase
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now
 
-__all__ = ["sghmc", "sgld"]
-
 BATCH, CHUNK, DRAWS, THINNING = 1_000, 50, 10_000, 10
 STEP = 0.1
 """Step times the largest precision of the posterior: sds too large by about 2.5 %."""

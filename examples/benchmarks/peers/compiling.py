@@ -13,8 +13,6 @@ try:
 except ImportError:
     from pytensor.compile.function.types import FunctionMaker  # PyTensor 2
 
-__all__ = ["CompileClock", "compile_clock"]
-
 
 class CompileClock:
     """Time spent in compilation; what happens inside of another compilation counts once."""

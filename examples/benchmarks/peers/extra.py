@@ -11,8 +11,6 @@ from examples.benchmarks.peers.reference import reference
 from examples.benchmarks.peers.run import now
 from pymc_austerity import AusterityMH
 
-__all__ = ["EXTRA"]
-
 N_AUDITED = 500
 
 

@@ -14,8 +14,6 @@ from examples.benchmarks.peers.results import (
 )
 from examples.benchmarks.peers.samplers import LABELS
 
-__all__ = ["HEADER", "OURS", "first", "is_right"]
-
 OURS = ("ours", "exact", "sequential", "firefly", "paper")
 """Samplers of this package."""
 

@@ -4,8 +4,6 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
-__all__ = ["MODELS"]
-
 
 def coefficients(x):
     n_columns = x.shape[1]

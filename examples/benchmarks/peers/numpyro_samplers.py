@@ -15,8 +15,6 @@ from examples.benchmarks.peers.jax_models import MODELS
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 
-__all__ = ["hmcecs", "mode", "nuts", "phase"]
-
 WARMUP, DRAWS, CHUNK = 1_000, 1_000, 50
 SUBSAMPLE, BLOCKS = 1_300, 100
 """As in the example of HMCECS in NumPyro's documentation."""

@@ -8,8 +8,6 @@ import nutpie
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 
-__all__ = ["nuts"]
-
 TUNE, DRAWS = 400, 1_000
 
 

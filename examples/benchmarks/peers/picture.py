@@ -7,8 +7,6 @@ import matplotlib.pyplot as plt
 from examples.benchmarks.peers.results import Results, converged, seconds_to_1000
 from examples.benchmarks.peers.samplers import LABELS
 
-__all__ = ["write"]
-
 PANELS = {
     "effective draws a second": lambda cell: cell["ess_per_second_median"],
     "seconds to 1,000 effective draws": seconds_to_1000,

@@ -10,8 +10,6 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-__all__ = ["FAMILIES", "Problem", "build", "default_sizes"]
-
 Rows = dict[str, NDArray]
 
 

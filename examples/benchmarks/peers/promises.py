@@ -6,8 +6,6 @@ from scipy.stats import beta
 
 from examples.benchmarks.peers.results import Results, seconds_to_1000
 
-__all__ = ["promises"]
-
 LARGE = ("logistic-20", 1_000_000)
 Row = tuple[str, str, str]
 

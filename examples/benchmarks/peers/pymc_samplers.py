@@ -15,17 +15,6 @@ from examples.benchmarks.peers.run import Deadline, Run, now, tuning_share
 from pymc_austerity import AusterityMH, FireflyMH
 from pymc_austerity.proposals import RandomWalkProposal
 
-__all__ = [
-    "defaults",
-    "demetropolis_z",
-    "exact",
-    "firefly",
-    "metropolis",
-    "nuts",
-    "papers_setting",
-    "sequential",
-]
-
 NUMBA = {"mode": "NUMBA"}
 """Faster than PyMC's default where the C backend has no BLAS, as in installations with pip."""
 

@@ -10,8 +10,6 @@ import numpy as np
 from examples.benchmarks.peers.problems import Problem
 from examples.benchmarks.peers.run import Run
 
-__all__ = ["mhss", "rwm", "smh", "tuna"]
-
 ROOT = Path(__file__).parents[3]
 PYTHON = ROOT / ".venv-pymhss" / "bin" / "python"
 THEIRS = ROOT / "examples" / "benchmarks" / "pymhss" / "theirs.py"

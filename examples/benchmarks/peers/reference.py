@@ -36,8 +36,6 @@ except (ImportError, AttributeError):  # ArviZ 1 keeps it elsewhere, and takes l
         return array_stats.psislw(-log_weights)
 
 
-__all__ = ["UnevenWeights", "importance_moments", "normal_approximation", "reference"]
-
 SEED = 5
 _LONG_RUN = 100_000
 _DEGREES = 5.0

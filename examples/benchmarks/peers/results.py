@@ -9,19 +9,6 @@ from examples.benchmarks.peers.problems import FAMILIES
 from examples.benchmarks.peers.samplers import SAMPLERS
 from examples.benchmarks.peers.summary import errors
 
-__all__ = [
-    "APPROXIMATIONS",
-    "EXACT",
-    "SHORT",
-    "Results",
-    "converged",
-    "exactness",
-    "same_machine",
-    "seconds_to_1000",
-    "seconds_until_known",
-    "title",
-]
-
 APPROXIMATIONS = ("laplace", "laplace_newton", "pathfinder", "advi")
 """They have no effective draws."""
 

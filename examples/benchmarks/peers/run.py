@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Deadline", "Run", "now", "tuning_share", "yardstick"]
-
 
 def now() -> float:
     """Seconds of processor time of this process and of compilers that it has started.

@@ -5,8 +5,6 @@ from importlib import import_module
 
 from examples.benchmarks.peers.run import Run
 
-__all__ = ["LABELS", "SAMPLERS", "sampler"]
-
 SAMPLERS = {
     "ours": ("pymc_samplers", "defaults", "AusterityMH()"),
     "exact": ("pymc_samplers", "exact", 'AusterityMH(test="exact")'),

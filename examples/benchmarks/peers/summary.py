@@ -7,8 +7,6 @@ import arviz as az
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["errors", "flatten", "moments"]
-
 
 def flatten(draws: dict[str, NDArray], positive: Sequence[str]) -> NDArray[np.float64]:
     """All parameters side by side, in the order of their names, positive ones as logarithms.

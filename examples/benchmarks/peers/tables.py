@@ -22,8 +22,6 @@ from examples.benchmarks.peers.results import (
 from examples.benchmarks.peers.samplers import LABELS
 from examples.benchmarks.peers.verdicts import verdicts
 
-__all__ = ["markdown", "write"]
-
 
 def write(folder: Path, file: Path) -> None:
     """Write the tables of all cells in a folder, and beside them every number as CSV."""

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from examples.benchmarks.peers.results import Results, converged, seconds_to_1000, title
 from examples.benchmarks.peers.samplers import LABELS
 
-__all__ = ["verdicts"]
-
 CLOSE_MEAN, CLOSE_SD = 0.1, 0.05
 
 

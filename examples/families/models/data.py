@@ -3,8 +3,6 @@
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["N_ROWS", "coin", "columns"]
-
 N_ROWS = 20_000
 
 

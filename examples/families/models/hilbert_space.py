@@ -11,8 +11,6 @@ from scipy import stats
 
 from examples.hard_models.moments import Moments, quadrature
 
-__all__ = ["process_moments"]
-
 _BOUNDS = {"scale": (0.05, 12.0), "length": (0.02, 2.5), "sigma": (0.3, 0.8)}
 
 

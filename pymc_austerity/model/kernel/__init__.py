@@ -1,5 +1,3 @@
 """Compiled loops over rows, written from their formulas; importing this registers the rules."""
 
 from pymc_austerity.model.kernel import rules_arithmetic, rules_indexing, rules_shapes
-
-__all__ = ["rules_arithmetic", "rules_indexing", "rules_shapes"]

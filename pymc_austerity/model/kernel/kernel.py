@@ -17,6 +17,7 @@ from pymc_austerity.model.kernel.row_formula import (
     Line,
     Lookup,
     RowFormula,
+    SparseProduct,
     row_formula_of,
 )
 from pymc_austerity.model.kernel.scalar import (
@@ -232,7 +233,7 @@ def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
     for line in lines:
         found.append(line.offset)
         for term in line.terms:
-            found += [] if isinstance(term, DotProduct) else [term.coefficient, term.index]
+            found += [term.coefficient, term.index] if isinstance(term, Lookup) else []
     return found
 
 
@@ -276,8 +277,10 @@ def _etas(lines: Sequence[Line], names: Names, points: list[str]) -> list[str]:
         code.append(f"{' = '.join(f'{w}_{k}' for w in points)} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, DotProduct):
+            if isinstance(term, DotProduct | SparseProduct):
                 leaf, position = f"leaf_{term.leaf}", f"{start} + np.uint64(j)"
+                if isinstance(term, SparseProduct):
+                    position = f"{start} + np.uint64(leaf_{term.columns}[i, j])"
                 code += [f"{' = '.join(points)} = 0.0", f"for j in range({leaf}.shape[1]):"]
                 code += [f"    {w} += {leaf}[i, j] * {_entry(w, position)}" for w in points]
                 scale = repr(term.scale)

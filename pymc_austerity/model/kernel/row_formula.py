@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -37,6 +37,7 @@ from pymc_austerity.model.predictors.structure import (
     Predictor,
     RowStructure,
     Single,
+    Sparse,
 )
 from pymc_austerity.model.rewritten import inlined
 
@@ -253,6 +254,25 @@ class DotProduct:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseProduct:
+    """A sum of products of a leaf's values with the entries of the point that another one picks.
+
+    Attributes
+    ----------
+    leaf, columns : int
+        Which leaves, both of shape (m, k).
+    entries : int array, shape (p,)
+        Positions in the point.
+    scale : float
+    """
+
+    leaf: int
+    columns: int
+    entries: NDArray[np.int64]
+    scale: float
+
+
+@dataclass(frozen=True, eq=False)
 class Lookup:
     """A coefficient times an entry of the point.
 
@@ -271,19 +291,22 @@ class Lookup:
     entries: NDArray[np.int64]
 
 
+Reads: TypeAlias = DotProduct | SparseProduct | Lookup
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """A linear predictor.
 
     Attributes
     ----------
-    terms : tuple of DotProduct or Lookup
+    terms : tuple of DotProduct, SparseProduct or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
     """
 
-    terms: tuple[DotProduct | Lookup, ...]
+    terms: tuple[Reads, ...]
     offset: Scalar
 
     @property
@@ -291,7 +314,7 @@ class Line:
         """Whether it is the same for all rows."""
         parts = [self.offset]
         for term in self.terms:
-            if isinstance(term, DotProduct):
+            if not isinstance(term, Lookup):
                 return False
             parts += [term.coefficient, term.index]
         return all(part.is_constant for part in parts)
@@ -403,10 +426,13 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
         offset = cast(leaves.scalar(predictor.offset), "f")
-    terms: list[DotProduct | Lookup] = []
+    terms: list[Reads] = []
     for term in predictor.terms:
         if isinstance(term, Dense):
             terms += _dense(term, leaves)
+            continue
+        if isinstance(term, Sparse):
+            terms += _sparse(term, leaves)
             continue
         scale = constant(float(term.scale))
         coefficient = apply("Mul", [leaves.scalar(term.coefficient), scale], "f")
@@ -417,7 +443,20 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     return Line(tuple(terms), offset)
 
 
-def _dense(term: Dense, leaves: _Leaves) -> list[DotProduct | Lookup]:
+def _sparse(term: Sparse, leaves: _Leaves) -> list[Reads]:
+    """Two leaves, or entry by entry where the values or columns are computed."""
+    data, columns = _without_casts(term.data), term.columns
+    if data in leaves.numbers and columns in leaves.numbers:
+        places = leaves.numbers[data], leaves.numbers[columns]
+        return [SparseProduct(*places, term.entries, float(term.scale))]
+    scale, every = constant(float(term.scale)), leaves.of(columns).scalars.ravel()
+    return [
+        Lookup(apply("Mul", [value, scale], "f"), cast(column, "i"), term.entries)
+        for value, column in zip(leaves.of(data).scalars.ravel(), every, strict=True)
+    ]
+
+
+def _dense(term: Dense, leaves: _Leaves) -> list[Reads]:
     """A leaf times entries, or column by column where the columns are computed."""
     data = _without_casts(term.data)
     if data in leaves.numbers:

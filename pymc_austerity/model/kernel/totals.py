@@ -131,12 +131,12 @@ def row_totals(
     """
     designs = design_function(structure, model)
     try:
-        return RowTotals(designs, source_of(structure, check_bounds=model.check_bounds))
+        return RowTotals(designs, source_of_totals(structure, check_bounds=model.check_bounds))
     except NoKernelError:
         return RowTotals(designs, "", predictor_values(structure, model, compile_kwargs))
 
 
-def source_of(structure: RowStructure, *, check_bounds: bool) -> str:
+def source_of_totals(structure: RowStructure, *, check_bounds: bool) -> str:
     """Source of the module: what points or rows share is computed once for them.
 
     Raises

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Constant, DimShuffle, Subtensor, Variable, indices_of
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError
-from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, Term
+from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, Sparse, Term
 
 _MOST_NUMBERS = 1_000_000
 _SMALL = 1_000
@@ -83,7 +83,7 @@ def weighted(column: Column, weight: Variable) -> Column:
 
 
 def _weighted_term(term: Term, weight: Variable) -> Term:
-    if isinstance(term, Dense):
+    if isinstance(term, Dense | Sparse):
         return replace(term, data=term.data * weight[:, None])
     coefficient = weight if term.coefficient is None else term.coefficient * weight
     return replace(term, coefficient=coefficient)
@@ -174,6 +174,25 @@ def _picked(matrix: Any, index: Variable) -> list[Term]:
         else:
             terms.append(Gathered(entries, index, pt.constant(scales)[index]))
     return terms
+
+
+def stored(columns: Variable, data: Variable, array: Affine) -> Column | None:
+    """Column of the entries of a vector that every row stores, times their data, if it is simple.
+
+    Parameters
+    ----------
+    columns, data : variables, shape (m, k)
+    array : Affine
+        A vector.
+    """
+    matrix = array.matrix
+    matrix.eliminate_zeros()
+    of_row = np.diff(matrix.indptr)
+    is_simple = of_row.min() == of_row.max() == 1 and np.ptp(matrix.data) == 0.0
+    if array.constant.any() or not is_simple:
+        return None
+    entries = matrix.indices.astype(np.int64)
+    return Column((Sparse(entries, columns, data, float(matrix.data[0])),))
 
 
 def dense(data: Variable, array: Affine) -> Column:
@@ -302,7 +321,7 @@ def as_multiple(column: Column, identity: Identity) -> Multiple:
     if not terms:
         return Multiple((), (), 1.0, column.offset, column.constant)
     # data are best left as they are, so that a design matrix has no multiple
-    leading = min(terms, key=lambda t: (Dense, Gathered, Single).index(type(t)))
+    leading = min(terms, key=lambda t: (Dense, Sparse, Gathered, Single).index(type(t)))
     scale = leading.scale
     terms = tuple(replace(t, scale=t.scale / scale) for t in terms)
     key = tuple(sorted((*_key(t, identity), t.scale) for t in terms))
@@ -325,6 +344,9 @@ def merged_terms(terms: Sequence[Term], identity: Identity) -> tuple[Term, ...]:
 def _key(term: Term, identity: Identity) -> tuple[Any, ...]:
     if isinstance(term, Dense):
         return ("dense", term.entries.tobytes(), identity.of(term.data), -1)
+    if isinstance(term, Sparse):
+        own = identity.of(term.columns), identity.of(term.data)
+        return ("sparse", term.entries.tobytes(), *own)
     entries = term.entries if isinstance(term, Gathered) else np.array([term.entry])
     index = identity.of(term.index) if isinstance(term, Gathered) else -1
     kind = "gathered" if isinstance(term, Gathered) else "single"

@@ -19,7 +19,11 @@ from pymc_austerity.model.predictors.structure import (
     DenseRows,
     Design,
     GatheredRows,
+    OnRows,
     RowStructure,
+    Sparse,
+    SparseRows,
+    Term,
     design_function,
     predictors_at,
 )
@@ -311,9 +315,15 @@ def _summed(designs: Sequence[Design], slopes: Sequence[NDArray], size: int) -> 
 
 def _cost_of_average(structure: RowStructure) -> float:
     terms = [term for predictor in structure.predictors for term in predictor.terms]
-    products = sum(term.entries.size if isinstance(term, Dense) else 1 for term in terms)
+    products = sum(_n_products(term) for term in terms)
     k = len(structure.predictors)
     return products * structure.size + _OF_EIGENVECTORS * k**3 * (k > 1)
+
+
+def _n_products(term: Term) -> int:
+    if isinstance(term, Sparse):
+        return int(term.data.type.shape[1] or 1)
+    return term.entries.size if isinstance(term, Dense) else 1
 
 
 def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
@@ -346,10 +356,13 @@ def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator
                     yield columns, rows, part
 
 
-def _product(
-    one: DenseRows | GatheredRows, two: DenseRows | GatheredRows, weights: NDArray
-) -> tuple[NDArray, NDArray, NDArray]:
+def _product(one: OnRows, two: OnRows, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
+    if isinstance(one, SparseRows) or isinstance(two, SparseRows):
+        left, right = _compressed(one), _compressed(two)
+        left.data *= np.repeat(weights, np.diff(left.indptr))
+        pairs = (left.T @ right).tocoo()
+        return pairs.row, pairs.col, pairs.data
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
         return one.entries[:, None], two.entries[None, :], _weighted(one.data, two.data, weights)
     if isinstance(one, DenseRows):
@@ -367,6 +380,17 @@ def _product(
         (weights * one.coefficient, (level.ravel(), np.arange(n))), shape=(levels.size, n)
     )
     return levels[:, None], two.entries[None, :], picks @ two.data
+
+
+def _compressed(term: OnRows) -> sparse.csr_matrix:
+    """The matrix of a term, with data of its own."""
+    if isinstance(term, SparseRows):
+        entries, data = term.entries, term.data
+    elif isinstance(term, DenseRows):
+        entries, data = np.broadcast_to(term.entries, term.data.shape), term.data
+    else:
+        entries, data = term.entries[:, None], term.coefficient[:, None]
+    return SparseRows(entries, data.copy()).matrix(int(entries.max(initial=-1)) + 1)
 
 
 def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ from pymc_austerity._pymc import (
     Join,
     JoinDims,
     MakeVector,
+    Mul,
     Reshape,
     ScalarFromTensor,
     SpecifyShape,
@@ -29,7 +30,14 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
-from pymc_austerity.model.predictors.columns import ColumnArray, gathered, plus, row_vector, singles
+from pymc_austerity.model.predictors.columns import (
+    ColumnArray,
+    gathered,
+    plus,
+    row_vector,
+    singles,
+    stored,
+)
 from pymc_austerity.model.predictors.linear import (
     MANY,
     BeyondError,
@@ -199,6 +207,8 @@ def _sum(op: Any, node: Any, walk: Walk) -> Linear:
     axis = walk.facts.axis(node.outputs[0])
     if found.axis in axes or axis is None:
         raise BeyondError
+    if (of_rows := _of_stored(node, axes, walk)) is not None:
+        return of_rows
     kept = [k for k in range(found.array.ndim) if k not in axes]
     shape = tuple(found.array.shape[k] for k in kept)
     moved = np.transpose(found.array, [*kept, *axes]).reshape(*shape, -1)
@@ -206,3 +216,31 @@ def _sum(op: Any, node: Any, walk: Walk) -> Linear:
     for position in np.ndindex(shape):
         result[position] = plus(list(moved[position]))
     return ColumnArray(result, axis)
+
+
+def _of_stored(node: Any, axes: tuple[int, ...], walk: Walk) -> ColumnArray | None:
+    """A sum over ``b[columns] * data``, where rows store a few columns of a sparse matrix each."""
+    product, facts = node.inputs[0].owner, walk.facts
+    is_product = isinstance(getattr(product.op, "scalar_op", None), Mul)
+    if axes != (1,) or not is_product or len(product.inputs) != 2:
+        return None
+    for picked, data in (product.inputs, product.inputs[::-1]):
+        inner = picked.owner
+        if inner is None or not isinstance(inner.op, ADVANCED_SUBTENSOR_OPS) or facts.depends(data):
+            continue
+        found, (columns, *others) = walk.linear.get(inner.inputs[0]), indices_of(inner)
+        if not isinstance(found, Affine) or others or getattr(columns.type, "ndim", 0) != 2:
+            continue
+        values, rest = data, data.owner
+        if rest is not None and getattr(rest.op, "new_order", None) == (0, 1, "x"):
+            (values,) = rest.inputs
+        shapes = {facts.shape(v) for v in (columns, values) if facts.axis(v) == 0}
+        if values.type.ndim != 2 or len(shapes) != 1 or (facts.axis(values) != 0):
+            continue
+        columns = _not_negative(columns, found.shape[0], facts)
+        own = found.numbers.reshape(found.shape[0], -1)
+        result = np.empty(own.shape[1], dtype=object)
+        result[:] = [stored(columns, values, found.take(numbers)) for numbers in own.T]
+        if all(result):
+            return ColumnArray(result.reshape(1, *found.shape[1:]), 0)
+    return None

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
+from scipy import sparse
 
 from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
 from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
@@ -73,7 +74,29 @@ class Single:
     scale: float = 1.0
 
 
-Term: TypeAlias = Dense | Gathered | Single
+@dataclass(frozen=True, eq=False)
+class Sparse:
+    r"""Entries that the row stores: ``scale * sum(data[i] * theta[entries[columns[i]]])``.
+
+    Attributes
+    ----------
+    entries : int array, shape (p,)
+        Positions of the columns in the raveled vector.
+    columns : variable, shape (m, k)
+        Graph of leaf placeholders: integers from 0 to p - 1; a row may have one several times.
+    data : variable, shape (m, k)
+        Graph of leaf placeholders.
+    scale : float
+        A constant multiple.
+    """
+
+    entries: NDArray[np.int64]
+    columns: Variable
+    data: Variable
+    scale: float = 1.0
+
+
+Term: TypeAlias = Dense | Sparse | Gathered | Single
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +105,7 @@ class Predictor:
 
     Attributes
     ----------
-    terms : tuple of Dense, Gathered or Single
+    terms : tuple of Dense, Sparse, Gathered or Single
         Their sum is :math:`A_i \theta`.
     offset : variable, shape (m,), or None
         Graph of leaf placeholders; None means 0.
@@ -184,7 +207,7 @@ def named(predictor: Predictor, layout: PointMap) -> Predictor:
 def _text(term: Term, layout: PointMap) -> str:
     size = abs(term.scale)
     factor = "" if size == 1.0 else f"{size:.4g} * "
-    if isinstance(term, Dense):
+    if isinstance(term, Dense | Sparse):
         return f"{factor}{_data(term.data)} @ {layout.variables(term.entries)}"
     if term.coefficient is not None:
         factor += f"{_data(term.coefficient)} * "
@@ -230,17 +253,40 @@ class GatheredRows:
 
 
 @dataclass(frozen=True, eq=False)
+class SparseRows:
+    """A few entries for every row: ``sum(data * theta[entries], axis=1)``.
+
+    Attributes
+    ----------
+    entries : int array, shape (m, k)
+    data : float64 array, shape (m, k)
+    """
+
+    entries: NDArray[np.int64]
+    data: NDArray[np.float64]
+
+    def matrix(self, size: int) -> sparse.csr_matrix:
+        """The same as a matrix of shape (m, size), without a copy of the data."""
+        m, k = self.data.shape
+        starts = np.arange(0, m * k + 1, k, dtype=self.entries.dtype)
+        return sparse.csr_matrix((self.data.ravel(), self.entries.ravel(), starts), (m, size))
+
+
+OnRows: TypeAlias = DenseRows | SparseRows | GatheredRows
+
+
+@dataclass(frozen=True, eq=False)
 class Design:
     """One linear predictor on some rows.
 
     Attributes
     ----------
-    terms : tuple of DenseRows or GatheredRows
+    terms : tuple of DenseRows, SparseRows or GatheredRows
     offset : float array, shape (m,), or None
     n_rows : int
     """
 
-    terms: tuple[DenseRows | GatheredRows, ...]
+    terms: tuple[OnRows, ...]
     offset: NDArray | None
     n_rows: int
 
@@ -257,6 +303,8 @@ class Design:
         for term in self.terms:
             if isinstance(term, DenseRows):
                 part = term.data @ theta[term.entries]
+            elif isinstance(term, SparseRows):
+                part = term.matrix(len(theta)) @ theta
             else:
                 part = _along(term.coefficient, theta) * theta[term.entries]
             total = part if total is None else np.add(total, part, out=total)
@@ -268,6 +316,8 @@ class Design:
         for term in self.terms:
             if isinstance(term, DenseRows):
                 columns[term.entries] += term.data.T
+            elif isinstance(term, SparseRows):
+                columns += term.matrix(size).T
             else:
                 columns[term.entries, rows] += term.coefficient
         return columns
@@ -277,6 +327,8 @@ class Design:
         for term in self.terms:
             if isinstance(term, DenseRows):
                 total[term.entries] += weights @ term.data
+            elif isinstance(term, SparseRows):
+                total += weights @ term.matrix(total.size)
             else:
                 products = weights * term.coefficient
                 total += np.bincount(term.entries, products, minlength=total.size)
@@ -342,8 +394,9 @@ def _graphs(predictors: Sequence[Predictor]) -> list[Variable]:
     for predictor in predictors:
         graphs = [predictor.offset]
         for term in predictor.terms:
-            if isinstance(term, Dense):
+            if isinstance(term, Dense | Sparse):
                 graphs.append(term.data)
+                graphs.append(term.columns if isinstance(term, Sparse) else None)
             else:
                 graphs.append(term.coefficient)
                 graphs.append(term.index if isinstance(term, Gathered) else None)
@@ -382,14 +435,16 @@ class _DataReader:
         return values
 
 
-def _on_rows(
-    terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int
-) -> list[DenseRows | GatheredRows]:
+def _on_rows(terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int) -> list[OnRows]:
     """Terms on rows; scalar parameters become columns of one matrix."""
-    found: list[DenseRows | GatheredRows] = []
+    found: list[OnRows] = []
     for term in terms:
         if isinstance(term, Dense):
             found.append(DenseRows(term.entries, _scaled(values[term.data], term.scale)))
+            continue
+        if isinstance(term, Sparse):
+            entries = _entries(term, values[term.columns])
+            found.append(SparseRows(entries, _scaled(values[term.data], term.scale)))
             continue
         coefficient = np.full(n_rows, term.scale)
         if term.coefficient is not None:
@@ -399,6 +454,13 @@ def _on_rows(
         else:
             found.append(DenseRows(np.array([term.entry]), coefficient[:, None]))
     return found
+
+
+def _entries(term: Sparse, columns: NDArray) -> NDArray:
+    """Positions of columns in the raveled vector, without a copy where they are the same."""
+    if term.entries[0] == 0 and np.array_equal(term.entries, np.arange(term.entries.size)):
+        return columns
+    return term.entries.astype(np.int32)[columns]
 
 
 def _scaled(data: NDArray, scale: float) -> NDArray[np.float64]:

@@ -19,6 +19,9 @@ _FIRST_PASSES = 12
 """Most passes before the first round."""
 _NEAR, _CLOSE_ENOUGH = 1.0, 0.02
 """Lengths of Newton steps, in standard deviations, at which rounds begin and the search ends."""
+_SAME_CURVATURE = 0.2
+"""Length up to which a step does without the Hessian of the rows where it begins: that of the point
+before it will do."""
 _LENGTHS_OF_STEP = 3
 """Lengths that are tried until a step leads uphill, each a quarter of the one before."""
 _DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
@@ -82,8 +85,8 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
     first = parts.factors[0].entries.shape
     value, gradient, rows = _at(parts, point, parts.row_sums(point))
     rounds, is_near = _ROUNDS if parts.blocks.untouched.size else 0, False
+    hessian, of = parts.row_hessian(point), point
     for number in range(_MOST_PASSES):
-        hessian = parts.row_hessian(point)
         is_near = is_near or number == _FIRST_PASSES
         if rounds and is_near:
             rounds -= 1
@@ -94,6 +97,8 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         step = solved(precision, gradient[touched], first)
         distance = _length(step, gradient[touched])
         if not rounds and distance < _CLOSE_ENOUGH * np.sqrt(touched.size):
+            if not np.array_equal(point[touched], of[touched]):
+                hessian = parts.row_hessian(point)
             return LevelAnchor(point, rows.gradient, hessian, exact)
         is_near = is_near or distance < _NEAR * np.sqrt(touched.size)
         for damping in _DAMPINGS:
@@ -106,6 +111,8 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
         else:
             raise NoLevelAnchorError("the log-density does not rise along its gradient")
         point, value, gradient, rows = found
+        if distance > _SAME_CURVATURE * np.sqrt(touched.size):
+            hessian, of = parts.row_hessian(point), point
     raise NoLevelAnchorError("the search for a mode given the priors did not converge")
 
 

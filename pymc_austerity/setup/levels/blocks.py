@@ -1,13 +1,13 @@
 """Blocks of entries beside the levels, and what the expansion of rows leaves along their moves."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import LinAlgError, cholesky, solve_triangular, svd
+from scipy.linalg import LinAlgError, cholesky, eigh, pinv, solve_triangular
 
 from pymc_austerity.levels import (
     CommonNormal,
@@ -18,11 +18,11 @@ from pymc_austerity.levels import (
     PartlyNonCentered,
     PriorOnlyEntries,
     Products,
+    Unread,
     move_levels,
 )
-from pymc_austerity.model import Design, PartialDerivatives, design_function
+from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
-from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
     NoLevelAnchorError,
@@ -33,13 +33,12 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.row_free_gradient import row_free_gradient
 
-_MOST_AT_ONCE, _MOST_NUMBERS = 300, 4_000_000
-"""Most entries that are moved together, and most numbers that are stored for them and levels."""
-
-_SOME_ROWS = 4_096
 _MOST_COLUMNS = 300
-_NOTHING = 1e-10
-"""Share of the usual change of predictors, or of a singular value, that may be rounding."""
+_NOTHING, _SAME = 1e-10, 1e-9
+"""Share of the curvature, and difference of log-likelihoods in nats, that may be rounding."""
+
+_NEARBY = 0.1
+"""Distance from the anchor, in each entry, at which directions are verified."""
 
 _DRAWS = 3
 """Draws of the levels; sums over many levels vary little from one to the next."""
@@ -73,30 +72,6 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     of_rows = sparse.csr_array(anchor.hessian[own])
     within, nothing = of_rows[:, own].toarray(), np.zeros(own.size)
     return CommonNormal(own, root, inverse_root, Products.of(of_rows), within, nothing, gradient)
-
-
-def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
-    """Common entries and levels of small factors, to be moved together, without `shift`."""
-    common, first = parts.blocks.common, parts.factors[0].entries
-    chosen, n_entries = [], common.size
-    for number, factor in sorted(enumerate(parts.factors), key=lambda pair: pair[1].entries.size):
-        more = n_entries + factor.entries.size
-        if number and more <= _MOST_AT_ONCE and first.size * more <= _MOST_NUMBERS:
-            n_entries = more
-            chosen.append(number)
-    entries = np.concatenate([common, *(parts.factors[k].entries.ravel() for k in chosen)])
-    if not entries.size:
-        return None
-    places = np.empty(anchor.point.size, dtype=np.int64)
-    places[entries] = np.arange(entries.size)
-    precision = -anchor.hessian[entries][:, entries].toarray()
-    own = places[common]
-    exact = anchor.row_free_hessian
-    precision[np.ix_(own, own)] -= exact[common][:, common].toarray()
-    between = -(anchor.hessian + exact)[first.ravel()][:, entries].toarray()
-    factors = [(k, places[parts.factors[k].entries]) for k in chosen]
-    between = between.reshape(*first.shape, -1)
-    return JointBlock(entries, precision, between, np.zeros(entries.size), own, factors)
 
 
 def _roots(precision: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -134,33 +109,36 @@ def _root_near(
     return np.linalg.cholesky((vectors / raised) @ vectors.T)
 
 
-def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
+def unread_directions(parts: GroupedModel, anchor: LevelAnchor) -> Unread | None:
     """Find directions in common entries and in means of levels; None if there are none.
 
-    They are found on some rows, and verified on all of them.
+    The curvature of the rows is zero along them. That no row changes is verified.
     """
-    structure = parts.problem.structure
-    assert not isinstance(structure, str)
-    designs = design_function(structure, parts.problem.model)
-    n_columns = parts.blocks.common.size + sum(f.entries.shape[1] for f in parts.factors)
-    if n_columns > _MOST_COLUMNS:
+    columns = _columns(parts)
+    if columns.shape[1] > _MOST_COLUMNS:
         return None
-    some = np.arange(0, parts.rows.n_rows, max(parts.rows.n_rows // _SOME_ROWS, 1))
-    on_rows = designs(parts.rows.take(some))
-    changes = np.stack([_change(on_rows, own) for own in _columns(parts)], axis=1)
-    lengths = np.linalg.norm(changes, axis=0)
+    curved = -(columns.T @ anchor.hessian @ columns).toarray()
+    lengths = np.sqrt(np.maximum(curved.diagonal(), 0.0))
     lengths[lengths == 0.0] = 1.0
-    _, singular, rows = svd(changes / lengths, full_matrices=False)
-    null = rows[singular <= _NOTHING * singular[0]] / lengths
+    values, vectors = eigh(curved / np.outer(lengths, lengths))
+    null = vectors[:, np.abs(values) <= _NOTHING * max(values[-1], 0.0)] / lengths[:, None]
     if not null.size:
         return None
-    directions = np.zeros((len(null), anchor.point.size))
-    for own, weights in zip(_columns(parts), null.T, strict=True):
-        directions += np.outer(weights, own)
-    for block in blocks_of(parts.rows):
-        on_rows = designs(block)
-        if any(abs(_change(on_rows, v)).max() > _NOTHING for v in directions):
-            return None
+    directions = (columns @ (null / np.abs(null).max(axis=0))).T
+    if not _change_nothing(parts, anchor.point, directions):
+        return None
+    weights = np.sqrt(np.maximum(-anchor.hessian.diagonal(), 0.0))
+    amounts = np.empty((len(parts.factors), *directions.shape))
+    for number, factor in enumerate(parts.factors):
+        of_others = weights.copy()
+        of_others[factor.entries] = 0.0
+        amounts[number] = pinv((of_others * directions).T) * of_others
+    return Unread(directions, amounts)
+
+
+def exchange_of(unread: Unread, anchor: LevelAnchor) -> Exchange | None:
+    """Moves along these directions; None where the prior does not limit them."""
+    directions = unread.directions
     precision = -(directions @ (anchor.row_free_hessian @ directions.T))
     try:
         root = cholesky(precision, lower=True)
@@ -169,21 +147,26 @@ def exchange_of(parts: GroupedModel, anchor: LevelAnchor) -> Exchange | None:
     return Exchange(solve_triangular(root, directions, lower=True))
 
 
-def _columns(parts: GroupedModel) -> Iterator[NDArray[np.float64]]:
-    """Each common entry, and each column of the levels of each factor as a whole; shape (d,)."""
-    size = parts.problem.start.size
+def _columns(parts: GroupedModel) -> sparse.csc_array:
+    """Each common entry, and each column of the levels of each factor as a whole."""
     every = [parts.blocks.common[j : j + 1] for j in range(parts.blocks.common.size)]
     every += [column for factor in parts.factors for column in factor.entries.T]
-    for entries in every:
-        own = np.zeros(size)
-        own[entries] = 1.0
-        yield own
+    entries, starts = np.concatenate(every), np.cumsum([0, *map(len, every)])
+    shape = parts.problem.start.size, len(every)
+    return sparse.csc_array((np.ones(entries.size), entries, starts), shape=shape)
 
 
-def _change(on_rows: Sequence[Design], direction: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Changes of all predictors of some rows, one predictor after the other."""
-    nowhere = np.zeros_like(direction)
-    return np.concatenate([design.eta(direction) - design.eta(nowhere) for design in on_rows])
+def _change_nothing(
+    parts: GroupedModel, anchor: NDArray[np.float64], directions: NDArray[np.float64]
+) -> bool:
+    """Whether each row has the same log-likelihood after a step along the directions."""
+    rng, values = np.random.default_rng(9), parts.derivatives.values
+    here = anchor + _NEARBY * rng.standard_normal(anchor.size)
+    there = here + rng.uniform(0.5, 1.0, size=len(directions)) @ directions
+    return all(
+        np.allclose(values(there, *block), values(here, *block), rtol=_SAME, atol=_SAME)
+        for block in parts.blocks_of_rows()
+    )
 
 
 class Remainder(NamedTuple):
@@ -197,8 +180,8 @@ class Remainder(NamedTuple):
     ----------
     common : float array, shape (p,)
         For the common entries, given the levels.
-    joint : float array, shape (s,)
-        For the entries of the joint block, moved together with the levels of the first factor.
+    joint : float array, shape (k,)
+        For the directions of the joint block, moved together with the levels of the first factor.
     along : tuple of float array
         For the hyperparameters of each factor, moved together with its levels.
     """
@@ -211,7 +194,7 @@ class Remainder(NamedTuple):
 def remainder_of_expansion(
     parts: GroupedModel, posterior: GroupedPosterior, joint: JointBlock | None
 ) -> Remainder:
-    """Average over draws of the levels given everything else at the anchor.
+    """Average over draws of the levels with everything else at the anchor.
 
     Parameters
     ----------
@@ -222,15 +205,12 @@ def remainder_of_expansion(
     rng, every = np.random.default_rng(1), range(len(parts.factors))
     found = []
     for _ in range(_DRAWS):
-        point = _drawn(posterior, every, rng)
+        point = _drawn(posterior, rng)
         rest = _gradient_beyond(parts, posterior, point)
         along = tuple(_along_hyperparameters(posterior, k, point, rest) for k in every)
         jointly = np.zeros(0)
         if joint is not None:
-            if len(every) > 1:
-                point = _drawn(posterior, range(1), rng)
-                rest = _gradient_beyond(parts, posterior, point)
-            jointly = _along_entries(posterior, joint, point, rest)
+            jointly = _along_directions(posterior, joint, point, rest)
         found.append((rest[parts.blocks.common], jointly, along))
     common, together, tilts = zip(*found, strict=True)
     return Remainder(
@@ -244,13 +224,11 @@ def _mean(gradients: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
     return np.where(np.isfinite(mean), mean, 0.0)
 
 
-def _drawn(
-    posterior: GroupedPosterior, factors: range, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """The anchor with a draw of the levels of some factors."""
+def _drawn(posterior: GroupedPosterior, rng: np.random.Generator) -> NDArray[np.float64]:
+    """The anchor with a draw of the levels."""
     point = posterior.anchor.copy()
     for _ in range(_MOVES):
-        for factor in factors:
+        for factor in range(len(posterior.factors)):
             point = move_levels(posterior, factor, point, 0.0, rng).point
     return point
 
@@ -263,18 +241,18 @@ def _gradient_beyond(
     return parts.row_sums(point).gradient - expanded
 
 
-def _along_entries(
+def _along_directions(
     posterior: GroupedPosterior,
     joint: JointBlock,
     point: NDArray[np.float64],
     rest: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The derivative along the entries, moved together with the levels of the first factor."""
+    """The derivative along the directions, with the levels of the first factor moved along."""
     _, normals = posterior.level_normals(0, point)
     own = rest[posterior.factors[0].entries]
     along = np.einsum("gkj,gkl,gl->gj", normals.inverse_root, normals.inverse_root, own)
-    flat = joint.between.reshape(-1, joint.entries.size)
-    derivative: NDArray[np.float64] = rest[joint.entries] - along.ravel() @ flat
+    flat = joint.between.reshape(-1, joint.gradient.size)
+    derivative: NDArray[np.float64] = rest[joint.entries] @ joint.directions - along.ravel() @ flat
     return derivative
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.compiled import SequentialSettings
-from pymc_austerity.deciding.stored_rows import StoredResiduals
+from pymc_austerity.deciding.poisson import StoredResiduals
 from pymc_austerity.levels import (
     GroupedPosterior,
     ResidualsOfRows,
@@ -39,10 +39,11 @@ from pymc_austerity.setup.levels.anchor import (
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
     exchange_of,
-    joint_block,
     prior_only_entries,
     remainder_of_expansion,
+    unread_directions,
 )
+from pymc_austerity.setup.levels.directions import joint_block
 from pymc_austerity.setup.levels.factors import (
     NoGroupsError,
     factors_of,
@@ -158,7 +159,8 @@ def build_grouped(
         common = common_normal(parts, anchor)
     except NoLevelAnchorError as error:
         raise NoGroupsError(str(error)) from None
-    unread = None if means else exchange_of(parts, anchor)
+    unread = unread_directions(parts, anchor)
+    exchange = exchange_of(unread, anchor) if unread is not None and not means else None
     say("bounding the rows")
     factors, reads_all = factors_of(parts, anchor, levels, common, means)
     residuals, source = expanded.residuals(anchor.point), parts.rows
@@ -178,6 +180,7 @@ def build_grouped(
         tuple(replace(f, rows=replace(f.rows, rounding=rounding)) for f in factors),
         common,
         means,
+        unread,
     )
     untouched, joint = prior_only_entries(parts, anchor, row_free_part), joint_block(parts, anchor)
     beyond = remainder_of_expansion(parts, posterior, joint)
@@ -186,7 +189,7 @@ def build_grouped(
     if joint is not None:
         joint = replace(joint, shift=beyond.joint)
     shares = shares_of_sweeps(posterior, joint)
-    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, unread)
+    sweep = Sweep(posterior, untouched, joint, beyond.along, shares, exchange)
     return GroupedTarget(sweep, source, numbers, coordinates, reads_all, residuals.compiled_as)
 
 

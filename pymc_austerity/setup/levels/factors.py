@@ -24,6 +24,7 @@ from pymc_austerity.model import (
     Blocks,
     DenseRows,
     Design,
+    SparseRows,
     design_function,
 )
 from pymc_austerity.model.bounds import (
@@ -179,6 +180,9 @@ class _Spans:
             is_own = owners[term.entries] == owner
             if isinstance(term, DenseRows):
                 total[:, position[term.entries[is_own]]] += term.data[:, is_own]
+            elif isinstance(term, SparseRows):
+                rows, _ = np.nonzero(is_own)
+                np.add.at(total, (rows, position[term.entries[is_own]]), term.data[is_own])
             else:
                 (rows,) = np.nonzero(is_own)
                 total[rows, position[term.entries[rows]]] += term.coefficient[rows]

@@ -77,7 +77,7 @@ class GroupedModel:
         levels = [factor.entries.ravel() for factor in self.factors]
         return np.concatenate([*levels, self.blocks.common])
 
-    def _blocks(self) -> Iterator[Block]:
+    def blocks_of_rows(self) -> Iterator[Block]:
         """Rows in blocks no shorter than a point: sums over a block have one number per entry."""
         n_leaves = len(self.problem.likelihood.leaves)
         for block in blocks_of(self.rows, max(LARGEST_BLOCK, self.problem.start.size)):
@@ -86,7 +86,7 @@ class GroupedModel:
     def row_sums(self, point: NDArray[np.float64]) -> RowSums:
         """Log-likelihood and gradient of all rows."""
         value, gradient = 0.0, np.zeros(point.size)
-        for block in self._blocks():
+        for block in self.blocks_of_rows():
             some, slope = self.derivatives.gradient(point, *block)
             value += float(some)
             gradient += slope
@@ -95,7 +95,7 @@ class GroupedModel:
     def row_hessian(self, point: NDArray[np.float64]) -> sparse.csr_array:
         """Hessian of all rows."""
         sums: list[sparse.csr_array] = []  # of 1, 2, 4 ... blocks: few additions of large matrices
-        for number, block in enumerate(self._blocks(), start=1):
+        for number, block in enumerate(self.blocks_of_rows(), start=1):
             total = sparse.csr_array(self.derivatives.sparse_hessian(point, *block))
             while number % 2 == 0:
                 total, number = total + sums.pop(), number // 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytensor
 
 from pymc_austerity._pymc import Mode
-from pymc_austerity.model import Dense, Gathered, find_predictors, split_log_density
+from pymc_austerity.model import Dense, Gathered, Sparse, find_predictors, split_log_density
 
 PLAIN = Mode(linker="py", optimizer=None)
 STABLE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
@@ -59,6 +59,10 @@ class Structured:
     def _term(self, term, theta, block):
         if isinstance(term, Dense):
             return self._evaluated(term.data, [], [], block) @ theta[term.entries]
+        if isinstance(term, Sparse):
+            columns = self._evaluated(term.columns, [], [], block)
+            data = self._evaluated(term.data, [], [], block)
+            return (data * theta[term.entries[columns]]).sum(axis=1)
         if isinstance(term, Gathered):
             index = self._evaluated(term.index, [], [], block)
             assert index.shape == block[0].shape[:1] and index.dtype.kind in "iu"

@@ -1,0 +1,161 @@
+"""Directions along which a Gibbs sampler of levels and common entries is slow."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh
+
+from pymc_austerity.levels import JointBlock, LevelNormals, normals_of
+from pymc_austerity.setup.levels.anchor import LevelAnchor, level_blocks
+from pymc_austerity.setup.levels.grouped_model import GroupedModel
+
+_MOST = 32
+"""Most directions: the fewer move at once, the more moves are accepted."""
+
+_FAST = 0.1
+"""Autocorrelation below which there is nothing to gain."""
+
+_DENSE = 500
+"""Entries up to which all eigenvectors are found at once."""
+
+_PRODUCTS = 100
+"""Products with the matrix of more entries, for some eigenvectors: any directions are valid."""
+
+_NOTHING = 1e-8
+"""Length of a vector that is rounding; matrices have eigenvalues of at most about 1."""
+
+
+class _Slowest(NamedTuple):
+    """Directions, and how slow the slowest is; see `JointBlock`."""
+
+    directions: NDArray[np.float64]
+    duals: NDArray[np.float64]
+    stays: float
+
+
+def joint_block(parts: GroupedModel, anchor: LevelAnchor) -> JointBlock | None:
+    r"""Slow directions of common entries and levels of smaller factors, without `shift`.
+
+    With the precision :math:`S` of these entries when the levels of the first factor are integrated
+    out, and the precisions :math:`D` of its blocks given everything else, a Gibbs sampler has the
+    autocorrelations :math:`1 - \lambda` along the eigenvectors :math:`S w = \lambda D w`. They are
+    found by products with sparse matrices, each of which costs as much as there are pairs of
+    levels in the rows.
+
+    Parameters
+    ----------
+    parts : GroupedModel
+    anchor : LevelAnchor
+
+    Returns
+    -------
+    JointBlock or None
+        None where rows read nothing but the levels of one factor.
+
+    References
+    ----------
+    Roberts, G. O. and Sahu, S. K. (1997). Updating schemes, correlation structure, blocking and
+    parameterization for the Gibbs sampler. JRSS B 59(2), 291-317.
+    """
+    common, first = parts.blocks.common, parts.factors[0].entries
+    smaller = [factor.entries for factor in parts.factors[1:]]
+    entries = np.concatenate([common, *(own.ravel() for own in smaller)])
+    if not entries.size:
+        return None
+    places = np.empty(anchor.point.size, dtype=np.int64)
+    places[entries] = np.arange(entries.size)
+    precision = sparse.csr_array(-(anchor.hessian + anchor.row_free_hessian))
+    within, between = precision[entries][:, entries], precision[first.ravel()][:, entries]
+    blocks = [common[None]] * bool(common.size) + smaller
+    found = _slowest(
+        sparse.csr_array(within),
+        sparse.csr_array(between),
+        _normals(precision, first),
+        [_normals(precision, own) for own in blocks],
+    )
+    directions, rows_alone = found.directions, within @ found.directions
+    for terms, own in zip(parts.terms[1:], smaller, strict=True):
+        _, curvatures = terms.derivatives(anchor.point)
+        rows_alone[places[own]] += np.matmul(curvatures, directions[places[own]])
+    return JointBlock(
+        entries,
+        directions,
+        found.duals,
+        rows_alone,
+        (between @ directions).reshape(*first.shape, -1),
+        anchor.gradient[entries] @ directions,
+        np.zeros(directions.shape[1]),
+        places[common],
+        [(number, places[own]) for number, own in enumerate(smaller, start=1)],
+        found.stays,
+    )
+
+
+def _normals(precision: sparse.csr_array, entries: NDArray[np.int64]) -> LevelNormals:
+    """Of levels, or of other blocks, given everything else."""
+    return normals_of(level_blocks(precision, entries), np.zeros(entries.shape))
+
+
+def _slowest(
+    within: sparse.csr_array,
+    between: sparse.csr_array,
+    first: LevelNormals,
+    blocks: list[LevelNormals],
+) -> _Slowest:
+    """The directions, from precisions within and between blocks, and of each given the rest."""
+    root = sparse.csr_array(sparse.block_diag([_diagonal(its.root) for its in blocks]))
+    inverse = sparse.csr_array(sparse.block_diag([_diagonal(its.inverse_root) for its in blocks]))
+    own = sparse.csr_array(inverse @ within @ inverse.T)
+    through = sparse.csr_array(_diagonal(first.inverse_root) @ between @ inverse.T)
+    values, vectors = _smallest(own, through)
+    is_slow = values < 1.0 - _FAST
+    is_slow[0] = True
+    vectors = vectors[:, is_slow]
+    stays = float(np.clip(1.0 - values[0], 0.0, 1.0))
+    return _Slowest(
+        np.ascontiguousarray(inverse.T @ vectors), np.ascontiguousarray(root @ vectors), stays
+    )
+
+
+def _diagonal(blocks: NDArray[np.float64]) -> sparse.bsr_array:
+    """The matrix with these blocks, shape (G, q, q), on its diagonal."""
+    return sparse.bsr_array((blocks, np.arange(len(blocks)), np.arange(len(blocks) + 1)))
+
+
+def _smallest(
+    own: sparse.csr_array, through: sparse.csr_array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest eigenvalues of own - through' through, ascending, and orthonormal eigenvectors."""
+    size, back = own.shape[0], sparse.csr_array(through.T)
+    if size <= _DENSE:
+        whole = own.toarray() - (back @ through).toarray()
+        values, vectors = eigh(whole, subset_by_index=(0, min(size, _MOST) - 1))
+        return values, vectors
+    return _by_lanczos(lambda v: own @ v - back @ (through @ v), size)
+
+
+def _by_lanczos(
+    product: Callable[[NDArray], NDArray], size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Ritz values and vectors from a fixed number of products with a symmetric matrix."""
+    rng = np.random.default_rng(6)
+    basis, columns = np.zeros((_PRODUCTS, size)), np.zeros((_PRODUCTS, size))
+    following = rng.standard_normal(size)
+    for number in range(_PRODUCTS):
+        basis[number] = following / np.linalg.norm(following)
+        columns[number] = product(basis[number])
+        following = _orthogonal(columns[number], basis[: number + 1])
+        if np.linalg.norm(following) < _NOTHING:
+            following = _orthogonal(rng.standard_normal(size), basis[: number + 1])
+    values, weights = eigh(basis @ columns.T, subset_by_index=(0, _MOST - 1))
+    return values, basis.T @ weights
+
+
+def _orthogonal(vector: NDArray, basis: NDArray) -> NDArray[np.float64]:
+    """A vector without its part in the span of some others."""
+    for _ in range(2):  # which is enough
+        vector = vector - basis.T @ (basis @ vector)
+    return vector
