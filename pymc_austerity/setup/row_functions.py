@@ -171,13 +171,12 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         problem.read_as_a_whole("functions of them give other numbers than the model")
         return expanded_rows(problem, order)
     is_stored = n_predictors <= _MOST_STORED
-    kernel = _kernel(problem, order) if is_stored else _kernel(problem, order=0)
-    by_row = kernel if is_stored else _kernel(problem, order, by_row=True)
-    for made_or_not in (kernel, by_row):
-        if isinstance(made_or_not, str):
-            return _by_graph(problem, by_predictors, order, made_or_not)
-    assert isinstance(kernel, Kernel) and isinstance(by_row, Kernel)
-    return _by_kernel(problem, by_predictors, kernel, by_row)
+    plain = expanded = _kernel(problem, order if is_stored else 0)
+    if isinstance(plain, Kernel) and not is_stored:
+        expanded = _kernel(problem, order, by_row=True)
+    if isinstance(plain, str) or isinstance(expanded, str):
+        return _by_graph(problem, by_predictors, order, str(expanded))
+    return _by_kernel(problem, by_predictors, plain, expanded)
 
 
 def _by_pytensor(reason: str) -> str:

@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy import special
 
@@ -11,6 +12,8 @@ from pymc_austerity.model import (
     RowLoops,
     RowSlopes,
     find_predictors,
+    kernel_of,
+    predictor_derivatives,
     row_derivatives_of,
     row_loops_of,
     row_slopes_of,
@@ -109,3 +112,41 @@ def test_derivatives_of_log_gamma_are_those_of_scipy():
     np.testing.assert_allclose(first, special.digamma(x), rtol=1e-13, atol=1e-14)
     np.testing.assert_allclose(second, special.polygamma(1, x), rtol=1e-13)
     assert np.isnan([f(bad) for f in (digamma, trigamma) for bad in (-0.5, 0.0, np.nan)]).all()
+
+
+def ordered_categories(rng):
+    """Nine cut points and a slope: ten predictors, nine of which all rows share."""
+    x = rng.standard_normal(60)
+    with pm.Model() as model:
+        cuts = pm.Normal(
+            "cuts",
+            shape=9,
+            initval=np.linspace(-2.0, 2.0, 9),
+            transform=pm.distributions.transforms.ordered,
+        )
+        eta = x * pm.Normal("slope")
+        pm.OrderedLogistic("y", eta=eta, cutpoints=cuts, observed=rng.integers(10, size=60))
+    return model
+
+
+def test_rows_are_expanded_when_they_are_read(rng):
+    """Their residuals add up to what differences, gradient and Hessian of all rows leave."""
+    model = ordered_categories(rng)
+    split, start = split_log_density(model), model.initial_point()
+    structure = find_predictors(split, model.value_vars, {}, start)
+    assert len(structure.etas) == 10
+    loops = row_loops_of(structure)
+    rows = predictor_derivatives(structure, model, loops=(loops.first, loops.second))
+    by_graph = predictor_derivatives(structure, model)
+    center = np.concatenate([np.ravel(start[v.name]) for v in model.value_vars])
+    new, old, anchor = center + 0.2 * rng.standard_normal((3, center.size))
+    step, middle = new - old, 0.5 * (new + old) - anchor
+    gradient, hessian = rows.gradient(anchor, *split.arrays)[1], rows.hessian(anchor, *split.arrays)
+    np.testing.assert_allclose(gradient, by_graph.gradient(anchor, *split.arrays)[1], rtol=1e-8)
+    np.testing.assert_allclose(
+        hessian, by_graph.hessian(anchor, *split.arrays), rtol=1e-7, atol=1e-9
+    )
+    left = rows.differences(new, old, *split.arrays).sum() - step @ (gradient + hessian @ middle)
+    kernel = kernel_of(structure, 2, by_row=True).at(anchor)
+    found = kernel(new, old, *split.arrays)
+    np.testing.assert_allclose(found.sum(), left, rtol=1e-9, atol=1e-10)
