@@ -83,9 +83,9 @@ class TestBadInput:
             ({"likelihood": []}, SettingError, "choose from 'y1', 'y2'"),
             ({"likelihood": 3}, SettingTypeError, "give the names"),
             ({"likelihood": [3]}, SettingTypeError, "give the names"),
-            ({"axis": -1}, SettingError, "count .* from the front"),
-            ({"axis": 0.5}, SettingTypeError, "give 0"),
-            ({"axis": True}, SettingTypeError, "give 0"),
+            ({"axis": -1}, SettingError, "from the front"),
+            ({"axis": 0.5}, SettingTypeError, "from the front"),
+            ({"axis": True}, SettingTypeError, "from the front"),
             ({"axis": 1}, NotRowwiseError, "'y1'.*axis="),
         ],
     )
