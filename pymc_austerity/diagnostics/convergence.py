@@ -291,8 +291,8 @@ def _is_arviz_0() -> bool:
         return False
 
 
-def largest_r_hat(chains: NDArray) -> float:
-    """Largest r_hat of any entry (Gelman and Rubin 1992), infinite if chains stand still apart.
+def r_hat_of_entries(chains: NDArray) -> NDArray[np.float64]:
+    """r_hat of each entry (Gelman and Rubin 1992), infinite if chains stand still apart.
 
     Parameters
     ----------
@@ -302,16 +302,16 @@ def largest_r_hat(chains: NDArray) -> float:
     Examples
     --------
     >>> import numpy as np
-    >>> from pymc_austerity.diagnostics.convergence import largest_r_hat
+    >>> from pymc_austerity.diagnostics.convergence import r_hat_of_entries
     >>> chains = np.random.default_rng(1).normal(size=(4, 200, 3))
-    >>> bool(largest_r_hat(chains) < 1.1)
-    True
+    >>> r_hat_of_entries(chains) < 1.1
+    array([ True,  True,  True])
     """
     within = chains.var(axis=1, ddof=1).mean(axis=0)
     between = chains.mean(axis=1).var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = between / within
-    return float(np.sqrt(1.0 + np.max(np.nan_to_num(ratio, nan=0.0, posinf=np.inf))))
+    return np.asarray(np.sqrt(1.0 + np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
 
 
 def effective_draws(chains: NDArray) -> float:

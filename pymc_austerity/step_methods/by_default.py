@@ -41,12 +41,13 @@ _log = logging.getLogger("pymc.austerity")
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
-_PROBE_SHARE, _PROBE_SECONDS = 0.2, 0.5
-"""Time of the short chains as a share of set-up, and at least in seconds."""
+_PROBE_SHARE, _PROBE_SHARE_OF_NUTS, _PROBE_SECONDS = 0.2, 0.02, 0.5
+"""Time of the short chains as a share of set-up and of a run of NUTS, and at least in seconds."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
-_ENOUGH_EFFECTIVE = 0.03
-"""Effective draws of a draw that suffice, whatever NUTS does."""
+_MARGIN = 3.0
+"""Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
+where it has no difficulties, and short chains still tune."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -110,7 +111,7 @@ def _on_few_rows(
             for step in _candidates(request, variables, model, size):
                 if isinstance(step, WideHMC):  # it was tried at set-up
                     return step, ""
-                tried.append((step, _probed(step, point)))
+                tried.append((step, _probed(step, point, size)))
                 if tried[-1][1].share_effective >= _CLEARLY_ENOUGH:
                     break
     except SetupTooLongError as error:
@@ -157,8 +158,9 @@ def _time_for_setup(size: Size) -> float:
     return _COMPILATION_SECONDS + 0.2 * nuts_seconds(size)
 
 
-def _probed(step: Any, point: dict[str, Any]) -> Probe:
-    return probe(step, point, max(_PROBE_SECONDS, _PROBE_SHARE * step.setup_seconds))
+def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
+    usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SHARE_OF_NUTS * nuts_seconds(size))
+    return probe(step, point, max(_PROBE_SECONDS, usual))
 
 
 def _why_not(step: Any, found: Probe, size: Size) -> str:
@@ -166,9 +168,9 @@ def _why_not(step: Any, found: Probe, size: Size) -> str:
     sampling = step.target.sampling if isinstance(step, FewRowsStep) else None
     if isinstance(sampling, StratifiedSampling) and found.share_of_rows > _MOST_ROWS:
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
-    if found.wrong or found.share_effective >= _ENOUGH_EFFECTIVE:
+    if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < seconds_per_effective_draw(size):
+    if found.seconds_per_effective_draw < _MARGIN * seconds_per_effective_draw(size):
         return ""
     return "an effective draw is expected to take longer without it"
 
