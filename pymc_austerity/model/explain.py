@@ -1,6 +1,6 @@
 """The description of a split: what is evaluated on mini-batches, what in full, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pymc as pm
 
@@ -20,6 +20,7 @@ def explain(
     centered: Sequence[str] = (),
     free: Sequence[str] = (),
     doubts: Sequence[str] = (),
+    seconds: Mapping[str, float] | None = None,
 ) -> str:
     """Describe a split log-density in plain words.
 
@@ -41,6 +42,8 @@ def explain(
         Names of the variables whose entries sum to zero and are moved as if they need not.
     doubts : sequence of str
         What was written for the model, gives other numbers, and is not used.
+    seconds : mapping of str to float, optional
+        What the stages of set-up took.
 
     Returns
     -------
@@ -88,6 +91,8 @@ def explain(
             f"Left to other step methods: {_listed(others)}; unless you assign them, PyMC uses "
             "NUTS (for discrete variables, Metropolis and similar step methods) on all the data."
         )
+    if stages := [f"{text} {time:.1f} s" for text, time in (seconds or {}).items() if time > 0.05]:
+        lines.append(f"Set-up: {', '.join(stages)}.")
     return "\n".join(lines)
 
 

@@ -22,35 +22,39 @@ Say: TypeAlias = Callable[[str], object]
 
 
 @contextmanager
-def setup_progress(name: str) -> Iterator[Say]:
-    """Show a spinner with the current stage on terminals and in notebooks.
+def setup_progress(name: str) -> Iterator["Stage"]:
+    """Show a spinner with the current stage on terminals and in notebooks, and time the stages.
 
     Elsewhere, the log says that set-up is under way if it takes more than a second.
 
     Examples
     --------
     >>> with setup_progress("AusterityMH") as say:
-    ...     _ = say("finding the posterior mode")
+    ...     say("finding the posterior mode")
+    >>> list(say.seconds)
+    ['starting', 'finding the posterior mode']
     """
     console = Console(stderr=True)
     # Without ipywidgets rich fills the cell with warnings.
     in_notebook = console.is_jupyter and find_spec("ipywidgets") is not None
     if not (in_notebook or (console.is_terminal and not console.is_jupyter)):
-        stage = _Stage(str)
+        stage = Stage(str)
         with _logged_if_long(name, stage):
-            yield stage.begin
+            yield stage
+        stage.end()
         return
     with console.status(f"{name}: starting") as status:
-        stage = _Stage(lambda text: status.update(f"{name}: {text}"))
+        stage = Stage(lambda text: status.update(f"{name}: {text}"))
         _shown.append(stage)
         try:
-            yield stage.begin
+            yield stage
         finally:
             _shown.remove(stage)
+    stage.end()
 
 
 @contextmanager
-def _logged_if_long(name: str, stage: "_Stage") -> Iterator[None]:
+def _logged_if_long(name: str, stage: "Stage") -> Iterator[None]:
     timer = threading.Timer(
         _LONG, lambda: _log.info(f"{name} is setting up, which takes a while: {stage.text} ...")
     )
@@ -63,24 +67,41 @@ def _logged_if_long(name: str, stage: "_Stage") -> Iterator[None]:
         timer.join()
 
 
-class _Stage:
-    """The stage that is shown."""
+class Stage:
+    """The stage that is shown; called with words, it becomes another one.
+
+    Attributes
+    ----------
+    text : str
+        Words for the stage.
+    seconds : dict of str to float
+        What stages took that are over.
+    """
 
     def __init__(self, show: Callable[[str], object]) -> None:
         self._show, self.text = show, "starting"
+        self.seconds: dict[str, float] = {}
+        self._began = time.perf_counter()
 
-    def begin(self, text: str) -> None:
+    def __call__(self, text: str) -> None:
         """Show another stage."""
         end_if_late()
+        self.end()
         self.text = text
         self._show(text)
+
+    def end(self) -> None:
+        """Note what the stage took."""
+        now = time.perf_counter()
+        self.seconds[self.text] = self.seconds.get(self.text, 0.0) + now - self._began
+        self._began = now
 
     def add(self, words: str) -> None:
         """Show more about the stage."""
         self._show(f"{self.text}{words}")
 
 
-_shown: list[_Stage] = []
+_shown: list[Stage] = []
 """Stages of set-ups that are under way, the last one the innermost."""
 
 

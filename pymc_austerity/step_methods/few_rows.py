@@ -122,6 +122,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             problem,
             structure=built.about.structure,
             compiled_as=self.target.compiled_as,
+            seconds=say.seconds,
             centered=self.coordinates.names,
             blocks=built.about.blocks,
         )

@@ -279,12 +279,15 @@ class BuiltGroups(NamedTuple):
     target : GroupedTarget
     started : float
         When set-up began, by the performance counter.
+    seconds : dict of str to float
+        What its stages took.
     """
 
     posed: Problem
     problem: Problem
     target: GroupedTarget
     started: float
+    seconds: dict[str, float]
 
 
 def build_groups(
@@ -330,4 +333,4 @@ def build_groups(
             raise NoGroupsError("everything can be moved at once")
         problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-        return BuiltGroups(posed, problem, target, started)
+    return BuiltGroups(posed, problem, target, started, say.seconds)
