@@ -18,6 +18,7 @@ from pymc_austerity.model import (
 from pymc_austerity.proposals import Layout, Proposal
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, layout_of
+from pymc_austerity.time_limit import end_if_late
 
 _ENOUGH_ROWS = 50
 """Rows per product above which the rows are more informative than the prior."""
@@ -110,6 +111,7 @@ def grouped_problem(problem: Problem, fewest: int) -> tuple[Problem, Coordinates
         As from `centered_problem`.
     """
     own, coordinates = _with_free_levels(problem)
+    end_if_late()
     centered, products = centered_problem(own, fewest)
     return centered, coordinates.then(products)
 

@@ -83,8 +83,8 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
 
 def _elementwise(term: Any) -> int:
     """Number of elementwise operations on arrays that a variable depends on."""
-    nodes = {variable.owner for variable in ancestors([term]) if variable.type.ndim}
-    return sum(node is not None and isinstance(node.op, Elemwise) for node in nodes)
+    nodes = {variable.owner for variable in ancestors([term]) if variable.owner}
+    return sum(isinstance(node.op, Elemwise) and node.outputs[0].type.ndim > 0 for node in nodes)
 
 
 def seconds_per_effective_draw(size: Size) -> float:

@@ -26,8 +26,9 @@ from pymc_austerity.model.levels.products import change_of_point, find_products,
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import RowLikelihood
 from pymc_austerity.model.verify import tolerance_of
+from pymc_austerity.time_limit import end_if_late
 
-_MOST_TRIED = 1_000
+_MOST_TRIED, _TRIED_AT_ONCE = 1_000, 50
 """Entries of a variable that are examined one by one."""
 
 _FEW_ROWS, _BLOCK = 100, 65_536
@@ -238,6 +239,8 @@ class _Effects:
             if not self._may_absorb(variable):
                 continue
             for entry in range(min(np.size(self.point[variable.name]), _MOST_TRIED)):
+                if entry % _TRIED_AT_ONCE == 0:
+                    end_if_late()
                 if self._absorbs(function, values, variable, entry, chosen) and all(
                     self._absorbs(function, values, variable, entry, slice(first, first + _BLOCK))
                     for first in range(0, self.split.n_in_model, _BLOCK)

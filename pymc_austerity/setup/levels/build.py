@@ -150,7 +150,8 @@ def build_grouped(
         expanded = expanded_rows(problem, 2)
     except underivable:
         raise NoGroupsError("an operation of the model has no derivative") from None
-    assert isinstance(expanded.derivatives, PredictorDerivatives)
+    if not isinstance(expanded.derivatives, PredictorDerivatives):
+        raise NoGroupsError("its rows are evaluated as a whole")
     say("storing the rows")
     parts, levels, numbers = _parts(problem, blocks, expanded.derivatives)
     say("finding the mode of the levels")

@@ -1,0 +1,39 @@
+"""What NUTS is expected to take, from the model's graph."""
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+
+from pymc_austerity.setup.expected_time import nuts_seconds, size_of
+
+
+def size(write):
+    with pm.Model() as model:
+        write()
+    return size_of(model, model.initial_point())
+
+
+def normal():
+    pm.Normal("y", pm.Normal("mu"), 1.0, observed=np.zeros(10_000))
+
+
+def zero_inflated():
+    mu, alpha = pm.Exponential("mu", 1.0), pm.Exponential("alpha", 1.0)
+    pm.ZeroInflatedNegativeBinomial("y", psi=0.5, mu=mu, alpha=alpha, observed=np.zeros(10_000))
+
+
+def of_slices():
+    """Some inputs of nodes have no dimensions."""
+    x = pt.as_tensor(np.zeros((10_000, 3)))[:, [0, 2]]
+    pm.Normal("y", pm.Normal("mu") + x.sum(axis=1), 1.0, observed=np.zeros(10_000))
+
+
+def test_special_functions_take_time():
+    few, many = size(normal), size(zero_inflated)
+    assert few.n_rows == many.n_rows == 10_000
+    assert many.n_operations > 4 * few.n_operations > 0
+    assert nuts_seconds(many) > 2 * nuts_seconds(few)
+
+
+def test_nodes_without_dimensions_count_for_nothing():
+    assert size(of_slices).n_operations > size(normal).n_operations
