@@ -8,7 +8,7 @@ import pytest
 from pymc_austerity import GroupedMH
 from tests.running import QUIET
 
-N_LEVELS, N_EACH = 600, 4
+N_LEVELS, N_EACH = 3_000, 3
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def run(y):
         level = np.repeat(np.arange(N_LEVELS), N_EACH)
         pm.Normal("y", a[level], sigma, observed=y.ravel())
         step = GroupedMH()
-        settings = {"draws": 600, "tune": 400, "chains": 2, "cores": 1, "random_seed": 4}
+        settings = {"draws": 500, "tune": 300, "chains": 2, "cores": 1, "random_seed": 4}
         return step, pm.sample(step=step, **settings, **QUIET)
 
 
