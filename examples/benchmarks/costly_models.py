@@ -5,24 +5,24 @@ from collections.abc import Callable
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from numpy.typing import NDArray
 
 from examples.benchmarks.peers.problems import Problem, Rows
 
 __all__ = ["COSTLY"]
 
 
+def ordered_normal(name: str, sd: float, start: NDArray[np.float64]) -> pt.TensorVariable:
+    """Entries in ascending order, with a normal prior about zero."""
+    ordered = pm.distributions.transforms.ordered
+    return pm.Normal(name, 0.0, sd, shape=start.size, initval=start, transform=ordered)
+
+
 def ordinal_model(rows: Rows) -> pm.Model:
     """Ten ordered categories, with unknown cut points."""
     n_cuts = int(rows["y"].max())
     with pm.Model() as model:
-        cuts = pm.Normal(
-            "cuts",
-            0.0,
-            3.0,
-            shape=n_cuts,
-            initval=np.linspace(-2.0, 2.0, n_cuts),
-            transform=pm.distributions.transforms.ordered,
-        )
+        cuts = ordered_normal("cuts", 3.0, np.linspace(-2.0, 2.0, n_cuts))
         beta = pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
         pm.OrderedLogistic("y", eta=rows["x"] @ beta, cutpoints=cuts, observed=rows["y"])
     return model
@@ -41,14 +41,7 @@ def mixture_model(rows: Rows) -> pm.Model:
     """A mixture of five normals, in order of their means."""
     with pm.Model() as model:
         weights = pm.Dirichlet("weights", np.ones(5))
-        means = pm.Normal(
-            "means",
-            0.0,
-            5.0,
-            shape=5,
-            initval=np.linspace(-4.0, 4.0, 5),
-            transform=pm.distributions.transforms.ordered,
-        )
+        means = ordered_normal("means", 5.0, np.linspace(-4.0, 4.0, 5))
         scales = pm.HalfNormal("scales", 2.0, shape=5)
         pm.NormalMixture("y", w=weights, mu=means, sigma=scales, observed=rows["y"])
     return model
@@ -88,14 +81,7 @@ def crossed_ordinal_model(rows: Rows) -> pm.Model:
     """Five ordered categories, and two crossed factors."""
     n_cuts = int(rows["y"].max())
     with pm.Model() as model:
-        cuts = pm.Normal(
-            "cuts",
-            0.0,
-            3.0,
-            shape=n_cuts,
-            initval=np.linspace(-1.5, 1.5, n_cuts),
-            transform=pm.distributions.transforms.ordered,
-        )
+        cuts = ordered_normal("cuts", 3.0, np.linspace(-1.5, 1.5, n_cuts))
         total = rows["x"] @ pm.Normal("beta", 0.0, 1.0, shape=rows["x"].shape[1])
         for name in ("user", "item"):
             spread = pm.HalfNormal(f"spread_{name}", 1.0)

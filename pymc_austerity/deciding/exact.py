@@ -121,20 +121,10 @@ class ExactDecider:
         tuning: bool,
     ) -> ExactDecision | FireflyDecision:
         known = self.state.inflation
-        made = self._from_rows(proposed, current, log_known, known.value, rng)
+        made = self.sampling.decide(proposed, current, log_known, known.value, rng)
         if tuning:
             self.state.inflation = known.after(made.ratios, made.n_rows_used, made.log_ratio)
         return made
-
-    def _from_rows(
-        self,
-        proposed: NDArray,
-        current: NDArray,
-        log_known: float,
-        inflation: float,
-        rng: np.random.Generator,
-    ) -> ExactDecision:
-        return self.sampling.decide(proposed, current, log_known, inflation, rng)
 
 
 class FireflyDecider(ExactDecider):

@@ -75,7 +75,7 @@ class SweepState(NamedTuple):
 
     def offset(self, kind: str) -> NDArray[np.float64] | float:
         """What is added to the mean of the normal approximation for a kind of move."""
-        return self.centers[kind].offset if kind in self.centers else 0.0
+        return _offset(self.centers, kind)
 
     def centered(self, kind: str, distance: NDArray[np.float64]) -> "SweepState":
         """The state after one more distance from the mean, for a kind of move."""
@@ -90,6 +90,11 @@ class SweepState(NamedTuple):
             return self
         known = known.after(moved.ratios, moved.n_rows, moved.log_ratio)
         return self._replace(inflations=self.inflations | {kind: known})
+
+
+def _offset(centers: dict[str, Center], kind: str) -> NDArray[np.float64] | float:
+    """What is known of the mean of a normal approximation; nothing before the first draw."""
+    return centers[kind].offset if kind in centers else 0.0
 
 
 @dataclass(frozen=True)
@@ -205,7 +210,7 @@ class Sweep:
 
     def begin(self, rng: np.random.Generator) -> NDArray[np.float64]:
         """A point to start from: a draw of the normal approximation of each block."""
-        its, state = self.posterior, self.init()
+        its = self.posterior
         point = its.anchor.copy()
         if self.untouched is not None:
             own, about = self.untouched.entries, self.untouched.about
@@ -213,11 +218,11 @@ class Sweep:
         if its.common is not None:
             own, root = its.common.entries, its.common.root
             point[own] += root @ (root.T @ its.common.shift + rng.standard_normal(own.size))
-            point[own] += state.offset("common")
+            point[own] += _offset(self.centers, "common")
         for factor, levels in enumerate(its.factors):
             _, normals = its.level_normals(factor, point)
             noise = rng.standard_normal(levels.anchor.shape)
-            offset = state.offset(f"levels {factor}")
+            offset = _offset(self.centers, f"levels {factor}")
             point[levels.entries] = levels.anchor + normals.values(noise) + offset
         return point
 

@@ -1,7 +1,7 @@
 """What is learned while a chain is tuning: a scale, a step size, a covariance."""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,11 @@ def learning_rate(n_steps: int) -> float:
     return 2.0 / n_steps**0.6
 
 
+def _average(mean: Any, value: Any, n_steps: int) -> Any:
+    """Average with linearly growing weights, after one more value: the first ones count least."""
+    return mean + (value - mean) * 2 / (n_steps + 1)
+
+
 class ScaleSearch(NamedTuple):
     """Robbins-Monro recursion on the log of one scale, towards a given acceptance rate.
 
@@ -74,10 +79,10 @@ class ScaleSearch(NamedTuple):
 
     def step(self, accepted: bool, target: float) -> "ScaleSearch":
         """The search after one more decision."""
-        n_steps, mean = self.n_steps + 1, self.mean_log_scale
+        n_steps = self.n_steps + 1
         log_scale = self.log_scale + learning_rate(n_steps) * (accepted - target)
         log_scale = min(log_scale, math.log(self.largest))
-        mean += (log_scale - mean) * 2 / (n_steps + 1)
+        mean = _average(self.mean_log_scale, log_scale, n_steps)
         return ScaleSearch(log_scale, mean, n_steps, self.largest)
 
     def end(self) -> "ScaleSearch":
@@ -112,7 +117,7 @@ class Center(NamedTuple):
         n_steps = self.n_steps + 1
         rate = min(learning_rate(n_steps), 1.0)
         offset = self.offset + rate * (distance - self.offset)
-        return Center(offset, self.mean + (offset - self.mean) * 2 / (n_steps + 1), n_steps)
+        return Center(offset, _average(self.mean, offset, n_steps), n_steps)
 
     def end(self) -> "Center":
         """Replace the offset by the average."""

@@ -105,7 +105,7 @@ def build(
     if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
         approximation = GaussianApproximation.of_points(earlier) or approximation
     if proposal is None:
-        proposal = _default_proposal(problem, ratio)
+        proposal = _default_proposal(ratio)
     else:
         proposal = with_gradients(proposal, problem, ratio, settings)
         proposal = with_surrogate(proposal, problem, ratio)
@@ -119,7 +119,7 @@ def build(
     return target, proposal
 
 
-def _default_proposal(problem: Problem, ratio: PosteriorRatio) -> Proposal[Any]:
+def _default_proposal(ratio: PosteriorRatio) -> Proposal[Any]:
     """Trajectories for hierarchies and for what is far from normal; else usual moves."""
     if isinstance(ratio.sampling, AllRowsTogether):
         return CrankNicolsonProposal()
@@ -127,9 +127,9 @@ def _default_proposal(problem: Problem, ratio: PosteriorRatio) -> Proposal[Any]:
         return RandomWalkProposal()
     if ratio.surrogate is None:
         return ProposalMixture()
-    are_dear = ratio.n_kept or problem.start.size > _MANY_ENTRIES
+    are_dear = ratio.n_kept or ratio.anchor.point.size > _MANY_ENTRIES
     proposal = SurrogateHamiltonianProposal(*(_FEW_TRAJECTORIES if are_dear else ()))
-    return with_surrogate(proposal, problem, ratio)
+    return proposal.with_surrogate(ratio.surrogate)
 
 
 def _posterior_ratio(
