@@ -1,7 +1,7 @@
 """All rows of a model that holds a few of them: read from sources, block by block."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial, reduce
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.row_likelihood import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, StoredRows, store_by_label
-from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
+from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, on_piece
 from pymc_austerity.setup.pass_cache import PassCache
 from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
@@ -157,9 +157,9 @@ class SourceRows:
         """
 
         def of_piece(blocks: NumberedBlocks) -> NDArray[np.float64]:
-            return _sum(function(block) for _, block in blocks)
+            return reduce(np.add, (function(block) for _, block in blocks))
 
-        return _sum(self.in_pieces(of_piece, arguments=arguments))
+        return reduce(np.add, self.in_pieces(of_piece, arguments=arguments))
 
     def mapped_with_numbers(
         self,
@@ -209,7 +209,7 @@ class SourceRows:
             Whether to stay in this process, as where the blocks themselves are returned.
         """
         self.n_passes += 1
-        of_piece, ranges = OnPieces(function, self._leaves, n_rows), self.pieces(n_rows)
+        of_piece, ranges = partial(on_piece, function, self._leaves, n_rows), self.pieces(n_rows)
 
         def run(some: Sequence[tuple[int, int]]) -> Iterator[Result]:
             return pass_over(of_piece, self.sources, some, here=here)
@@ -282,10 +282,3 @@ class SourceRows:
 
     def _read(self, start: int, stop: int) -> dict[str, NDArray]:
         return {name: source.read(start, stop) for name, source in self.sources.items()}
-
-
-def _sum(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = np.zeros(())
-    for part in parts:
-        total = total + part
-    return total
