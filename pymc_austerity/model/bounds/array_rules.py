@@ -8,24 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    ADVANCED_INC_SUBTENSOR_OPS,
-    ADVANCED_SUBTENSOR_OPS,
-    Alloc,
     CAReduce,
     Constant,
     CumOp,
     DimShuffle,
-    IncSubtensor,
-    Join,
     LogSoftmax,
     MakeVector,
-    Reshape,
-    ScalarFromTensor,
-    SpecifyShape,
-    Subtensor,
-    TensorFromScalar,
     Variable,
-    join_arguments,
 )
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
 from pymc_austerity.model.operations.jets import (
@@ -39,13 +28,9 @@ from pymc_austerity.model.operations.jets import (
     scale,
 )
 from pymc_austerity.model.operations.table import scalar_name
+from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, moved_inputs
 
 Axes = tuple[int, ...]
-_OF_ONE: tuple[type, ...] = (
-    Alloc, DimShuffle, Reshape, ScalarFromTensor, SpecifyShape, Subtensor, TensorFromScalar,
-    *ADVANCED_SUBTENSOR_OPS,
-)  # fmt: skip
-_OF_TWO: tuple[type, ...] = (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS)
 _CANCELS = 1e-6
 """Share of the terms below which their sum is zero but for rounding."""
 
@@ -245,7 +230,7 @@ def _each_end(function: Callable[[NDArray], NDArray], x: Interval) -> Interval:
 def is_rearrangement(op: Any) -> bool:
     """Tell whether every entry of the result is an entry, or a sum of entries, of the inputs."""
     is_sum = isinstance(op, CumOp) and op.mode == "add"
-    return is_sum or isinstance(op, (*_OF_ONE, *_OF_TWO, Join, MakeVector))
+    return is_sum or isinstance(op, (*OF_ONE, *OF_TWO, *OF_ALL))
 
 
 def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable, NDArray]) -> Jet:
@@ -265,7 +250,7 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
     NotImplementedError
         Entries are chosen by something that is not among the data.
     """
-    entries = _entries(node)
+    entries = [node.inputs[k] for k in moved_inputs(node)]
     zero = (0,) * len(next(iter(known[entries[0]])))
     others = [v for v in node.inputs if v not in entries]
     chosen = {v: _chosen(v, fixed) for v in others}
@@ -295,15 +280,6 @@ def _in_double_precision(node: Any, entries: Sequence[Variable]) -> Any:
     op = MakeVector("float64") if isinstance(node.op, MakeVector) else node.op
     same = {v: v.type.clone(dtype="float64")() for v in entries if v.dtype == "float32"}
     return op.make_node(*(same.get(v, v) for v in node.inputs))
-
-
-def _entries(node: Any) -> Sequence[Variable]:
-    """Inputs whose entries are moved; the others are indices and shapes."""
-    if isinstance(node.op, Join):
-        return join_arguments(node)[1]
-    if isinstance(node.op, MakeVector):
-        return list(node.inputs)
-    return list(node.inputs[: 2 if isinstance(node.op, _OF_TWO) else 1])
 
 
 def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:

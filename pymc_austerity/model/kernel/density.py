@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable, join_nonshared_inputs
+from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
 from pymc_austerity.model.kernel.formula import cast, derivatives, imports, stripped
 from pymc_austerity.model.kernel.generated import Generated, module_of
-from pymc_austerity.model.kernel.row_formula import Cells, filled, prepared, unrolled
+from pymc_austerity.model.kernel.row_formula import prepared
 from pymc_austerity.model.kernel.scalar import (
     Dependence,
     Names,

@@ -21,8 +21,6 @@ from pymc_austerity.model.kernel.row_formula import (
     row_formula_of,
 )
 from pymc_austerity.model.kernel.scalar import (
-    LENGTH,
-    ROW,
     Dependence,
     Names,
     NoKernelError,
@@ -214,8 +212,6 @@ def _split(root: Scalar) -> _Formula:
         return scalar.name == "given" or scalar.sources in (Dependence.POINT, Dependence.DATA)
 
     inside = subterms([root], is_outside)
-    if any(s is LENGTH or s is ROW for s in subterms([root])):
-        raise NoKernelError("the number of rows is part of the formula")
     used = dict.fromkeys(a for s in inside for a in s.arguments)
     used = used if inside else {root: None}
     outside = [s for s in used if is_outside(s) and not s.is_constant]

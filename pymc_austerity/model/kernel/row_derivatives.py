@@ -16,8 +16,6 @@ from pymc_austerity.model.kernel.generated import Generated, module_of
 from pymc_austerity.model.kernel.kernel import from_table
 from pymc_austerity.model.kernel.row_formula import RowFormula, row_formula_of
 from pymc_austerity.model.kernel.scalar import (
-    LENGTH,
-    ROW,
     Dependence,
     Names,
     NoKernelError,
@@ -282,8 +280,6 @@ def _rows(
     scalars = subterms(outputs)
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
-    if LENGTH in scalars or ROW in scalars:
-        raise NoKernelError("the number of rows is part of the formula")
     names = Names("t")
     body = [f"eta_{k} = etas[{k}, i]" for k in range(len(layout.lines))]
     body += statements(outputs, names)

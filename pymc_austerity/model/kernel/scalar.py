@@ -106,13 +106,6 @@ def operation(name: str, arguments: Iterable[Scalar], kind: Kind) -> Scalar:
     return _interned(name, arguments, kind, None, sources)
 
 
-LENGTH = given("n_rows", "i", Dependence.POINT)
-"""Number of rows of a block; shapes have it, formulas do not."""
-
-ROW = given("i", "i", Dependence.DATA)
-"""Position of the row in the block; indices have it, formulas do not."""
-
-
 def subterms(
     roots: Iterable[Scalar], is_known: Callable[[Scalar], bool] = lambda _: False
 ) -> list[Scalar]:

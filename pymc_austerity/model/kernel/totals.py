@@ -14,8 +14,6 @@ from pymc_austerity.model.kernel.formula import imports
 from pymc_austerity.model.kernel.generated import module_of
 from pymc_austerity.model.kernel.row_formula import row_formula_of
 from pymc_austerity.model.kernel.scalar import (
-    LENGTH,
-    ROW,
     Dependence,
     Names,
     NoKernelError,
@@ -148,8 +146,6 @@ def source_of_totals(structure: RowStructure, *, check_bounds: bool) -> str:
     scalars = subterms([layout.root])
     if len(scalars) > _MOST_OPERATIONS:
         raise NoKernelError(f"it consists of {len(scalars):,} operations on numbers")
-    if LENGTH in scalars or ROW in scalars:
-        raise NoKernelError("the number of rows is part of the formula")
     lines = range(len(layout.lines))
     shared = {k for k in lines if layout.lines[k].is_common}
     names = Names("t")
