@@ -47,15 +47,11 @@ from pymc_austerity.model.predictors.derivatives import (
 )
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
-    Dense,
     DenseRows,
     Design,
     DesignFunction,
-    Gathered,
     RowStructure,
-    Single,
-    Sparse,
-    SparseRows,
+    Term,
     data_reader,
     design_function,
 )

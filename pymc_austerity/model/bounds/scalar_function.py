@@ -14,12 +14,15 @@ from pymc_austerity._pymc import (
     CAReduce,
     CheckAndRaise,
     DimShuffle,
+    ExtractDiag,
     Join,
+    JoinDims,
     LogicalAnd,
     MakeVector,
     Reshape,
     ScalarFromTensor,
     Shape_i,
+    SplitDims,
     Variable,
     clone_replace,
     join_arguments,
@@ -178,7 +181,9 @@ def _leaves_first_axis(node: Any) -> bool:
         return 0 not in node.op.new_order or node.op.new_order[0] == 0
     if isinstance(node.op, Join):
         return join_arguments(node)[0] != 0
-    return not isinstance(node.op, Reshape)
+    if isinstance(node.op, ExtractDiag):
+        return 0 not in (node.op.axis1, node.op.axis2)
+    return not isinstance(node.op, Reshape | JoinDims | SplitDims)
 
 
 def _is_array(variable: Variable) -> bool:

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 from pymc_austerity.model.kernel.formula import along, apply, imports, stripped
 from pymc_austerity.model.kernel.generated import Generated, module_of
 from pymc_austerity.model.kernel.row_formula import (
-    DotProduct,
     Line,
     Lookup,
+    Product,
     RowFormula,
-    SparseProduct,
     row_formula_of,
 )
 from pymc_austerity.model.kernel.scalar import (
@@ -273,9 +272,9 @@ def _etas(lines: Sequence[Line], names: Names, points: list[str]) -> list[str]:
         code.append(f"{' = '.join(f'{w}_{k}' for w in points)} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, DotProduct | SparseProduct):
+            if isinstance(term, Product):
                 leaf, position = f"leaf_{term.leaf}", f"{start} + np.uint64(j)"
-                if isinstance(term, SparseProduct):
+                if term.columns is not None:
                     position = f"{start} + np.uint64(leaf_{term.columns}[i, j])"
                 code += [f"{' = '.join(points)} = 0.0", f"for j in range({leaf}.shape[1]):"]
                 code += [f"    {w} += {leaf}[i, j] * {_entry(w, position)}" for w in points]

@@ -22,14 +22,7 @@ from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.kernel.cells import Cells, filled, kind_of, unrolled
 from pymc_austerity.model.kernel.formula import apply, cast
 from pymc_austerity.model.kernel.scalar import Dependence, Scalar, constant, given
-from pymc_austerity.model.predictors.structure import (
-    Dense,
-    Gathered,
-    Predictor,
-    RowStructure,
-    Single,
-    Sparse,
-)
+from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Term
 from pymc_austerity.model.rewritten import inlined
 
 
@@ -60,38 +53,22 @@ def _without_checks(graph: Variable) -> Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class DotProduct:
+class Product:
     """A sum of products of a leaf's columns with entries of the point.
 
     Attributes
     ----------
     leaf : int
-        Which leaf, of shape (m, p).
+        Which leaf, of shape (m, p), or (m, k) where another one picks the entries.
+    columns : int or None
+        Which one that is, of shape (m, k).
     entries : int array, shape (p,)
         Positions in the point.
     scale : float
     """
 
     leaf: int
-    entries: NDArray[np.int64]
-    scale: float
-
-
-@dataclass(frozen=True, eq=False)
-class SparseProduct:
-    """A sum of products of a leaf's values with the entries of the point that another one picks.
-
-    Attributes
-    ----------
-    leaf, columns : int
-        Which leaves, both of shape (m, k).
-    entries : int array, shape (p,)
-        Positions in the point.
-    scale : float
-    """
-
-    leaf: int
-    columns: int
+    columns: int | None
     entries: NDArray[np.int64]
     scale: float
 
@@ -115,7 +92,7 @@ class Lookup:
     entries: NDArray[np.int64]
 
 
-Reads: TypeAlias = DotProduct | SparseProduct | Lookup
+Reads: TypeAlias = Product | Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +101,7 @@ class Line:
 
     Attributes
     ----------
-    terms : tuple of DotProduct, SparseProduct or Lookup
+    terms : tuple of Product or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
@@ -250,47 +227,26 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
         offset = cast(leaves.scalar(predictor.offset), "f")
-    terms: list[Reads] = []
-    for term in predictor.terms:
-        if isinstance(term, Dense):
-            terms += _dense(term, leaves)
-            continue
-        if isinstance(term, Sparse):
-            terms += _sparse(term, leaves)
-            continue
-        scale = constant(float(term.scale))
-        coefficient = apply("Mul", [leaves.scalar(term.coefficient), scale], "f")
-        if isinstance(term, Gathered):
-            terms.append(Lookup(coefficient, cast(leaves.scalar(term.index), "i"), term.entries))
-        elif isinstance(term, Single):
-            terms.append(Lookup(coefficient, constant(0), np.array([term.entry])))
+    terms = [read for term in predictor.terms for read in _reads(term, leaves)]
     return Line(tuple(terms), offset)
 
 
-def _sparse(term: Sparse, leaves: _Leaves) -> list[Reads]:
-    """Two leaves, or entry by entry where the values or columns are computed."""
-    data, columns = _without_casts(term.data), term.columns
-    if data in leaves.numbers and columns in leaves.numbers:
-        places = leaves.numbers[data], leaves.numbers[columns]
-        return [SparseProduct(*places, term.entries, float(term.scale))]
-    scale, every = constant(float(term.scale)), leaves.of(columns).scalars.ravel()
-    return [
-        Lookup(apply("Mul", [value, scale], "f"), cast(column, "i"), term.entries)
-        for value, column in zip(leaves.of(data).scalars.ravel(), every, strict=True)
-    ]
-
-
-def _dense(term: Dense, leaves: _Leaves) -> list[Reads]:
-    """A leaf times entries, or column by column where the columns are computed."""
-    data = _without_casts(term.data)
-    if data in leaves.numbers:
-        return [DotProduct(leaves.numbers[data], term.entries, float(term.scale))]
+def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
+    """Leaves times entries, or entry by entry where data or columns are computed."""
+    data, columns = term.data, term.columns
+    if term.is_matrix:
+        data = _without_casts(data)
+        if data in leaves.numbers and (columns is None or columns in leaves.numbers):
+            number = None if columns is None else leaves.numbers[columns]
+            return [Product(leaves.numbers[data], number, term.entries, float(term.scale))]
+    values = [constant(1.0)] if data is None else leaves.of(data).scalars.ravel()
     scale = constant(float(term.scale))
-    columns = leaves.of(data).scalars.ravel()
-    return [
-        Lookup(apply("Mul", [column, scale], "f"), constant(0), np.array([entry]))
-        for column, entry in zip(columns, term.entries, strict=True)
-    ]
+    factors = [apply("Mul", [value, scale], "f") for value in values]
+    if columns is None:
+        pairs = zip(factors, term.entries, strict=True)
+        return [Lookup(factor, constant(0), np.array([entry])) for factor, entry in pairs]
+    places = [cast(column, "i") for column in leaves.of(columns).scalars.ravel()]
+    return [Lookup(f, place, term.entries) for f, place in zip(factors, places, strict=True)]
 
 
 def _without_casts(variable: Variable) -> Variable:

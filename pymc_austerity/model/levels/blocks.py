@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.predictors.structure import (
-    Gathered,
     PointMap,
     RowStructure,
     Term,
@@ -137,7 +136,7 @@ class _Indices:
     """
 
     def __init__(self, terms: Sequence[Term], structure: RowStructure, model: pm.Model) -> None:
-        graphs = list(dict.fromkeys(term.index for term in terms if isinstance(term, Gathered)))
+        graphs = list(dict.fromkeys(term.columns for term in terms if term.is_choice))
         read = data_reader(graphs, structure, model)
         values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
         is_known = all(leaf.recipe is None for leaf in structure.leaves)
@@ -166,13 +165,13 @@ def _terms(structure: RowStructure) -> Iterator[Term]:
 
 def _with_entries_once(term: Term) -> Term:
     """A term with each entry once, in order: rows that pick the school of their class pick it."""
-    if not isinstance(term, Gathered):
+    if not term.is_choice:
         return term
     entries, numbers = np.unique(term.entries, return_inverse=True)
     if np.array_equal(entries, term.entries):
         return term
-    index = pt.constant(numbers.astype(np.int32))[term.index]
-    return replace(term, entries=entries, index=index)
+    columns = pt.constant(numbers.astype(np.int32))[term.columns]
+    return replace(term, entries=entries, columns=columns)
 
 
 def _owners(
@@ -186,10 +185,10 @@ def _owners(
     owner = np.full(size, _NOBODY)
     level = np.zeros(size, dtype=np.int64)
     for term in terms:
-        if not isinstance(term, Gathered):
-            owner[getattr(term, "entries", getattr(term, "entry", None))] = _SHARED
+        if not term.is_choice:
+            owner[term.entries] = _SHARED
             continue
-        number, levels = indices.number(term.index), np.arange(term.entries.size)
+        number, levels = indices.number(term.columns), np.arange(term.entries.size)
         sizes[number] = max(sizes[number], term.entries.size)
         fits = (owner[term.entries] == number) & (level[term.entries] == levels)
         fits |= owner[term.entries] == _NOBODY

@@ -22,7 +22,6 @@ from pymc_austerity.model.predictors.derivatives import predictor_function
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     Design,
-    GatheredRows,
     RowStructure,
     design_function,
 )
@@ -148,12 +147,8 @@ class LevelsAsRows:
         for design in self.designs:
             own, factors = [np.empty((design.n_rows, 0), int)], [np.empty((design.n_rows, 0))]
             for term in design.terms:
-                if isinstance(term, GatheredRows):
-                    own.append(term.entries[:, None])
-                    factors.append(term.coefficient[:, None])
-                else:
-                    own.append(np.broadcast_to(term.entries, term.data.shape))
-                    factors.append(term.data)
+                own.append(np.broadcast_to(term.entries, term.data.shape))
+                factors.append(term.data)
             entries.append(np.hstack(own))
             coefficients.append(np.hstack(factors))
             counts.append(np.full(design.n_rows, entries[-1].shape[1]))
@@ -273,17 +268,14 @@ def _multipliers(
     found = np.zeros((len(designs), n_levels, q))
     place = np.full(size, -1)
     place[entries.ravel()] = np.arange(entries.size)
-    levels = np.arange(n_levels)
     for number, design in enumerate(designs):
         for term in design.terms:
-            if isinstance(term, GatheredRows):
-                places = place[term.entries]
-                read = places >= 0
-                if (places[read] // q != levels[read]).any():
-                    raise NotByLevelError(_OF_ANOTHER)
-                found[number, levels[read], places[read] % q] += term.coefficient[read]
-            elif np.isin(term.entries, entries).any():
+            places = np.broadcast_to(place[term.entries], term.data.shape)
+            levels, columns = np.nonzero(places >= 0)
+            own = places[levels, columns]
+            if (own // q != levels).any():
                 raise NotByLevelError(_OF_ANOTHER)
+            np.add.at(found[number], (levels, own % q), term.data[levels, columns])
     return found
 
 

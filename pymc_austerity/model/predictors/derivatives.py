@@ -15,13 +15,10 @@ from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabili
 from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
-    Dense,
     DenseRows,
     Design,
-    GatheredRows,
     OnRows,
     RowStructure,
-    Sparse,
     SparseRows,
     Term,
     design_function,
@@ -321,9 +318,9 @@ def _cost_of_average(structure: RowStructure) -> float:
 
 
 def _n_products(term: Term) -> int:
-    if isinstance(term, Sparse):
-        return int(term.data.type.shape[1] or 1)
-    return term.entries.size if isinstance(term, Dense) else 1
+    if term.columns is None:
+        return term.entries.size
+    return int((term.is_matrix and term.data.type.shape[1]) or 1)
 
 
 def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
@@ -358,39 +355,18 @@ def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator
 
 def _product(one: OnRows, two: OnRows, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
-    if isinstance(one, SparseRows) or isinstance(two, SparseRows):
-        left, right = _compressed(one), _compressed(two)
-        left.data *= np.repeat(weights, np.diff(left.indptr))
-        pairs = (left.T @ right).tocoo()
-        return pairs.row, pairs.col, pairs.data
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
         return one.entries[:, None], two.entries[None, :], _weighted(one.data, two.data, weights)
     if isinstance(one, DenseRows):
         rows, columns, part = _product(two, one, weights)
         return columns, rows, part
-    if isinstance(two, GatheredRows):
-        pairs = sparse.coo_matrix(
-            (weights * one.coefficient * two.coefficient, (one.entries, two.entries))
-        )
-        pairs.sum_duplicates()
-        return pairs.row, pairs.col, pairs.data
-    levels, level = np.unique(one.entries, return_inverse=True)
-    n = weights.size
-    picks = sparse.csr_matrix(
-        (weights * one.coefficient, (level.ravel(), np.arange(n))), shape=(levels.size, n)
-    )
-    return levels[:, None], two.entries[None, :], picks @ two.data
-
-
-def _compressed(term: OnRows) -> sparse.csr_matrix:
-    """The matrix of a term, with data of its own."""
-    if isinstance(term, SparseRows):
-        entries, data = term.entries, term.data
-    elif isinstance(term, DenseRows):
-        entries, data = np.broadcast_to(term.entries, term.data.shape), term.data
-    else:
-        entries, data = term.entries[:, None], term.coefficient[:, None]
-    return SparseRows(entries, data.copy()).matrix(int(entries.max(initial=-1)) + 1)
+    entries, numbers = np.unique(one.entries, return_inverse=True)
+    own = SparseRows(numbers.reshape(one.data.shape), weights[:, None] * one.data)
+    left = own.matrix(entries.size).T
+    if isinstance(two, DenseRows):
+        return entries[:, None], two.entries[None, :], left @ two.data
+    pairs = (left @ two.matrix(int(two.entries.max(initial=-1)) + 1)).tocoo()
+    return entries[pairs.row], pairs.col, pairs.data
 
 
 def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:

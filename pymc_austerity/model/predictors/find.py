@@ -41,7 +41,7 @@ from pymc_austerity.model.predictors.structure import (
     PointMap,
     Predictor,
     RowStructure,
-    Single,
+    Term,
     named,
 )
 from pymc_austerity.model.rewritten import inlined
@@ -238,24 +238,18 @@ def _is_combination(
 ) -> bool:
     """Whether all that a predictor combines are parameters that are predictors themselves."""
     terms = multiple.terms
-    plain = all(isinstance(t, Single) and t.coefficient is None for t in terms)
-    keys = [_key_of_entry(t) for t in terms if isinstance(t, Single)]
-    return (
-        plain
-        and len(terms) > 1
-        and offsets[multiple.key] is None
-        and all(key in families and offsets[key] is None for key in keys)
-    )
+    if len(terms) < 2 or offsets[multiple.key] is not None:
+        return False
+    keys = [_key_of_entry(t) if t.is_plain else None for t in terms]
+    return all(key in families and offsets[key] is None for key in keys)
 
 
-def _key_of_entry(term: Single) -> Any:
-    return as_multiple(Column((Single(term.entry),)), Identity()).key
+def _key_of_entry(term: Term) -> Any:
+    return as_multiple(Column((Term(term.entries),)), Identity()).key
 
 
 def _combined(multiple: Multiple, etas: Mapping[Any, Variable]) -> Variable:
-    parts = [
-        _times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms if isinstance(t, Single)
-    ]
+    parts = [_times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms]
     return sum(parts[1:], start=parts[0])
 
 
