@@ -52,7 +52,7 @@ class KeptRows:
         n_rows = int(self.table[0])
         etas = self.design @ point.astype(np.float64, copy=False) + self.offsets
         found = np.empty(n_rows + etas.size)
-        self.slopes.of_table(etas, found, self.table)
+        self.slopes.on_arrays(etas, found, self.table)
         return float(found[:n_rows].sum()), found[n_rows:] @ self.design
 
     @cached_property

@@ -1,6 +1,6 @@
 """Blocks of parameters: of single levels of a factor, of all rows, of none."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +15,7 @@ from pymc_austerity.model.predictors.structure import (
     Term,
     data_reader,
 )
+from pymc_austerity.model.row_likelihood import ModelAt
 
 _NOBODY, _SHARED = -1, -2
 _POINTS, _JITTER = 2, 0.5
@@ -75,11 +76,7 @@ class Blocks:
 
 
 def find_blocks(
-    structure: RowStructure,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    model: pm.Model,
-    gradient: Callable[[NDArray], NDArray],
+    structure: RowStructure, at: ModelAt, gradient: Callable[[NDArray], NDArray]
 ) -> Blocks:
     """Tell from the linear predictors which rows read which parameters.
 
@@ -87,12 +84,8 @@ def find_blocks(
     ----------
     structure : RowStructure
         The rows as functions of linear predictors.
-    variables : sequence of variables
-        The value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values: where the prior is examined.
-    model : pymc.Model
-        The model, for compilation.
+    at : ModelAt
+        The model, its variables, and a point at which the prior is examined.
     gradient : callable
         Of the row-free part of the log-density: from a raveled point to an array, shape (d,).
         Levels that it couples do not form a factor.
@@ -107,15 +100,14 @@ def find_blocks(
     change with the other. Moving all levels whose number has a 1 in some binary digit at once
     compares every pair of levels with as many gradients as the largest number has digits.
     """
-    layout = PointMap.of(variables, point)
-    start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
+    layout, start = PointMap.of(at.variables, at.point), at.raveled.astype(structure.dtype)
     terms = [_with_entries_once(term) for term in _terms(structure)]
-    indices = _Indices(terms, structure, model)
+    indices = _Indices(terms, structure, at.likelihood.model)
     owner, level, sizes = _owners(terms, indices, structure.size)
     factors = []
     for number, (index, levels) in enumerate(indices.distinct):
         entries = _by_level(owner == number, level, sizes[number])
-        if entries is None or _are_coupled(entries, gradient, start.astype(structure.dtype)):
+        if entries is None or _are_coupled(entries, gradient, start):
             owner[owner == number] = _SHARED
             continue
         n_rows = np.bincount(levels, minlength=len(entries)) if levels.size else levels

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabilized
-from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
+from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
     DenseRows,
@@ -105,12 +105,12 @@ def predictor_derivatives(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import find_predictors, split_log_density
+    >>> from pymc_austerity.model import ModelAt, find_predictors, split_log_density
     >>> with pm.Model() as model:
     ...     b = pm.Normal("b", shape=2)
     ...     _ = pm.Normal("y", np.eye(2) @ b, 1.0, observed=np.zeros(2))
     >>> split = split_log_density(model)
-    >>> structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    >>> structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     >>> derivatives = predictor_derivatives(structure, model)
     >>> derivatives.hessian(np.zeros(2), *split.arrays)
     array([[-1.,  0.],
@@ -206,37 +206,16 @@ def _predictor_functions(
     Both are functions of the predictors and of a block, and return lists of arrays of shape (m,).
     """
     function, etas = _of_predictors(structure)
-    slopes, curvatures = _slopes_and_curvatures(function, etas)
+    slopes = _slopes_of(function, etas)
+    curvatures = [c for k, slope in enumerate(slopes) for c in _slopes_of(slope, etas[k:])]
     first = _made(structure, model, etas, [function, *slopes], compile_kwargs)
     return first, _made(structure, model, etas, curvatures, compile_kwargs)
-
-
-def predictor_function(
-    structure: RowStructure, model: pm.Model, chosen: Sequence[int]
-) -> Callable[..., list]:
-    """Values, first derivatives and the upper triangle of the second ones, as one function.
-
-    The function is one of the predictors and of a block, and returns a list of arrays of shape
-    (m,).
-
-    Parameters
-    ----------
-    structure : RowStructure
-        The rows as a function of linear predictors.
-    model : pymc.Model
-        The model, for compilation.
-    chosen : sequence of int
-        The predictors to derive by.
-    """
-    function, etas = _of_predictors(structure)
-    slopes, curvatures = _slopes_and_curvatures(function, [etas[k] for k in chosen])
-    return _made(structure, model, etas, [function, *slopes, *curvatures], None)
 
 
 def predictor_values(
     structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
 ) -> Callable[..., list]:
-    """Log-likelihoods of the rows alone, as a function like `predictor_function`."""
+    """Log-likelihoods of the rows alone, as a function that returns a list."""
     function, etas = _of_predictors(structure)
     return _made(structure, model, etas, [function], compile_kwargs)
 
@@ -249,14 +228,6 @@ def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
     return stabilized(*rebuilt([function], _without_rounding)), etas
 
 
-def _slopes_and_curvatures(
-    function: Variable, etas: list[Variable]
-) -> tuple[list[Variable], list[Variable]]:
-    slopes = _slopes_of(function, etas)
-    curvatures = [c for k, slope in enumerate(slopes) for c in _slopes_of(slope, etas[k:])]
-    return slopes, curvatures
-
-
 def _made(
     structure: RowStructure,
     model: pm.Model,
@@ -267,8 +238,7 @@ def _made(
     """A function whose outputs have one entry for each row, in float64."""
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
     exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
-    by_numpy = interpreted(model, inputs, exact)
-    function = by_numpy or OneAtATime(compiled(model, inputs, exact, compile_kwargs))
+    function = evaluated(model, inputs, exact, compile_kwargs)
     return _OfTypes(function, tuple(i.dtype for i in inputs))
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
-from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
+from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import RowLeaf
 
 
@@ -348,8 +348,7 @@ def data_reader(
     computed = [g for g in graphs if g not in places]
     function: Any = None
     if computed:
-        function = interpreted(model, placeholders, computed)
-        function = function or OneAtATime(compiled(model, placeholders, computed, None))
+        function = evaluated(model, placeholders, computed)
     return _DataReader(places, computed, function, [p.dtype for p in placeholders])
 
 

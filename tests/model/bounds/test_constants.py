@@ -7,7 +7,7 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.exact import largest_change
-from pymc_austerity.model import find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
 from pymc_austerity.model.bounds.boxes import at_points
 from pymc_austerity.model.bounds.enclosure import enclose
@@ -219,7 +219,7 @@ def test_no_residual_exceeds_its_bound(name, floatX):
 
 def check_residuals(model, floatX, length=0.05, **settings):
     split = split_log_density(model, **settings)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     if isinstance(structure, str):
         pytest.skip(structure)
     placeholders = [leaf.placeholder for leaf in structure.leaves]

@@ -4,7 +4,7 @@ import numpy as np
 import pytensor
 
 from pymc_austerity._pymc import Mode
-from pymc_austerity.model import find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 
 PLAIN = Mode(linker="py", optimizer=None)
 STABLE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
@@ -18,7 +18,7 @@ class Structured:
         self.start = model.initial_point()
         self.split = split_log_density(model, point=self.start, **(settings or {}))
         self.variables = list(model.value_vars)
-        self.structure = find_predictors(self.split, self.variables, {}, self.start)
+        self.structure = find_predictors(ModelAt(self.split, self.variables, {}, self.start))
         self.placeholders = [leaf.placeholder for leaf in self.split.leaves]
         self._functions = {}
 

@@ -8,6 +8,7 @@ import pytest
 
 from pymc_austerity._pymc import AllocEmpty, toposort
 from pymc_austerity.model import (
+    ModelAt,
     explain,
     find_predictors,
     split_log_density,
@@ -182,7 +183,7 @@ def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
         eta = a[group] + pm.math.log(2.0) * pt.ones_like(a)[group]
         pm.Poisson("y", pm.math.exp(eta), observed=rng.poisson(1.0, size=20))
     where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(split_log_density(model), *where)
+    structure = find_predictors(ModelAt(split_log_density(model), *where))
     assert len(structure.predictors) == 1
 
 
@@ -194,7 +195,7 @@ def test_slices_beside_indices_are_whole_rows(rng):
         eta = (effects[group] * rng.normal(size=(20, 2))).sum(axis=1)
         pm.Normal("y", eta, 1.0, observed=rng.normal(size=20))
     where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(split_log_density(model), *where)
+    structure = find_predictors(ModelAt(split_log_density(model), *where))
     assert len(structure.predictors) == 6  # two entries of a level, four of the matrix
 
 
@@ -270,7 +271,9 @@ def test_other_step_methods_are_a_reason(rng):
         pm.Normal("y", mu, 1.0, observed=np.zeros(10))
     split = split_log_density(model)
     shared = {model.value_vars[0]: pytensor.shared(0.0)}
-    assert "other step methods" in find_predictors(split, [], shared, model.initial_point())
+    assert "other step methods" in find_predictors(
+        ModelAt(split, [], shared, model.initial_point())
+    )
 
 
 def test_they_are_named_in_the_explanation(rng):
