@@ -207,7 +207,7 @@ def _exponents(reduction: Any) -> Variable:
 def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:
     """Axes of a reduction, which must leave the first one."""
     ndim = values_of(jet).lower.ndim
-    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = tuple(k % ndim for k in axes)
     if 0 in axes:
         raise NotImplementedError("a reduction of rows")
@@ -293,23 +293,16 @@ def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:
 def reduce_axes(op: Any, jet: Jet) -> Jet:
     """Jet of a reduction.
 
-    A check asks whether a condition holds for all entries, rows included. Here it is asked of
-    each row by itself, so the axis of the rows is kept.
-
     Raises
     ------
     NotImplementedError
-        The reduction is neither a sum nor a conjunction.
+        The reduction is neither a sum nor a conjunction, or it is over rows.
     """
-    kind = type(op.scalar_op).__name__
-    ndim = next(iter(jet.values())).lower.ndim
-    axes = tuple(range(ndim)) if op.axis is None else tuple(op.axis)
-    if kind == "Add" and (ndim == 0 or 0 not in axes):
-        return {m: _reduce(np.sum, x, axes) for m, x in jet.items()}
-    if kind == "AND":
-        others = tuple(axis for axis in axes if axis != 0)
-        return {m: _reduce(np.min, x, others) for m, x in jet.items()}
-    raise NotImplementedError(kind)
+    functions = {"Add": np.sum, "AND": np.min}
+    kind, axes = type(op.scalar_op).__name__, _not_of_rows(op.axis, jet)
+    if kind not in functions:
+        raise NotImplementedError(kind)
+    return {m: _reduce(functions[kind], x, axes) for m, x in jet.items()}
 
 
 def with_certain_total(

@@ -11,6 +11,7 @@ from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
 from pymc_austerity.model.bounds.boxes import at_points
 from pymc_austerity.model.bounds.enclosure import enclose
+from tests.model.bounds.checks import by_row
 from tests.zoo.all_shapes import SHAPES
 from tests.zoo.registry import Shape
 
@@ -18,7 +19,7 @@ RADII = (1.0, 2.5, 4.0)
 
 
 def constants(graph, predictors, data, center, radius=50.0):
-    function = scalar_function(graph, predictors, [pt_ for pt_, _ in data])
+    function = scalar_function(by_row(graph), predictors, [pt_ for pt_, _ in data])
     center = np.asarray(center, dtype=float)
     gram = np.tile(np.eye(center.shape[1]), (len(center), 1, 1))
     arrays = [values for _, values in data]
