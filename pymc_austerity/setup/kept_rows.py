@@ -124,7 +124,7 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
     structure = problem.structure
     if not isinstance(structure, RowStructure):
         return structure
-    slopes = row_slopes_of(structure, check_bounds=problem.model.check_bounds)
+    slopes = row_slopes_of(structure)
     if isinstance(slopes, str):
         return slopes
     designs, size = design_function(structure, problem.model)(block), structure.size

@@ -161,7 +161,7 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         derivatives = compile_row_derivatives(problem.parts, compile_kwargs=kwargs)
         return _by_graph(problem, derivatives, order, structure)
     model, n_predictors = problem.model, len(structure.etas)
-    loops = row_loops_of(structure, check_bounds=model.check_bounds)
+    loops = row_loops_of(structure)
     if isinstance(loops, str) and n_predictors > _MOST_BY_NUMPY:
         problem.read_as_a_whole(f"it is a function of {n_predictors} linear predictors and {loops}")
         return expanded_rows(problem, order)
@@ -224,8 +224,7 @@ def _kernel(problem: Problem, order: int, *, by_row: bool = False) -> Kernel | s
     structure = problem.structure
     if isinstance(structure, str):
         return structure
-    check_bounds = problem.model.check_bounds
-    kernel = kernel_of(structure, order, check_bounds=check_bounds, by_row=by_row)
+    kernel = kernel_of(structure, order, by_row=by_row)
     if isinstance(kernel, Kernel) and not by_row and not _agree(problem, kernel.differences):
         return "the loop written for it gives other numbers than the model"
     return kernel

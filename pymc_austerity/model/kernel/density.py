@@ -1,13 +1,13 @@
 """The row-free part of a log-density, and its gradient, as compiled functions of a point."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable
+from pymc_austerity._pymc import CheckParameterValue, Variable, rebuilt
 from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
 from pymc_austerity.model.kernel.formula import (
     cast,
@@ -18,7 +18,7 @@ from pymc_austerity.model.kernel.formula import (
 )
 from pymc_austerity.model.kernel.generated import Generated
 from pymc_austerity.model.kernel.row_formula import prepared
-from pymc_austerity.model.kernel.scalar import Dependence, Names, NoKernelError, given, statements
+from pymc_austerity.model.kernel.scalar import Dependence, Names, given, or_reason, statements
 from pymc_austerity.model.row_likelihood import ModelAt
 
 _FUNCTIONS = """
@@ -41,7 +41,8 @@ class _Density(Generated):
     most_operations: ClassVar[int]
 
     @classmethod
-    def of(cls, at: ModelAt, graph: Variable) -> Self | str:
+    @or_reason
+    def of(cls, at: ModelAt, graph: Variable) -> Self:
         """Write it; it is compiled when it is called first.
 
         Parameters
@@ -57,27 +58,29 @@ class _Density(Generated):
             The reason why there is none.
         """
         (joined,), x = at.joined(graph)
-        size, check_bounds = at.raveled.size, at.likelihood.model.check_bounds
+        if not at.likelihood.model.check_bounds:
+            (joined,) = rebuilt([joined], _passed)
+        size = at.raveled.size
         entries = [given(f"point[{k}]", "f", Dependence.PREDICTOR) for k in range(size)]
-        try:
-            inputs = {x: Cells(filled((size,), entries))}
-            (root,) = unrolled([prepared(joined, check_bounds)], inputs)
-            formula, names = stripped(cast(root.only, "f")), Names("t")
-            slopes = derivatives(formula, entries) if "gradient" in cls.arrays else []
-            body = statements([formula, *slopes], names)
-            body += [f"gradient[{k}] = {names.of(slope)}" for k, slope in enumerate(slopes)]
-            functions = _FUNCTIONS.format(
-                arrays=", ".join(cls.arrays),
-                body=indented(1, [*body, f"return {names.of(formula)}"]),
-                size=size,
-                from_addresses=", ".join(
-                    f"carray(pointer({array}), shape, np.float64)" for array in cls.arrays
-                ),
-            )
-            title, most = "Row-free part of a log-density", cls.most_operations
-            return cls(module_with(title, [formula, *slopes], functions, most))
-        except NoKernelError as refusal:
-            return refusal.reason
+        (root,) = unrolled([prepared(joined)], {x: Cells(filled((size,), entries))})
+        formula, names = stripped(cast(root.only, "f")), Names("t")
+        slopes = derivatives(formula, entries) if "gradient" in cls.arrays else []
+        body = statements([formula, *slopes], names)
+        body += [f"gradient[{k}] = {names.of(slope)}" for k, slope in enumerate(slopes)]
+        pointers = [f"carray(pointer({array}), shape, np.float64)" for array in cls.arrays]
+        functions = _FUNCTIONS.format(
+            arrays=", ".join(cls.arrays),
+            body=indented(1, [*body, f"return {names.of(formula)}"]),
+            size=size,
+            from_addresses=", ".join(pointers),
+        )
+        title, most = "Row-free part of a log-density", cls.most_operations
+        return cls(module_with(title, [formula, *slopes], functions, most))
+
+
+def _passed(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+    """What a check lets through."""
+    return inputs[:1] if isinstance(node.op, CheckParameterValue) else None
 
 
 @dataclass(frozen=True, eq=False)

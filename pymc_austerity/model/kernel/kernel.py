@@ -21,10 +21,10 @@ from pymc_austerity.model.kernel.row_formula import (
 from pymc_austerity.model.kernel.scalar import (
     Dependence,
     Names,
-    NoKernelError,
     Scalar,
     given,
     literal,
+    or_reason,
     statements,
     subterms,
 )
@@ -409,9 +409,7 @@ class Kernel(Generated):
         return function
 
 
-def kernel_of(
-    structure: RowStructure, order: int, *, check_bounds: bool = True, by_row: bool = False
-) -> Kernel | str:
+def kernel_of(structure: RowStructure, order: int, *, by_row: bool = False) -> Kernel | str:
     """Write and compile the kernel of rows that are functions of linear predictors.
 
     Parameters
@@ -420,9 +418,6 @@ def kernel_of(
         Predictors and the function above them.
     order : {0, 1, 2}
         Plain differences, or residuals of an expansion of that order.
-    check_bounds : bool
-        Whether a failed check of parameters gives -inf; otherwise checks are left out. See
-        ``pymc.Model``.
     by_row : bool
         As in `Kernel`.
 
@@ -431,27 +426,18 @@ def kernel_of(
     Kernel or str
         Or the reason why there is none.
     """
-    kernel = written_kernel(structure, order, check_bounds=check_bounds, by_row=by_row)
+    kernel = written_kernel(structure, order, by_row=by_row)
     if isinstance(kernel, Kernel):
         kernel.compile()
     return kernel
 
 
-def written_kernel(
-    structure: RowStructure, order: int, *, check_bounds: bool = True, by_row: bool = False
-) -> Kernel | str:
+@or_reason
+def written_kernel(structure: RowStructure, order: int, *, by_row: bool = False) -> Kernel:
     """The same, not yet compiled."""
-    try:
-        layout = row_formula_of(structure, check_bounds)
-        source = source_of(layout, _types(structure), order, by_row=by_row)
-    except NoKernelError as refusal:
-        return refusal.reason
-    k = len(structure.etas)
-    return Kernel(source, order, k, _types(structure), *_positions(layout), by_row)
-
-
-def _types(structure: RowStructure) -> tuple[tuple[str, int], ...]:
-    return tuple((str(leaf.array.dtype), leaf.array.ndim) for leaf in structure.leaves)
+    layout, types = row_formula_of(structure), structure.types
+    source = source_of(layout, types, order, by_row=by_row)
+    return Kernel(source, order, len(layout.lines), types, *_positions(layout), by_row)
 
 
 def _positions(layout: RowFormula) -> tuple[NDArray[np.uint64], NDArray[np.int64] | None]:

@@ -20,6 +20,7 @@ from pymc_austerity.model.kernel.scalar import (
     NoKernelError,
     Scalar,
     given,
+    or_reason,
     statements,
     subterms,
 )
@@ -164,9 +165,8 @@ class RowLoops:
         return np.stack(arguments[:k]), [np.ascontiguousarray(a) for a in arguments[k:]]
 
 
-def row_derivatives_of(
-    structure: RowStructure, chosen: Sequence[int], *, check_bounds: bool = True
-) -> RowDerivatives | str:
+@or_reason
+def row_derivatives_of(structure: RowStructure, chosen: Sequence[int]) -> RowDerivatives:
     """Write rows and their derivatives; they are compiled when they are called first.
 
     Parameters
@@ -175,80 +175,54 @@ def row_derivatives_of(
         Predictors and the function above them.
     chosen : sequence of int
         The r predictors to derive by.
-    check_bounds : bool
-        As in `kernel_of`.
 
     Returns
     -------
     RowDerivatives or str
         Or the reason why there are none.
     """
-    try:
-        layout = row_formula_of(structure, check_bounds)
-        places = [layout.etas[k] for k in chosen]
-        slopes = derivatives(layout.root, places)
-        curvatures = [c for k, slope in enumerate(slopes) for c in derivatives(slope, places[k:])]
-        outputs, types = [layout.root, *slopes, *curvatures], _types(structure)
-        functions = _of_levels(outputs, layout, len(places), types)
-        return RowDerivatives(module_with(_TITLE, outputs, functions, _MOST_OPERATIONS))
-    except NoKernelError as refusal:
-        return refusal.reason
+    layout = row_formula_of(structure)
+    places = [layout.etas[k] for k in chosen]
+    slopes = derivatives(layout.root, places)
+    curvatures = [c for k, slope in enumerate(slopes) for c in derivatives(slope, places[k:])]
+    outputs = [layout.root, *slopes, *curvatures]
+    functions = _of_levels(outputs, layout, len(places), structure.types)
+    return RowDerivatives(module_with(_TITLE, outputs, functions, _MOST_OPERATIONS))
 
 
-def row_slopes_of(structure: RowStructure, *, check_bounds: bool = True) -> RowSlopes | str:
+@or_reason
+def row_slopes_of(structure: RowStructure) -> RowSlopes:
     """Write rows and their first derivatives by all predictors.
-
-    Parameters
-    ----------
-    structure, check_bounds
-        As in `row_derivatives_of`.
 
     Returns
     -------
     RowSlopes or str
         Or the reason why there are none.
     """
-    types, k = _types(structure), len(structure.predictors)
-    try:
-        layout = row_formula_of(structure, check_bounds)
-        outputs = [layout.root, *derivatives(layout.root, layout.etas)]
-        source = _rows(outputs, layout, types)
-    except NoKernelError as refusal:
-        return refusal.reason
+    types, k, layout = structure.types, len(structure.predictors), row_formula_of(structure)
+    outputs = [layout.root, *derivatives(layout.root, layout.etas)]
     n_numbers = 1 + sum(1 + ndim for _, ndim in types)
     leaves = indented(2, from_table(types, 1))
-    source += _SLOPES.format(n_numbers=n_numbers, n_predictors=k, leaves=leaves)
-    return RowSlopes(source, 1 + k)
+    by_address = _SLOPES.format(n_numbers=n_numbers, n_predictors=k, leaves=leaves)
+    return RowSlopes(_rows(outputs, layout, types) + by_address, 1 + k)
 
 
-def row_loops_of(structure: RowStructure, *, check_bounds: bool = True) -> RowLoops | str:
+@or_reason
+def row_loops_of(structure: RowStructure) -> RowLoops:
     """Write rows with first and second derivatives by all predictors.
-
-    Parameters
-    ----------
-    structure, check_bounds
-        As in `row_derivatives_of`.
 
     Returns
     -------
     RowLoops or str
         Or the reason why there are none.
     """
-    slopes = row_slopes_of(structure, check_bounds=check_bounds)
+    slopes, layout = row_slopes_of(structure), row_formula_of(structure)
     if isinstance(slopes, str):
-        return slopes
-    layout = row_formula_of(structure, check_bounds)
+        raise NoKernelError(slopes)
     directions = [given(f"along[{k}]", "f", Dependence.POINT) for k in range(len(layout.lines))]
-    try:
-        _, products = along(layout.root, layout.etas, directions)
-        source = _rows(products, layout, _types(structure), "along, ")
-    except NoKernelError as refusal:
-        return refusal.reason
+    _, products = along(layout.root, layout.etas, directions)
+    source = _rows(products, layout, structure.types, "along, ")
     return RowLoops(slopes, _Loop(source, len(products)))
-
-
-def _types(structure: RowStructure) -> list[tuple[str, int]]:
-    return [(str(leaf.array.dtype), leaf.array.ndim) for leaf in structure.leaves]
 
 
 def _rows(

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     UNSUITABLE,
-    CheckParameterValue,
     Variable,
     ancestors,
     clone_replace,
-    rebuilt,
     rewrite_graph,
     stabilized,
 )
@@ -26,30 +24,14 @@ from pymc_austerity.model.predictors.structure import Predictor, RowStructure, T
 from pymc_austerity.model.rewritten import inlined
 
 
-def prepared(function: Variable, check_bounds: bool = True) -> Variable:
-    """Rewrite a graph into stable and cheap operations, without loops or fused operations.
-
-    Parameters
-    ----------
-    function : variable
-    check_bounds : bool
-        Whether checks of parameters stay.
-    """
+def prepared(function: Variable) -> Variable:
+    """Rewrite a graph into stable and cheap operations, without loops or fused operations."""
     (graph,) = inlined([clone_replace(function, {}, rebuild_strict=False)])
-    if not check_bounds:
-        graph = _without_checks(graph)
     return rewrite_graph(
         stabilized(graph),
         include=("canonicalize", "stabilize", "specialize"),
         exclude=("local_pow_to_nested_squaring", *UNSUITABLE),
     )
-
-
-def _without_checks(graph: Variable) -> Variable:
-    def passed(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-        return inputs[:1] if isinstance(node.op, CheckParameterValue) else None
-
-    return rebuilt([graph], passed)[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,27 +146,20 @@ def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
     return Cells(scalars, 0)
 
 
-_made: "WeakKeyDictionary[RowStructure, dict[bool, RowFormula]]" = WeakKeyDictionary()
+_made: "WeakKeyDictionary[RowStructure, RowFormula]" = WeakKeyDictionary()
 
 
-def row_formula_of(structure: RowStructure, check_bounds: bool = True) -> RowFormula:
+def row_formula_of(structure: RowStructure) -> RowFormula:
     """Unroll predictors and function, once for each structure.
-
-    Parameters
-    ----------
-    structure : RowStructure
-    check_bounds : bool
-        As in `prepared`.
 
     Raises
     ------
     NoKernelError
         Some operation has no rule.
     """
-    known = _made.setdefault(structure, {})
-    if check_bounds not in known:
-        known[check_bounds] = _formula(structure, prepared(structure.function, check_bounds))
-    return known[check_bounds]
+    if structure not in _made:
+        _made[structure] = _formula(structure, prepared(structure.function))
+    return _made[structure]
 
 
 def _formula(structure: RowStructure, function: Variable) -> RowFormula:

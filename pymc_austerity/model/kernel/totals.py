@@ -121,12 +121,12 @@ def row_totals(
     """
     designs = design_function(structure, model)
     try:
-        return RowTotals(designs, source_of_totals(structure, check_bounds=model.check_bounds))
+        return RowTotals(designs, source_of_totals(structure))
     except NoKernelError:
         return RowTotals(designs, "", predictor_values(structure, model, compile_kwargs))
 
 
-def source_of_totals(structure: RowStructure, *, check_bounds: bool) -> str:
+def source_of_totals(structure: RowStructure) -> str:
     """Source of the module: what points or rows share is computed once for them.
 
     Raises
@@ -134,7 +134,7 @@ def source_of_totals(structure: RowStructure, *, check_bounds: bool) -> str:
     NoKernelError
         An operation has no rule, or there are too many.
     """
-    layout = row_formula_of(structure, check_bounds)
+    layout = row_formula_of(structure)
     lines = range(len(layout.lines))
     shared = {k for k in lines if layout.lines[k].is_common}
     names = Names("t")

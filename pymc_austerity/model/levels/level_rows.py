@@ -176,8 +176,7 @@ def levels_as_rows(
     designs = design_function(structure, likelihood.model)(block)
     multipliers = _multipliers(designs, entries, structure.size)
     (read,) = np.nonzero(multipliers.any(axis=(1, 2)))
-    check_bounds = likelihood.model.check_bounds
-    function = row_derivatives_of(structure, read.tolist(), check_bounds=check_bounds)
+    function = row_derivatives_of(structure, read.tolist())
     if isinstance(function, str):
         return None
     return LevelsAsRows(
@@ -186,7 +185,7 @@ def levels_as_rows(
         function,
         np.ascontiguousarray(multipliers[read]),
         np.setdiff1d(_all_entries(designs), entries),
-        kernel_of(structure, 0, check_bounds=check_bounds),
+        kernel_of(structure, 0),
     )
 
 

@@ -110,6 +110,11 @@ class RowStructure:
     size: int
     dtype: np.dtype
 
+    @property
+    def types(self) -> tuple[tuple[str, int], ...]:
+        """Type and number of axes of the data of each leaf."""
+        return tuple((str(leaf.array.dtype), leaf.array.ndim) for leaf in self.leaves)
+
 
 @dataclass(frozen=True)
 class PointMap:

@@ -99,6 +99,13 @@ def test_compiled_code_calls_it_by_its_address(rng):
     assert function(new.ctypes.data) - function(old.ctypes.data) == kernel(new, old)
 
 
+def test_checks_are_left_out_if_the_model_says_so():
+    model, split = built(hierarchical)
+    with_checks = kernel_for(model, split).source
+    model.check_bounds = False
+    assert kernel_for(model, split).source.count(" > 0") < with_checks.count(" > 0")
+
+
 def large(y):
     beta = pm.Normal("beta", 0.0, np.linspace(1.0, 2.0, 900), shape=900)
     pm.Normal("y", beta[0], 1.0, observed=y)

@@ -165,13 +165,6 @@ def test_a_failed_check_is_minus_infinity(rng):
     assert np.all(np.isnan(kernel(bad, bad, *block)))
 
 
-def test_checks_are_left_out_if_the_model_says_so(rng):
-    made, _ = counts(rng)
-    assert "-math.inf" in written_kernel(made, 0).source
-    plain = written_kernel(made, 0, check_bounds=False)
-    assert "> 0" not in plain.source and ">= 0" not in plain.source
-
-
 def test_terms_of_the_data_alone_are_left_out(rng):
     y, x = leaf(rng.poisson(2, N_ROWS), "y"), leaf(rng.normal(size=N_ROWS), "x")
     predictor = Predictor((Term(np.array([0]), None, x.placeholder),), None, "eta")
