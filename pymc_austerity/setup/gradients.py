@@ -150,7 +150,7 @@ def with_gradients(
     anchor = None if batch_size == n_rows else _anchor(name, asking, ratio)
     try:
         function = compile_gradient(
-            *problem.parts,
+            problem.parts,
             order=0 if anchor is None else min(anchor.order, 2),
             compile_kwargs=problem.compile_kwargs,
         )

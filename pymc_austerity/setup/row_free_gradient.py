@@ -7,7 +7,6 @@ from pymc_austerity.model import (
     DensityGradient,
     RowFreeGradient,
     compile_row_free_gradient,
-    density_gradient_of,
 )
 from pymc_austerity.setup.problem import Problem
 
@@ -24,13 +23,10 @@ def row_free_gradient(problem: Problem) -> AnyGradient:
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    likelihood, variables, shared, point = problem.parts
-    written = density_gradient_of(
-        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
-    )
+    written = DensityGradient.of(problem.parts, problem.likelihood.row_free)
     if isinstance(written, DensityGradient) and _agrees(written, problem):
         return written
-    return compile_row_free_gradient(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    return compile_row_free_gradient(problem.parts, compile_kwargs=problem.compile_kwargs)
 
 
 def _agrees(written: DensityGradient, problem: Problem) -> bool:

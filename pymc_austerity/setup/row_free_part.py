@@ -12,7 +12,6 @@ from pymc_austerity.model import (
     Kernel,
     LevelTerms,
     compile_row_free_difference,
-    density_kernel_of,
     row_free_difference_agrees,
 )
 from pymc_austerity.setup.problem import Problem
@@ -20,13 +19,11 @@ from pymc_austerity.setup.problem import Problem
 
 def row_free_difference(problem: Problem) -> Callable[..., Any]:
     """Compile the difference, and call it once so that it is ready when the chains start."""
-    likelihood, variables, shared, point = problem.parts
-    function: Callable[..., Any] | str = density_kernel_of(
-        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
-    )
+    function: Callable[..., Any] | str
+    function = DensityKernel.of(problem.parts, problem.likelihood.row_free)
     if isinstance(function, DensityKernel) and _agrees(function, problem):
         return function
-    function = compile_row_free_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    function = compile_row_free_difference(problem.parts, compile_kwargs=problem.compile_kwargs)
     function(problem.start, problem.start)
     return function
 
@@ -46,7 +43,7 @@ def row_free_difference_by_levels(
     means : sequence of (int array, int)
         Levels that represent effects that sum to zero, and the entry that absorbs their mean.
     """
-    likelihood, variables, shared, point = problem.parts
+    likelihood = problem.likelihood
     levels = (t.as_rows for t in terms if t.as_rows is not None)
     loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
     sources = [source for t in terms for source in t.sources]
@@ -57,9 +54,7 @@ def row_free_difference_by_levels(
     others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
     rest = None
     if others:
-        found = density_kernel_of(
-            sum(others), variables, shared, point, check_bounds=problem.model.check_bounds
-        )
+        found = DensityKernel.of(problem.parts, sum(others))
         if isinstance(found, str):
             return row_free_difference(problem)
         rest = found
@@ -69,9 +64,8 @@ def row_free_difference_by_levels(
 
 def _agrees(function: Callable[..., float], problem: Problem) -> bool:
     """Whether code that was written for the row-free part gives the numbers of the model."""
-    likelihood, variables, _, point = problem.parts
     verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    agrees = row_free_difference_agrees(function, likelihood, verified, variables, point, rng=rng)
+    agrees = row_free_difference_agrees(function, problem.parts, verified, rng)
     if not agrees:
         problem.doubts.append("the function written for the terms that are evaluated in full")
     return agrees

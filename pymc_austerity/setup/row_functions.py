@@ -137,7 +137,7 @@ def row_differences(problem: Problem) -> CompiledRows:
     if isinstance(kernel, Kernel):
         return CompiledRows(kernel, _BY_KERNEL)
     kwargs = problem.compile_kwargs
-    function = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    function = compile_row_differences(problem.parts, compile_kwargs=kwargs)
     return CompiledRows(function, _by_pytensor(kernel))
 
 
@@ -158,10 +158,10 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     """
     kwargs, structure = problem.compile_kwargs, problem.structure
     if isinstance(structure, str):
-        derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
+        derivatives = compile_row_derivatives(problem.parts, compile_kwargs=kwargs)
         return _by_graph(problem, derivatives, order, structure)
     model, n_predictors = problem.model, len(structure.etas)
-    loops = row_loops_of(structure, check_bounds=model.check_bounds)
+    loops = row_loops_of(structure)
     if isinstance(loops, str) and n_predictors > _MOST_BY_NUMPY:
         problem.read_as_a_whole(f"it is a function of {n_predictors} linear predictors and {loops}")
         return expanded_rows(problem, order)
@@ -190,12 +190,12 @@ def _by_graph(
     kwargs, dtype = problem.compile_kwargs, problem.start.dtype
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
+        function = compile_residuals(problem.parts, order=order, compile_kwargs=kwargs)
         at_anchor = ResidualFunction(function, anchor.astype(dtype))
         arrays, is_double = _in_memory(problem), dtype == np.float64
         return Residuals(at_anchor, arrays, _by_pytensor(reason), is_double)
 
-    differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    differences = compile_row_differences(problem.parts, compile_kwargs=kwargs)
     return ExpandedRows(derivatives, differences, residuals)
 
 
@@ -224,14 +224,12 @@ def _kernel(problem: Problem, order: int, *, by_row: bool = False) -> Kernel | s
     structure = problem.structure
     if isinstance(structure, str):
         return structure
-    check_bounds = problem.model.check_bounds
-    kernel = kernel_of(structure, order, check_bounds=check_bounds, by_row=by_row)
+    kernel = kernel_of(structure, order, by_row=by_row)
     if isinstance(kernel, Kernel) and not by_row and not _agree(problem, kernel.differences):
         return "the loop written for it gives other numbers than the model"
     return kernel
 
 
 def _agree(problem: Problem, differences: RowFunction) -> bool:
-    likelihood, variables, _, point = problem.parts
     verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    return differences_agree(differences, likelihood, verified, variables, point, rng=rng)
+    return differences_agree(differences, problem.parts, verified, rng)

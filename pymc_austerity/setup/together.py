@@ -109,7 +109,6 @@ def acceptance(log_weights: NDArray[np.float64]) -> float:
 
 def _agree(sums: RowTotals, problem: Problem) -> bool:
     """Whether sums over single rows are the numbers of the model."""
-    likelihood, variables, _, point = problem.parts
 
     def differences(proposed: NDArray, current: NDArray, *block: NDArray) -> NDArray[np.float64]:
         points = np.stack([proposed, current])
@@ -118,7 +117,7 @@ def _agree(sums: RowTotals, problem: Problem) -> bool:
         return np.asarray(new - old)
 
     verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    return differences_agree(differences, likelihood, verified, variables, point, rng=rng)
+    return differences_agree(differences, problem.parts, verified, rng)
 
 
 def _some_rows(problem: Problem) -> tuple[Block, float]:

@@ -24,7 +24,6 @@ from pymc_austerity.model import (
     Blocks,
     DenseRows,
     Design,
-    SparseRows,
     design_function,
 )
 from pymc_austerity.model.bounds import (
@@ -180,12 +179,10 @@ class _Spans:
             is_own = owners[term.entries] == owner
             if isinstance(term, DenseRows):
                 total[:, position[term.entries[is_own]]] += term.data[:, is_own]
-            elif isinstance(term, SparseRows):
-                rows, _ = np.nonzero(is_own)
-                np.add.at(total, (rows, position[term.entries[is_own]]), term.data[is_own])
             else:
-                (rows,) = np.nonzero(is_own)
-                total[rows, position[term.entries[rows]]] += term.coefficient[rows]
+                for entries, data, own in zip(term.entries.T, term.data.T, is_own.T, strict=True):
+                    (rows,) = np.nonzero(own)
+                    total[rows, position[entries[rows]]] += data[rows]
         return total
 
     def usual(
