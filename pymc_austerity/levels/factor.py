@@ -186,8 +186,8 @@ class PriorByAddress(Protocol):
     """Derivatives of a prior in compiled code; see `pymc_austerity.model.LevelsAsRows`."""
 
     @property
-    def address(self) -> int | None:
-        """Address of the function; None if there is none."""
+    def address(self) -> int:
+        """Address of the function."""
 
     @property
     def table(self) -> NDArray[np.int64]:

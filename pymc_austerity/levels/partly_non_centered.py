@@ -294,10 +294,8 @@ class PartlyNonCentered:
         prior = levels.prior.by_address
         if self._slopes is None or prior is None or not isinstance(exact, RowFreeTerms):
             return None
-        if (address := prior.address) is None:
-            return None
         its = (levels.entries, levels.anchor, levels.hessians, self._slopes, self._kept)
-        return FollowingLevels(*its, address, prior.table.ctypes.data), exact.by_address
+        return FollowingLevels(*its, prior.address, prior.table.ctypes.data), exact.by_address
 
     def _proposed(
         self, values: NDArray[np.float64], log_ratio: float

@@ -18,8 +18,6 @@ from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.kernel.density import (
     DensityGradient,
     DensityKernel,
-    density_gradient_of,
-    density_kernel_of,
 )
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_derivatives import (
@@ -32,7 +30,7 @@ from pymc_austerity.model.kernel.row_derivatives import (
 )
 from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows, ModelAt, NotByLevelError
+from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
     LevelTerms,
     PartialDerivatives,
@@ -47,20 +45,17 @@ from pymc_austerity.model.predictors.derivatives import (
 )
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
-    Dense,
     DenseRows,
     Design,
     DesignFunction,
-    Gathered,
     RowStructure,
-    Single,
-    Sparse,
-    SparseRows,
+    Term,
     data_reader,
     design_function,
 )
 from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import (
+    ModelAt,
     RowLikelihood,
     random_variable_of,
     variables_that_move_the_support,

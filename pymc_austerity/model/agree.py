@@ -1,30 +1,21 @@
 """The numerical guard of faster ways to evaluate rows: do they give the cut graph's numbers?"""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity._pymc import Variable
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt
 from pymc_austerity.model.verify import Verified, finite_nearby
 
 _TOLERANCE = {"float64": 1e-8, "float32": 1e-3}
 """Error of a difference, relative to one plus the log-densities; by precision of the model."""
-
 _SAFETY = 10.0
+_POINTS, _MOST_ROWS = 3, 1_000
 
 
 def differences_agree(
-    differences: Callable[..., NDArray],
-    split: RowLikelihood,
-    verified: Verified,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    *,
-    rng: np.random.Generator,
-    n_points: int = 3,
-    max_rows: int = 1_000,
+    differences: Callable[..., NDArray], at: ModelAt, verified: Verified, rng: np.random.Generator
 ) -> bool:
     """Compare differences of rows between random points with those of the cut graph.
 
@@ -32,18 +23,12 @@ def differences_agree(
     ----------
     differences : callable
         ``f(proposed, current, *block)``, nats.
-    split : RowLikelihood
-        The split log-density.
+    at : ModelAt
+        The split log-density, its variables, and the first point of comparison.
     verified : Verified
         The cut graph in NumPy, from `verify`.
-    variables : sequence of variables
-        All value variables, in the order in which a point is raveled.
-    point : mapping of str to array
-        Their values: the first point of comparison.
     rng : numpy.random.Generator
         Source of the other points, around the first one, and of the rows.
-    n_points, max_rows : int
-        Points, and rows at each of them.
 
     Returns
     -------
@@ -58,32 +43,22 @@ def differences_agree(
     Formulas such as ``1 - sigmoid(31)`` have few digits. What rounding does to the cut graph is
     measured where numbers differ, and tolerated.
     """
-    rows, rounding = verified.rows, verified.rounding
-    start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
-    chosen = rng.integers(0, split.n_in_model, min(max_rows, split.n_in_model))
-    nearby = (finite_nearby(rows, start, chosen, rng) for _ in range(n_points - 1))
-    values = [start, *nearby]
-    raveled = [_raveled(v, split.value_vars, variables) for v in values]
-    expected = [rows(v, chosen) for v in values]
-    block = [leaf.array[chosen] for leaf in split.leaves]
-    for k in range(1, n_points):
+    n_rows = at.likelihood.n_in_model
+    chosen = rng.integers(0, n_rows, min(_MOST_ROWS, n_rows))
+    values, raveled = _points(at, verified, chosen, rng)
+    expected = [verified.rows(v, chosen) for v in values]
+    block = [array[chosen] for array in at.likelihood.arrays]
+    for k in range(1, _POINTS):
         found = differences(raveled[k], raveled[k - 1], *block)
         if not _agree(found, expected[k], expected[k - 1]):
-            allowed = _SAFETY * sum(rounding(v, chosen) for v in values[k - 1 : k + 1])
+            allowed = _SAFETY * sum(verified.rounding(v, chosen) for v in values[k - 1 : k + 1])
             if not _agree(found, expected[k], expected[k - 1], allowed):
                 return False
     return True
 
 
 def row_free_difference_agrees(
-    difference: Callable[..., float],
-    split: RowLikelihood,
-    verified: Verified,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    *,
-    rng: np.random.Generator,
-    n_points: int = 3,
+    difference: Callable[..., float], at: ModelAt, verified: Verified, rng: np.random.Generator
 ) -> bool:
     """Compare differences of the row-free part between random points with those of its graph.
 
@@ -91,9 +66,7 @@ def row_free_difference_agrees(
     ----------
     difference : callable
         ``f(proposed, current)``, nats.
-    verified : Verified
-        From `verify`.
-    split, variables, point, rng, n_points
+    at, verified, rng
         As in `differences_agree`.
 
     Returns
@@ -101,23 +74,24 @@ def row_free_difference_agrees(
     bool
         Whether the numbers agree.
     """
-    start = [np.asarray(point[v.name], dtype=v.dtype) for v in split.value_vars]
-    no_rows = np.zeros(0, dtype=np.int64)
-    nearby = (finite_nearby(verified.rows, start, no_rows, rng) for _ in range(n_points - 1))
-    values = [start, *nearby]
-    raveled = [_raveled(v, split.value_vars, variables) for v in values]
+    values, raveled = _points(at, verified, np.zeros(0, dtype=np.int64), rng)
     expected = [np.asarray(verified.exact(*v)) for v in values]
     return all(
         _agree(np.asarray(difference(raveled[k], raveled[k - 1])), expected[k], expected[k - 1])
-        for k in range(1, n_points)
+        for k in range(1, _POINTS)
     )
 
 
-def _raveled(
-    values: Sequence[NDArray], names: Sequence[Variable], variables: Sequence[Variable]
-) -> NDArray[np.float64]:
-    by_variable = dict(zip(names, values, strict=True))
-    return np.concatenate([np.ravel(by_variable[v]).astype(np.float64) for v in variables])
+def _points(
+    at: ModelAt, verified: Verified, chosen: NDArray[np.int64], rng: np.random.Generator
+) -> tuple[list[list[NDArray]], list[NDArray[np.float64]]]:
+    """Values of the value variables at the point and nearby, and the raveled vectors."""
+    variables = at.likelihood.value_vars
+    start = [np.asarray(at.point[v.name], dtype=v.dtype) for v in variables]
+    nearby = (finite_nearby(verified.rows, start, chosen, rng) for _ in range(_POINTS - 1))
+    values = [start, *nearby]
+    points = [{v.name: x for v, x in zip(variables, each, strict=True)} for each in values]
+    return values, [at._replace(point=p).raveled.astype(np.float64) for p in points]
 
 
 def _agree(found: NDArray, new: NDArray, old: NDArray, more: ArrayLike = 0.0) -> bool:

@@ -1,6 +1,6 @@
 """Compiled differences, gradients and derivatives of the row part and of the row-free part."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,25 +18,21 @@ from pymc_austerity._pymc import (
     clone_replace,
     grad,
     jit_function,
-    join_nonshared_inputs,
     pushforward,
     stabilized,
     toposort,
     vectorize_graph,
 )
-from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
+from pymc_austerity.model.compiling import OneAtATime, compiled, evaluated, interpreted
 from pymc_austerity.model.kernel.generated import pointer
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt
 
 _ENTRIES = 32_768
 """Rows times dimensions of a Hessian at once: intermediate results stay in the cache."""
 
 
 def compile_row_differences(
-    row_likelihood: RowLikelihood,
-    vars: Sequence[Variable],
-    shared: Mapping[Variable, Variable],
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
@@ -47,15 +43,8 @@ def compile_row_differences(
 
     Parameters
     ----------
-    row_likelihood : RowLikelihood
-        The split log-density.
-    vars : sequence of variables
-        Value variables of the step, raveled and joined in this order.
-    shared : dict of variable to shared variable
-        What stands for the other value variables, as made by
-        ``pymc.pytensorf.make_shared_replacements``.
-    point : dict of str to array
-        Values of the value variables, for their shapes.
+    at : ModelAt
+        The split log-density, and its variables.
     compile_kwargs : dict, optional
         Passed on to ``pymc.compile``. The mode is NUMBA unless it says otherwise.
 
@@ -71,27 +60,24 @@ def compile_row_differences(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import compile_row_differences, split_log_density
+    >>> from pymc_austerity.model import ModelAt, compile_row_differences, split_log_density
     >>> with pm.Model() as model:
     ...     mu = pm.Normal("mu")
     ...     _ = pm.Normal("y", mu, 1.0, observed=np.arange(10.0))
     >>> differences = compile_row_differences(
-    ...     split_log_density(model), model.value_vars, {}, model.initial_point(),
+    ...     ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point()),
     ...     compile_kwargs={"mode": "FAST_COMPILE"},
     ... )
     >>> differences(np.array([1.0]), np.array([0.0]), np.array([0.0, 2.0]))
     array([-0.5,  1.5])
     """
-    points, difference = _difference(row_likelihood.rows, vars, shared, point)
-    inputs = [*points, *[leaf.placeholder for leaf in row_likelihood.leaves]]
-    return compiled(row_likelihood.model, inputs, difference, compile_kwargs)
+    points, difference = _difference(at, at.likelihood.rows)
+    inputs = [*points, *at.likelihood.placeholders]
+    return compiled(at.likelihood.model, inputs, difference, compile_kwargs)
 
 
 def compile_row_free_difference(
-    row_likelihood: RowLikelihood,
-    vars: Sequence[Variable],
-    shared: Mapping[Variable, Variable],
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., NDArray]:
@@ -99,7 +85,7 @@ def compile_row_free_difference(
 
     Parameters
     ----------
-    row_likelihood, vars, shared, point, compile_kwargs
+    at, compile_kwargs
         As in `compile_row_differences`.
 
     Returns
@@ -107,28 +93,20 @@ def compile_row_free_difference(
     callable
         ``f(proposed, current)``: float64 array, 0-d, nats.
     """
-    points, difference = _difference(row_likelihood.row_free, vars, shared, point)
-    return compiled(row_likelihood.model, points, difference, compile_kwargs)
+    points, difference = _difference(at, at.likelihood.row_free)
+    return compiled(at.likelihood.model, points, difference, compile_kwargs)
 
 
-def _difference(
-    graph: Variable,
-    variables: Sequence[Variable],
-    shared: Mapping[Variable, Variable],
-    point: Mapping[str, NDArray],
-) -> tuple[list[Variable], Variable]:
+def _difference(at: ModelAt, graph: Variable) -> tuple[list[Variable], Variable]:
     """Raveled points, the proposed one first, and the difference of a graph between them."""
-    (old,), current = join_nonshared_inputs(dict(point), [graph], list(variables), dict(shared))
+    (old,), current = at.joined(graph)
     proposed = current.type("proposed")
     (new,) = clone_replace([old], {current: proposed}, rebuild_strict=False)
     return [proposed, current], (new - old).astype("float64")
 
 
 def compile_gradient(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     order: int = 0,
     compile_kwargs: dict[str, Any] | None = None,
@@ -144,9 +122,9 @@ def compile_gradient(
 
     Parameters
     ----------
-    likelihood : RowLikelihood
-        The split log-density.
-    variables, shared, point, compile_kwargs
+    at : ModelAt
+        The split log-density, and its variables.
+    compile_kwargs
         As in `compile_row_differences`.
     order : {0, 1, 2}
         Order of the expansion of the log-density that is subtracted.
@@ -162,16 +140,14 @@ def compile_gradient(
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    (rows, exact), theta = join_nonshared_inputs(
-        dict(point), [likelihood.rows, likelihood.row_free], list(variables), dict(shared)
-    )
+    likelihood = at.likelihood
+    (rows, exact), theta = at.joined(likelihood.rows, likelihood.row_free)
     anchor = theta.type("anchor")
     row_weight, prior_weight = theta.sum().type("row_weight"), theta.sum().type("prior_weight")
     of_rows = _residual(stabilized(rows.sum()), theta, anchor, order)
     of_exact = grad(stabilized(exact), theta, disconnected_inputs="ignore")
     gradient = row_weight * of_rows + prior_weight * of_exact
-    placeholders = [leaf.placeholder for leaf in likelihood.leaves]
-    inputs = [theta, anchor, row_weight, prior_weight, *placeholders]
+    inputs = [theta, anchor, row_weight, prior_weight, *likelihood.placeholders]
     return compiled(likelihood.model, inputs, gradient.astype("float64"), compile_kwargs)
 
 
@@ -238,10 +214,7 @@ class RowFreeGradient:
 
 
 def compile_row_free_gradient(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> RowFreeGradient:
@@ -249,7 +222,7 @@ def compile_row_free_gradient(
 
     Parameters
     ----------
-    likelihood, variables, shared, point, compile_kwargs
+    at, compile_kwargs
         As in `compile_row_differences`.
 
     Raises
@@ -257,16 +230,14 @@ def compile_row_free_gradient(
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    (exact,), theta = join_nonshared_inputs(
-        dict(point), [likelihood.row_free], list(variables), dict(shared)
-    )
+    (exact,), theta = at.joined(at.likelihood.row_free)
     value = stabilized(exact)
     gradient = grad(value, theta, disconnected_inputs="ignore")
-    size = sum(np.size(point[variable.name]) for variable in variables)
+    size = at.raveled.size
     x = pt.tensor("x", dtype="float64", shape=(size,))
     outputs = clone_replace([value, gradient], {theta: x.astype(theta.dtype)}, rebuild_strict=False)
     outputs = [output.astype("float64") for output in outputs]
-    return RowFreeGradient(compiled(likelihood.model, [x], outputs, compile_kwargs), size)
+    return RowFreeGradient(compiled(at.likelihood.model, [x], outputs, compile_kwargs), size)
 
 
 class Derivatives(NamedTuple):
@@ -286,10 +257,7 @@ class Derivatives(NamedTuple):
 
 
 def compile_row_derivatives(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Derivatives:
@@ -300,9 +268,9 @@ def compile_row_derivatives(
 
     Parameters
     ----------
-    likelihood : RowLikelihood
-        The split log-density.
-    variables, shared, point, compile_kwargs
+    at : ModelAt
+        The split log-density, and its variables.
+    compile_kwargs
         As in `compile_row_differences`.
 
     Raises
@@ -310,20 +278,16 @@ def compile_row_derivatives(
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    (rows,), theta = join_nonshared_inputs(point, [likelihood.rows], variables, shared)
-    inputs = [theta, *(leaf.placeholder for leaf in likelihood.leaves)]
-    model = likelihood.model
-    first, second = _derivatives(rows.sum(), theta, _size(variables, point))
+    (rows,), theta = at.joined(at.likelihood.rows)
+    inputs, model = [theta, *at.likelihood.placeholders], at.likelihood.model
+    first, second = _derivatives(rows.sum(), theta, at.raveled.size)
     hessian = _hessian(model, inputs, second, compile_kwargs)
     gradient = OneAtATime(compiled(model, inputs, first, compile_kwargs))
     return Derivatives(gradient, _by_piece(OneAtATime(hessian)))
 
 
 def compile_row_free_derivatives(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Derivatives:
@@ -331,14 +295,14 @@ def compile_row_free_derivatives(
 
     Parameters
     ----------
-    likelihood, variables, shared, point, compile_kwargs
+    at, compile_kwargs
         As in `compile_row_derivatives`, and so is what is raised.
     """
-    (exact,), theta = join_nonshared_inputs(point, [likelihood.row_free], variables, shared)
-    model = likelihood.model
-    first, second = _derivatives(exact, theta, _size(variables, point))
+    (exact,), theta = at.joined(at.likelihood.row_free)
+    model = at.likelihood.model
+    first, second = _derivatives(exact, theta, at.raveled.size)
     return Derivatives(
-        interpreted(model, [theta], first) or compiled(model, [theta], first, compile_kwargs),
+        evaluated(model, [theta], first, compile_kwargs),
         _hessian(model, [theta], second, compile_kwargs),
     )
 
@@ -353,10 +317,6 @@ def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
         return np.sum([hessian(point, *piece) for piece in pieces], axis=0)
 
     return of_block
-
-
-def _size(variables: Sequence, point: Mapping[str, NDArray]) -> int:
-    return sum(np.size(point[variable.name]) for variable in variables)
 
 
 class _Product(NamedTuple):
@@ -416,10 +376,7 @@ def _compiled_hessian(
 
 
 def compile_residuals(
-    likelihood: RowLikelihood,
-    variables: Sequence,
-    shared: Mapping,
-    point: Mapping[str, NDArray],
+    at: ModelAt,
     *,
     order: int = 2,
     compile_kwargs: dict[str, Any] | None = None,
@@ -435,9 +392,9 @@ def compile_residuals(
 
     Parameters
     ----------
-    likelihood : RowLikelihood
-        The split log-density.
-    variables, shared, point, compile_kwargs
+    at : ModelAt
+        The split log-density, and its variables.
+    compile_kwargs
         As in `compile_row_differences`.
     order : {1, 2}
         Order of the expansion.
@@ -447,7 +404,7 @@ def compile_residuals(
     callable
         ``f(proposed, current, anchor, *block)``: float64 array, shape (rows in the block,), nats.
     """
-    (rows,), theta = join_nonshared_inputs(point, [likelihood.rows], variables, shared)
+    (rows,), theta = at.joined(at.likelihood.rows)
     proposed, current, anchor = (theta.type(name) for name in ("proposed", "current", "anchor"))
     d, s = theta.type("d"), theta.type("s")
     stable = stabilized(rows)
@@ -460,6 +417,5 @@ def compile_residuals(
     (at_proposed,) = clone_replace([rows], {theta: proposed}, rebuild_strict=False)
     (at_current,) = clone_replace([rows], {theta: current}, rebuild_strict=False)
     residual = (at_proposed - at_current - expansion).astype("float64")
-    placeholders = [leaf.placeholder for leaf in likelihood.leaves]
-    inputs = [proposed, current, anchor, *placeholders]
-    return compiled(likelihood.model, inputs, residual, compile_kwargs)
+    inputs = [proposed, current, anchor, *at.likelihood.placeholders]
+    return compiled(at.likelihood.model, inputs, residual, compile_kwargs)

@@ -226,6 +226,17 @@ def interpreted(
     return _Quiet(AnyThread(function))
 
 
+def evaluated(
+    model: pm.Model,
+    inputs: Sequence,
+    outputs: list[Any],
+    compile_kwargs: dict[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Function that NumPy evaluates where it can do so fast, or else a compiled one."""
+    function = interpreted(model, inputs, outputs)
+    return function or OneAtATime(compiled(model, inputs, outputs, compile_kwargs))
+
+
 def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., Any]:
     """A compiled function with random results of operations one unit in the last place smaller.
 

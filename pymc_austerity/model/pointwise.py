@@ -20,7 +20,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.arguments import checked_axis, choice_among
 from pymc_austerity.errors import NotRowwiseError, SettingError
-from pymc_austerity.model.compiling import NUMPY_MODE, compiled, interpreted
+from pymc_austerity.model.compiling import NUMPY_MODE, compiled, evaluated
 from pymc_austerity.model.cut import (
     NO_EXAMPLES,
     CannotCut,
@@ -87,10 +87,8 @@ class PointwiseRows:
         inputs = [*self.variables, *placeholders, *self.generators]
         if self.generators:
             return compiled(self.model, inputs, self.rows, {"mode": NUMPY_MODE})
-        by_numpy = interpreted(self.model, inputs, [self.rows])
-        if by_numpy is None:
-            return compiled(self.model, inputs, self.rows, None)
-        return lambda *values: by_numpy(*values)[0]
+        function = evaluated(self.model, inputs, [self.rows])
+        return lambda *values: function(*values)[0]
 
 
 def log_likelihood_rows(

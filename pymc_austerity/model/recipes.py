@@ -22,9 +22,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.compiling import NUMPY_MODE, AnyThread
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.cut.known import is_cast, is_view
-
-_FEW, _MANY = 3, 5
-"""Numbers of rows: the axis that changes its length with them is that of the rows."""
+from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +152,8 @@ def _computed(variable: Variable, data: Mapping[Variable, NDArray]) -> RowLeaf |
     given = list(data)
     function = pytensor.function(given, variable, mode=NUMPY_MODE, on_unused_input="ignore")
     with np.errstate(all="ignore"):
-        few, many = (function(*[data[p][np.zeros(n, int)] for p in given]) for n in (_FEW, _MANY))
-        axes = [k for k, n in enumerate(np.shape(few)) if n != np.shape(many)[k]]
+        few, many = (function(*[data[p][np.zeros(n, int)] for p in given]) for n in (FEW, MANY))
+        axes = axes_of_rows(few, many)
         if len(axes) != 1:
             return None
         array = np.moveaxis(function(*data.values()), axes[0], 0)

@@ -1,9 +1,9 @@
 """A log-density split into a row-free part and rows, and what determines the support of rows."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
     Switch,
     Variable,
     ancestors,
+    join_nonshared_inputs,
     toposort,
 )
 from pymc_austerity.model.cut import NO_EXAMPLES, Examples, RowLeaf, array_of
@@ -194,6 +195,11 @@ class RowLikelihood:
         return [leaf.array for leaf in self.leaves]
 
     @property
+    def placeholders(self) -> list[Variable]:
+        """What stands for these arrays in graphs."""
+        return [leaf.placeholder for leaf in self.leaves]
+
+    @property
     def fingerprint(self) -> str:
         """Identifies these rows among others of the same number."""
         return fingerprint(self.arrays)
@@ -217,6 +223,38 @@ class RowLikelihood:
             Empty as long as the leaves are the data of the model.
         """
         return [source.name for source in self.data_sources if source.is_stale()]
+
+
+class ModelAt(NamedTuple):
+    """A split log-density as a function of some variables, raveled and joined, and a point.
+
+    Attributes
+    ----------
+    likelihood : RowLikelihood
+        The split log-density.
+    variables : sequence of variables
+        Value variables that it is a function of, in the order of the raveled vector.
+    shared : dict of variable to shared variable
+        What stands for the other value variables, as made by
+        ``pymc.pytensorf.make_shared_replacements``.
+    point : dict of str to array
+        Values of the value variables, for their shapes.
+    """
+
+    likelihood: RowLikelihood
+    variables: Sequence[Variable]
+    shared: Mapping[Variable, Variable]
+    point: Mapping[str, NDArray]
+
+    @property
+    def raveled(self) -> NDArray:
+        """The point as a vector, shape (d,)."""
+        return np.concatenate([np.ravel(self.point[str(v.name)]) for v in self.variables])
+
+    def joined(self, *graphs: Variable) -> tuple[list[Variable], Variable]:
+        """Graphs as functions of the raveled vector, and this vector."""
+        given = dict(self.point), list(graphs), list(self.variables), dict(self.shared)
+        return join_nonshared_inputs(*given)
 
 
 def random_variable_of(value: Variable, model: pm.Model) -> Variable:

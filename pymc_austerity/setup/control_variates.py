@@ -148,27 +148,24 @@ def _found(
     say: Say,
 ) -> tuple[Modes, SurrogatePosterior | None]:
     """The anchor at a mode, or at the mean of the surrogate where no mode is useful."""
-
-    def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
-        anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=settings.order, at=at
-        )
-        return Modes(anchor), surrogate
-
+    modes, reason = None, NoAnchorError()
     try:
         modes = _modes(expanded, problem, settings, at, say)
     except NoAnchorError as error:
-        try:
-            return by_surrogate()
-        except (NoAnchorError, *underivable):
-            raise error from None
-    is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
-    if is_usual or not by_default:
-        return modes, None
+        reason = error
+    if modes is not None:
+        is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
+        if is_usual or not by_default:
+            return modes, None
     try:
-        return by_surrogate()
+        anchor, surrogate = anchor_by_surrogate(
+            problem, expanded, row_free_difference, order=settings.order, at=at
+        )
     except (NoAnchorError, *underivable):
+        if modes is None:
+            raise reason from None
         return modes, None
+    return Modes(anchor), surrogate
 
 
 def _modes(

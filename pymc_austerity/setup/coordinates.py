@@ -120,19 +120,18 @@ def _with_free_levels(problem: Problem) -> tuple[Problem, Coordinates]:
     free: list[tuple[str, str, int]] = []
     coordinates = Coordinates(problem.start)
     while not problem.shared:
-        likelihood, variables, _, point = problem.parts
-        found = free_levels(likelihood, variables, point)
+        found = free_levels(problem.parts)
         if found is None:
             break
         model = problem.model
-        layout = layout_of(found.variables, model, found.point)
-        prepared = _prepared(problem, found.likelihood, found.levels, layout)
+        layout = layout_of(found.at.variables, model, found.at.point)
+        prepared = _prepared(problem, found.at.likelihood, found.levels, layout)
         if prepared is None:
             break
         problem = replace(
             problem,
             prepared=prepared,
-            variables=found.variables,
+            variables=found.at.variables,
             start=found.levels(problem.start),
             layout=layout,
         )
@@ -162,9 +161,8 @@ def centered_problem(problem: Problem, fewest: int = 2) -> tuple[Problem, Coordi
     """
     if problem.shared:
         return problem, Coordinates(problem.start)
-    likelihood, variables, _, point = problem.parts
-    known = problem.prepared.centered
-    key = _names(variables), _names(candidates_for_centering(likelihood, variables, point, fewest))
+    known, candidates = problem.prepared.centered, candidates_for_centering(problem.parts, fewest)
+    key = _names(problem.variables), _names(candidates)
     if key not in known:
         known[key] = _centered(problem, fewest)
     own, coordinates = known[key]
@@ -176,8 +174,7 @@ def _names(variables: Sequence) -> tuple[str, ...]:
 
 
 def _centered(problem: Problem, fewest: int) -> tuple[Problem, Coordinates]:
-    likelihood, variables, _, point = problem.parts
-    found = centered(likelihood, variables, point, fewest)
+    found = centered(problem.parts, fewest)
     if found is None:
         return problem, Coordinates(problem.start)
     prepared = _prepared(problem, found.likelihood, found.products, problem.layout)

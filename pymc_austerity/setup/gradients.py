@@ -131,7 +131,7 @@ def with_gradients(
     anchor = None if batch_size == n_rows else _anchor(name, asking, target)
     try:
         function = compile_gradient(
-            *problem.parts,
+            problem.parts,
             order=0 if anchor is None else min(anchor.order, 2),
             compile_kwargs=problem.compile_kwargs,
         )

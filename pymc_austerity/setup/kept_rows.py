@@ -51,7 +51,7 @@ class KeptRows:
         n_rows = int(self.table[0])
         etas = self.design @ point.astype(np.float64, copy=False) + self.offsets
         found = np.empty(n_rows + etas.size)
-        self.slopes.of_table(etas, found, self.table)
+        self.slopes.on_arrays(etas, found, self.table)
         return float(found[:n_rows].sum()), found[n_rows:] @ self.design
 
     @cached_property
@@ -123,7 +123,7 @@ def kept_rows(problem: Problem, block: Block) -> KeptRows | str:
     structure = problem.structure
     if not isinstance(structure, RowStructure):
         return structure
-    slopes = row_slopes_of(structure, check_bounds=problem.model.check_bounds)
+    slopes = row_slopes_of(structure)
     if isinstance(slopes, str):
         return slopes
     designs, size = design_function(structure, problem.model)(block), structure.size

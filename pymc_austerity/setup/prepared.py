@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -38,6 +38,7 @@ _ORDER_OF_ROWS = 20_140_621
 ``pm.sample`` then depend on its ``random_seed`` alone."""
 
 
+@dataclass(eq=False)
 class PreparedModel:
     """A model that was split and verified; several step methods can share it and its rows.
 
@@ -69,26 +70,17 @@ class PreparedModel:
         The same by its stages.
     """
 
-    def __init__(
-        self,
-        likelihood: RowLikelihood,
-        point: Mapping[str, NDArray],
-        verified: Verified,
-        rng: np.random.Generator,
-        seconds: float = 0.0,
-        from_sources: SourceRows | None = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.point = point
-        self.verified = verified
-        self.rng = rng
-        self.seconds = seconds
-        self.targets: dict[tuple[str, ...], Any] = {}
-        self.problems: dict[tuple[str, ...], Any] = {}
-        self.centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
-        self.stages: dict[str, float] = {}
-        self.from_sources = from_sources
-        self.no_groups = ""
+    likelihood: RowLikelihood
+    point: Mapping[str, NDArray]
+    verified: Verified
+    rng: np.random.Generator
+    seconds: float = 0.0
+    from_sources: SourceRows | None = None
+    stages: dict[str, float] = field(default_factory=dict)
+    targets: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    problems: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = field(default_factory=dict)
+    no_groups: str = ""
 
     @property
     def rows(self) -> ArrayRows | SourceRows:

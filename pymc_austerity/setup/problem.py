@@ -81,14 +81,9 @@ class Problem:
         return self.likelihood.model
 
     @property
-    def parts(self) -> tuple[RowLikelihood, Sequence, Mapping, Mapping[str, NDArray]]:
-        """The first arguments of those functions of `pymc_austerity.model` that compile."""
-        return self.likelihood, self.variables, self.shared, self.prepared.point
-
-    @property
-    def at_start(self) -> ModelAt:
-        """The first argument of those that find terms of levels."""
-        return ModelAt(self.likelihood, self.variables, self.prepared.point, self.start)
+    def parts(self) -> ModelAt:
+        """The first argument of those functions of `pymc_austerity.model` that compile or look."""
+        return ModelAt(self.likelihood, self.variables, self.shared, self.prepared.point)
 
     @cached_property
     def touched(self) -> list:
@@ -105,7 +100,7 @@ class Problem:
     @cached_property
     def structure(self) -> RowStructure | str:
         """The linear predictors of which rows are functions, or why there are none."""
-        return find_predictors(*self.parts)
+        return find_predictors(self.parts)
 
     def read_as_a_whole(self, reason: str) -> None:
         """Do without linear predictors from now on, for a reason given as a clause."""
@@ -114,9 +109,8 @@ class Problem:
 
     def agrees(self, differences: Callable[..., NDArray[np.float64]]) -> bool:
         """Whether what was written for the rows gives the numbers of the model."""
-        likelihood, variables, _, point = self.parts
-        verified, rng = self.prepared.verified, np.random.default_rng(0)
-        return differences_agree(differences, likelihood, verified, variables, point, rng=rng)
+        rng = np.random.default_rng(0)
+        return differences_agree(differences, self.parts, self.prepared.verified, rng)
 
     @cached_property
     def scalar_function(self) -> ScalarFunction:
@@ -135,7 +129,7 @@ class Problem:
         NotImplementedError, NullTypeGradError
             An operation of the model has no derivative.
         """
-        return compile_row_free_derivatives(*self.parts, compile_kwargs=self.compile_kwargs)
+        return compile_row_free_derivatives(self.parts, compile_kwargs=self.compile_kwargs)
 
     @cached_property
     def blocks(self) -> Blocks | None:
@@ -144,9 +138,8 @@ class Problem:
             variable.dtype in discrete_types for variable in self.variables
         ):
             return None
-        where = (self.variables, self.prepared.point, self.model)
         try:
-            return find_blocks(self.structure, *where, self._row_free_gradient)
+            return find_blocks(self.structure, self.parts, self._row_free_gradient)
         except underivable:
             return None
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
@@ -159,12 +152,11 @@ class Problem:
     @cached_property
     def _derivatives_by_level(self) -> Derivatives:
         """Derivatives of the row-free part without terms that read all levels together."""
-        likelihood, variables, given, point = self.parts
-        own = likelihood.without_joint_terms
-        if own is likelihood:
+        own = self.likelihood.without_joint_terms
+        if own is self.likelihood:
             return self.row_free_derivatives
-        where = (own, variables, given, point)
-        return compile_row_free_derivatives(*where, compile_kwargs=self.compile_kwargs)
+        at = self.parts._replace(likelihood=own)
+        return compile_row_free_derivatives(at, compile_kwargs=self.compile_kwargs)
 
 
 @collection_paused()

@@ -15,8 +15,6 @@ from pymc_austerity.model import (
     RowFreeGradient,
     compile_row_free_difference,
     compile_row_free_gradient,
-    density_gradient_of,
-    density_kernel_of,
     row_free_difference_agrees,
 )
 from pymc_austerity.setup.problem import Problem
@@ -24,13 +22,11 @@ from pymc_austerity.setup.problem import Problem
 
 def row_free_difference(problem: Problem) -> Callable[..., Any]:
     """Compile the difference, and call it once so that it is ready when the chains start."""
-    likelihood, variables, shared, point = problem.parts
-    function: Callable[..., Any] | str = density_kernel_of(
-        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
-    )
+    function: Callable[..., Any] | str
+    function = DensityKernel.of(problem.parts, problem.likelihood.row_free)
     if isinstance(function, DensityKernel) and _agrees(function, problem):
         return function
-    function = compile_row_free_difference(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    function = compile_row_free_difference(problem.parts, compile_kwargs=problem.compile_kwargs)
     function(problem.start, problem.start)
     return function
 
@@ -50,7 +46,7 @@ def row_free_difference_by_levels(
     means : sequence of (int array, int)
         Levels that represent effects that sum to zero, and the entry that absorbs their mean.
     """
-    likelihood, variables, shared, point = problem.parts
+    likelihood = problem.likelihood
     levels = (t.as_rows for t in terms if t.as_rows is not None)
     loops = tuple((x.kernel, x.block) for x in levels if isinstance(x.kernel, Kernel))
     sources = [source for t in terms for source in t.sources]
@@ -61,9 +57,7 @@ def row_free_difference_by_levels(
     others = [of_sums.get(k, term).sum() for k, term in every if term not in own]
     rest = None
     if others:
-        found = density_kernel_of(
-            sum(others), variables, shared, point, check_bounds=problem.model.check_bounds
-        )
+        found = DensityKernel.of(problem.parts, sum(others))
         if isinstance(found, str):
             return row_free_difference(problem)
         rest = found
@@ -73,9 +67,8 @@ def row_free_difference_by_levels(
 
 def _agrees(function: Callable[..., float], problem: Problem) -> bool:
     """Whether code that was written for the row-free part gives the numbers of the model."""
-    likelihood, variables, _, point = problem.parts
     verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    agrees = row_free_difference_agrees(function, likelihood, verified, variables, point, rng=rng)
+    agrees = row_free_difference_agrees(function, problem.parts, verified, rng)
     if not agrees:
         problem.doubts.append("the function written for the terms that are evaluated in full")
     return agrees
@@ -173,13 +166,10 @@ def row_free_gradient(problem: Problem) -> AnyGradient:
     NotImplementedError, NullTypeGradError
         An operation of the model has no derivative.
     """
-    likelihood, variables, shared, point = problem.parts
-    written = density_gradient_of(
-        likelihood.row_free, variables, shared, point, check_bounds=problem.model.check_bounds
-    )
+    written = DensityGradient.of(problem.parts, problem.likelihood.row_free)
     if isinstance(written, DensityGradient) and _slopes_agree(written, problem):
         return written
-    return compile_row_free_gradient(*problem.parts, compile_kwargs=problem.compile_kwargs)
+    return compile_row_free_gradient(problem.parts, compile_kwargs=problem.compile_kwargs)
 
 
 def _slopes_agree(written: DensityGradient, problem: Problem) -> bool:

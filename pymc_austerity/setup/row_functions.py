@@ -136,7 +136,7 @@ def row_differences(problem: Problem) -> CompiledRows:
     if isinstance(kernel, Kernel):
         return CompiledRows(kernel, _BY_KERNEL)
     kwargs = problem.compile_kwargs
-    function = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    function = compile_row_differences(problem.parts, compile_kwargs=kwargs)
     return CompiledRows(function, _by_pytensor(kernel))
 
 
@@ -157,10 +157,10 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
     """
     kwargs, structure = problem.compile_kwargs, problem.structure
     if isinstance(structure, str):
-        derivatives = compile_row_derivatives(*problem.parts, compile_kwargs=kwargs)
+        derivatives = compile_row_derivatives(problem.parts, compile_kwargs=kwargs)
         return _by_graph(problem, derivatives, order, structure)
     model, n_predictors = problem.model, len(structure.etas)
-    loops = row_loops_of(structure, check_bounds=model.check_bounds)
+    loops = row_loops_of(structure)
     if isinstance(loops, str) and n_predictors > _MOST_BY_NUMPY:
         problem.read_as_a_whole(f"it is a function of {n_predictors} linear predictors and {loops}")
         return expanded_rows(problem, order)
@@ -189,12 +189,12 @@ def _by_graph(
     kwargs, dtype = problem.compile_kwargs, problem.start.dtype
 
     def residuals(anchor: NDArray[np.float64]) -> Residuals:
-        function = compile_residuals(*problem.parts, order=order, compile_kwargs=kwargs)
+        function = compile_residuals(problem.parts, order=order, compile_kwargs=kwargs)
         at_anchor = ResidualFunction(function, anchor.astype(dtype))
         arrays, is_double = _in_memory(problem), dtype == np.float64
         return Residuals(at_anchor, arrays, _by_pytensor(reason), is_double)
 
-    differences = compile_row_differences(*problem.parts, compile_kwargs=kwargs)
+    differences = compile_row_differences(problem.parts, compile_kwargs=kwargs)
     return ExpandedRows(derivatives, differences, residuals)
 
 
@@ -223,8 +223,7 @@ def _kernel(problem: Problem, order: int, *, by_row: bool = False) -> Kernel | s
     structure = problem.structure
     if isinstance(structure, str):
         return structure
-    check_bounds = problem.model.check_bounds
-    kernel = kernel_of(structure, order, check_bounds=check_bounds, by_row=by_row)
+    kernel = kernel_of(structure, order, by_row=by_row)
     if isinstance(kernel, Kernel) and not by_row and not problem.agrees(kernel.differences):
         return "the loop written for it gives other numbers than the model"
     return kernel

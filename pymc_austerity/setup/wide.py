@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from pymc_austerity._pymc import discrete_types, underivable
 from pymc_austerity.control_variates import RowDensity, few_directions, where_zero
 from pymc_austerity.errors import SettingError
-from pymc_austerity.model import PredictorDerivatives, RowStructure, Sparse, predictor_derivatives
+from pymc_austerity.model import PredictorDerivatives, RowStructure, predictor_derivatives
 from pymc_austerity.rows import SharedRows, blocks_of, sum_over_rows
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import Say
@@ -166,7 +166,7 @@ def has_sparse_design(problem: Problem) -> bool:
     structure = problem.structure
     if not isinstance(structure, RowStructure) or problem.prepared.from_sources is not None:
         return False
-    return any(isinstance(term, Sparse) for p in structure.predictors for term in p.terms)
+    return any(term.is_sparse for p in structure.predictors for term in p.terms)
 
 
 def _derivatives(problem: Problem) -> tuple[PredictorDerivatives, _RowFree]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.control_variates import find_anchor, mean, posterior_mean
-from pymc_austerity.model import find_predictors, predictor_derivatives, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, predictor_derivatives, split_log_density
 from tests.control_variates.regressions import logistic, poisson, simulate
 from tests.zoo.all_shapes import SHAPES
 
@@ -93,7 +93,7 @@ def test_averages_over_predictors(name, rng):
     """Beside the mean of gradients at many points, for a narrow normal distribution."""
     model = SHAPES[name].build(53)
     split = split_log_density(model, **SHAPES[name].settings)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     derivatives = predictor_derivatives(structure, model)
     start = np.concatenate([np.ravel(v) for v in model.initial_point().values()])
     point = start + 0.1 * rng.normal(size=start.size)

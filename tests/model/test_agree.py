@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.model import (
+    ModelAt,
     differences_agree,
     find_predictors,
     kernel_of,
@@ -23,12 +24,11 @@ class Verified:
         self.split = split_log_density(self.model, point=self.point)
         self.verified = verify(self.split, self.point, rng=rng)
         self.variables = list(self.model.value_vars)
-        self.structure = find_predictors(self.split, self.variables, {}, self.point)
+        self.at = ModelAt(self.split, self.variables, {}, self.point)
+        self.structure = find_predictors(self.at)
 
     def agrees(self, differences):
-        return differences_agree(
-            differences, self.split, self.verified, self.variables, self.point, rng=self.rng
-        )
+        return differences_agree(differences, self.at, self.verified, self.rng)
 
 
 @pytest.mark.few("logistic", "slopes_by_group")

@@ -6,6 +6,7 @@ import pytest
 
 from pymc_austerity._pymc import make_shared_replacements
 from pymc_austerity.model import (
+    ModelAt,
     compile_row_differences,
     compile_row_free_difference,
     split_log_density,
@@ -20,9 +21,9 @@ def compiled(model: pm.Model, names: list[str] | None = None, **settings):
     split = split_log_density(model, point=point)
     values = [model.rvs_to_values[model[n]] for n in names] if names else list(model.value_vars)
     shared = make_shared_replacements(point, values, model)
-    arguments = split, values, shared, point
-    rows = compile_row_differences(*arguments, **settings)
-    return split, values, rows, compile_row_free_difference(*arguments, **settings)
+    arguments = ModelAt(split, values, shared, point)
+    rows = compile_row_differences(arguments, **settings)
+    return split, values, rows, compile_row_free_difference(arguments, **settings)
 
 
 def log_density_of(model: pm.Model, variables: list):
@@ -78,7 +79,7 @@ def test_other_variables_are_read_from_shared_ones():
     split = split_log_density(model, point=point)
     beta, s = model.value_vars
     shared = make_shared_replacements(point, [beta], model)
-    row_differences = compile_row_differences(split, [beta], shared, point, **FAST)
+    row_differences = compile_row_differences(ModelAt(split, [beta], shared, point), **FAST)
     leaves = [leaf.array for leaf in split.leaves]
     narrow = row_differences(np.ones(3), np.zeros(3), *leaves)
     shared[s].set_value(point[s.name] + np.log(2.0))

@@ -8,7 +8,13 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.errors import NotRowwiseError, SettingError
-from pymc_austerity.model import find_predictors, split_log_density, verify, verify_examples
+from pymc_austerity.model import (
+    ModelAt,
+    find_predictors,
+    split_log_density,
+    verify,
+    verify_examples,
+)
 
 N_EXAMPLE, N_ROWS = 40, 500
 rng = np.random.default_rng(1)
@@ -146,7 +152,7 @@ class TestRecipes:
             pm.Normal("y", mean, 1.0, observed=DATA["y"])
         names = []
         for one in (likelihood, split_log_density(model)):
-            structure = find_predictors(one, one.value_vars, {}, one.model.initial_point())
+            structure = find_predictors(ModelAt(one, one.value_vars, {}, one.model.initial_point()))
             names.append([predictor.name for predictor in structure.predictors])
         assert names[0] == names[1] == ["level[group] + x @ slopes - y"]
 

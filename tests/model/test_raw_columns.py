@@ -7,6 +7,7 @@ import pytest
 
 from pymc_austerity.model import (
     Kernel,
+    ModelAt,
     differences_agree,
     find_predictors,
     kernel_of,
@@ -69,6 +70,7 @@ def test_what_is_written_for_rows_is_found_right(family, scale, rng):
     point, variables = model.initial_point(), list(model.value_vars)
     split = split_log_density(model, point=point)
     verified = verify(split, point, rng=rng)
-    kernel = kernel_of(find_predictors(split, variables, {}, point), 0)
+    at = ModelAt(split, variables, {}, point)
+    kernel = kernel_of(find_predictors(at), 0)
     assert isinstance(kernel, Kernel), kernel
-    assert differences_agree(kernel.differences, split, verified, variables, point, rng=rng)
+    assert differences_agree(kernel.differences, at, verified, rng)

@@ -9,6 +9,7 @@ from scipy.special import expit, log_expit
 from pymc_austerity._pymc import underivable
 from pymc_austerity.control_variates import ResidualFunction
 from pymc_austerity.model import (
+    ModelAt,
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
@@ -43,7 +44,7 @@ class Compiled:
         start = model.initial_point()
         split = split_log_density(model, point=start, **(settings or {}))
         self.split, self.model, self.variables = split, model, list(model.value_vars)
-        self.arguments = (split, self.variables, {}, start)
+        self.arguments = ModelAt(split, self.variables, {}, start)
         self.info = [(v.name, np.shape(start[v.name])) for v in self.variables]
         center = np.concatenate([np.ravel(start[name]) for name, _ in self.info]).astype(float)
         self.anchor, self.proposed, self.current = (
@@ -51,7 +52,7 @@ class Compiled:
         )
         self.indices = np.sort(rng.choice(split.n_rows, min(N_TAKEN, split.n_rows), replace=False))
         self.block = self.block_of(self.indices)
-        self.differences = compile_row_differences(*self.arguments, compile_kwargs=NO_C)
+        self.differences = compile_row_differences(self.arguments, compile_kwargs=NO_C)
 
     def block_of(self, indices):
         return [np.ascontiguousarray(leaf.array[indices]) for leaf in self.split.leaves]
@@ -61,12 +62,12 @@ class Compiled:
         return self.differences(point, self.anchor, *self.block)
 
     def residuals(self, order):
-        return compile_residuals(*self.arguments, order=order, compile_kwargs=NO_C)
+        return compile_residuals(self.arguments, order=order, compile_kwargs=NO_C)
 
     def derivatives(self):
         return (
-            compile_row_derivatives(*self.arguments, compile_kwargs=NO_C),
-            compile_row_free_derivatives(*self.arguments, compile_kwargs=NO_C),
+            compile_row_derivatives(self.arguments, compile_kwargs=NO_C),
+            compile_row_free_derivatives(self.arguments, compile_kwargs=NO_C),
         )
 
     def point(self, vector):
@@ -217,9 +218,9 @@ def test_extreme_logits(form, mode, rng):
     y = np.tile([0, 1], etas.size)
     model = logistic_model(form, x, y)
     split = split_log_density(model)
-    arguments = (split, list(model.value_vars), {}, model.initial_point())
-    rows = compile_row_derivatives(*arguments, compile_kwargs={"mode": mode})
-    residuals = compile_residuals(*arguments, compile_kwargs={"mode": mode})
+    arguments = ModelAt(split, list(model.value_vars), {}, model.initial_point())
+    rows = compile_row_derivatives(arguments, compile_kwargs={"mode": mode})
+    residuals = compile_residuals(arguments, compile_kwargs={"mode": mode})
     one = np.ones(1)
     p, q = expit(x), expit(-x)
     for k in range(x.size):
@@ -246,11 +247,12 @@ def test_an_operation_without_derivative_is_told():
     with pm.Model() as model:
         order = pm.HalfNormal("order")
         pm.CustomDist("y", order, logp=lambda x, v: pt.log(pt.kve(v, x)), observed=np.ones(30))
-    arguments = (split_log_density(model), list(model.value_vars), {}, model.initial_point())
+    split = split_log_density(model)
+    arguments = ModelAt(split, list(model.value_vars), {}, model.initial_point())
     with pytest.raises(underivable):
-        compile_row_derivatives(*arguments, compile_kwargs=NO_C)
+        compile_row_derivatives(arguments, compile_kwargs=NO_C)
     with pytest.raises(underivable):
-        compile_residuals(*arguments, compile_kwargs=NO_C)
+        compile_residuals(arguments, compile_kwargs=NO_C)
 
 
 def test_the_residual_function_knows_its_anchor(rng):

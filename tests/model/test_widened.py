@@ -10,7 +10,7 @@ from scipy import stats
 from pymc_austerity.errors import DataError
 from pymc_austerity.model import (
     DensityKernel,
-    density_kernel_of,
+    ModelAt,
     row_free_difference_agrees,
     split_log_density,
     verify,
@@ -40,9 +40,10 @@ def test_priors_with_numbers_as_people_write_them(prior, log_density, rng):
     point, variables = model.initial_point(), model.value_vars
     split = split_log_density(model, point=point)
     verified = verify(split, point, rng=rng)
-    kernel = density_kernel_of(split.row_free, variables, {}, point)
+    at = ModelAt(split, variables, {}, point)
+    kernel = DensityKernel.of(at, split.row_free)
     assert isinstance(kernel, DensityKernel)
-    assert row_free_difference_agrees(kernel, split, verified, variables, point, rng=rng)
+    assert row_free_difference_agrees(kernel, at, verified, rng)
     new, old = np.array([0.7, 0.0]), np.array([-0.4, 0.0])  # in the order of the model
     expected = log_density(np.exp(new)) + new - log_density(np.exp(old)) - old
     assert kernel(new, old) == pytest.approx(expected[0], rel=1e-6)

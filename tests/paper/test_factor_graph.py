@@ -9,6 +9,7 @@ import pytest
 
 from pymc_austerity import NotRowwiseError
 from pymc_austerity.model import (
+    ModelAt,
     compile_row_differences,
     compile_row_free_difference,
     split_log_density,
@@ -205,8 +206,8 @@ def test_picked_rows_are_the_rows(factors, mode):
     kwargs = {"compile_kwargs": {"mode": mode}}
     x_only = (split.value_vars[:1], {split.value_vars[1]: pt.constant(0.7)}, point)
     picked = compile_gathered_differences(split, *x_only, **kwargs)
-    plain = compile_row_differences(split, *x_only, **kwargs)
-    plain_exact = compile_row_free_difference(split, *x_only, **kwargs)
+    plain = compile_row_differences(ModelAt(split, *x_only), **kwargs)
+    plain_exact = compile_row_free_difference(ModelAt(split, *x_only), **kwargs)
     generator = np.random.default_rng(5)
     proposed, current = generator.integers(0, 2, size=(2, 6))
     rows = generator.permutation(split.n_rows)[:7]

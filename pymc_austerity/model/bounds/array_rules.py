@@ -8,24 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    ADVANCED_INC_SUBTENSOR_OPS,
-    ADVANCED_SUBTENSOR_OPS,
-    Alloc,
     CAReduce,
     Constant,
     CumOp,
     DimShuffle,
-    IncSubtensor,
-    Join,
     LogSoftmax,
     MakeVector,
-    Reshape,
-    ScalarFromTensor,
-    SpecifyShape,
-    Subtensor,
-    TensorFromScalar,
     Variable,
-    join_arguments,
 )
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
 from pymc_austerity.model.operations.jets import (
@@ -39,13 +28,9 @@ from pymc_austerity.model.operations.jets import (
     scale,
 )
 from pymc_austerity.model.operations.table import scalar_name
+from pymc_austerity.model.rearranging import OF_ALL, OF_ONE, OF_TWO, moved_inputs
 
 Axes = tuple[int, ...]
-_OF_ONE: tuple[type, ...] = (
-    Alloc, DimShuffle, Reshape, ScalarFromTensor, SpecifyShape, Subtensor, TensorFromScalar,
-    *ADVANCED_SUBTENSOR_OPS,
-)  # fmt: skip
-_OF_TWO: tuple[type, ...] = (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS)
 _CANCELS = 1e-6
 """Share of the terms below which their sum is zero but for rounding."""
 
@@ -222,7 +207,7 @@ def _exponents(reduction: Any) -> Variable:
 def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:
     """Axes of a reduction, which must leave the first one."""
     ndim = values_of(jet).lower.ndim
-    axes = tuple(range(ndim)) if axis is None else (axis,) if isinstance(axis, int) else axis
+    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     axes = tuple(k % ndim for k in axes)
     if 0 in axes:
         raise NotImplementedError("a reduction of rows")
@@ -245,7 +230,7 @@ def _each_end(function: Callable[[NDArray], NDArray], x: Interval) -> Interval:
 def is_rearrangement(op: Any) -> bool:
     """Tell whether every entry of the result is an entry, or a sum of entries, of the inputs."""
     is_sum = isinstance(op, CumOp) and op.mode == "add"
-    return is_sum or isinstance(op, (*_OF_ONE, *_OF_TWO, Join, MakeVector))
+    return is_sum or isinstance(op, (*OF_ONE, *OF_TWO, *OF_ALL))
 
 
 def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable, NDArray]) -> Jet:
@@ -265,7 +250,7 @@ def rearrange(node: Any, known: Mapping[Variable, Jet], fixed: Mapping[Variable,
     NotImplementedError
         Entries are chosen by something that is not among the data.
     """
-    entries = _entries(node)
+    entries = [node.inputs[k] for k in moved_inputs(node)]
     zero = (0,) * len(next(iter(known[entries[0]])))
     others = [v for v in node.inputs if v not in entries]
     chosen = {v: _chosen(v, fixed) for v in others}
@@ -297,15 +282,6 @@ def _in_double_precision(node: Any, entries: Sequence[Variable]) -> Any:
     return op.make_node(*(same.get(v, v) for v in node.inputs))
 
 
-def _entries(node: Any) -> Sequence[Variable]:
-    """Inputs whose entries are moved; the others are indices and shapes."""
-    if isinstance(node.op, Join):
-        return join_arguments(node)[1]
-    if isinstance(node.op, MakeVector):
-        return list(node.inputs)
-    return list(node.inputs[: 2 if isinstance(node.op, _OF_TWO) else 1])
-
-
 def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:
     if isinstance(v, Constant):
         return v.data
@@ -317,23 +293,16 @@ def _chosen(v: Variable, fixed: Mapping[Variable, NDArray]) -> Any:
 def reduce_axes(op: Any, jet: Jet) -> Jet:
     """Jet of a reduction.
 
-    A check asks whether a condition holds for all entries, rows included. Here it is asked of
-    each row by itself, so the axis of the rows is kept.
-
     Raises
     ------
     NotImplementedError
-        The reduction is neither a sum nor a conjunction.
+        The reduction is neither a sum nor a conjunction, or it is over rows.
     """
-    kind = type(op.scalar_op).__name__
-    ndim = next(iter(jet.values())).lower.ndim
-    axes = tuple(range(ndim)) if op.axis is None else tuple(op.axis)
-    if kind == "Add" and (ndim == 0 or 0 not in axes):
-        return {m: _reduce(np.sum, x, axes) for m, x in jet.items()}
-    if kind == "AND":
-        others = tuple(axis for axis in axes if axis != 0)
-        return {m: _reduce(np.min, x, others) for m, x in jet.items()}
-    raise NotImplementedError(kind)
+    functions = {"Add": np.sum, "AND": np.min}
+    kind, axes = type(op.scalar_op).__name__, _not_of_rows(op.axis, jet)
+    if kind not in functions:
+        raise NotImplementedError(kind)
+    return {m: _reduce(functions[kind], x, axes) for m, x in jet.items()}
 
 
 def with_certain_total(

@@ -144,7 +144,7 @@ def enclose(function: ScalarFunction, cells: Boxes, order: int) -> Enclosed:
     Returns
     -------
     Enclosed
-        NaN where the log-likelihood is not defined or a check may fail in the cell.
+        NaN where the log-likelihood is not defined, or a check of parameters may fail, in the cell.
 
     Raises
     ------
@@ -152,25 +152,19 @@ def enclose(function: ScalarFunction, cells: Boxes, order: int) -> Enclosed:
         The message names the operation that has no rule.
     """
     with np.errstate(all="ignore"):
-        known = _walk(function, cells, order)
-        value = known[function.value]
-        allowed = np.ones(len(cells.center), dtype=bool)
-        for condition in function.conditions:
-            if condition in known:
-                certain = values_of(known[condition].box).lower == 1.0
-                allowed &= certain.all(axis=tuple(range(1, certain.ndim)))
-        return Enclosed(value.center, _only_where(allowed, value.box))
+        return _walk(function, cells, order)[function.value]
 
 
 def first_unbounded(function: ScalarFunction, cells: Boxes, order: int) -> str:
     """Name of the first operation whose result has no finite enclosure for some cell."""
     with np.errstate(all="ignore"):
         known = _walk(function, cells, order)
-    for node in function.nodes:
-        result = known[node.outputs[0]].box
-        if not all(np.isfinite(end).all() for x in result.values() for end in x):
-            return _name(node.op)
-    return "a check of parameters"
+    unbounded = (
+        _name(node.op)
+        for node in function.nodes
+        if not all(np.isfinite(end).all() for x in known[node.outputs[0]].box.values() for end in x)
+    )
+    return next(unbounded)
 
 
 def _walk(function: ScalarFunction, cells: Boxes, order: int) -> Known:
@@ -326,15 +320,6 @@ def _broadcast_interval(x: Interval, shape: tuple[int, ...]) -> Interval:
     if x.is_point:
         return point(np.broadcast_to(x.lower, shape))
     return Interval(np.broadcast_to(x.lower, shape), np.broadcast_to(x.upper, shape))
-
-
-def _only_where(allowed: NDArray[np.bool_], jet: Jet) -> Jet:
-    if allowed.all():
-        return jet
-    return {
-        m: Interval(np.where(allowed, x.lower, np.nan), np.where(allowed, x.upper, np.nan))
-        for m, x in jet.items()
-    }
 
 
 def _name(op: Any) -> str:

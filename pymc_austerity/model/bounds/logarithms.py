@@ -25,7 +25,7 @@ from pymc_austerity._pymc import (
     constant_entry,
     continuous_types,
     join_arguments,
-    toposort,
+    rebuilt,
 )
 from pymc_austerity.model.operations.normal_probability import log_normal_probability
 from pymc_austerity.model.operations.table import scalar_name
@@ -169,20 +169,15 @@ def expand_logarithms(graphs: Sequence[Variable], predictors: Sequence[Variable]
     >>> round(float(graph.eval({a: 0.0, b: 0.0})), 4)
     -0.6931
     """
-    new: dict[Variable, Variable] = {}
     varying = set(predictors)
-    for node in toposort(list(graphs)):
-        inputs = [new.get(v, v) for v in node.inputs]
-        if inputs != list(node.inputs):
-            rebuilt = node.clone_with_new_inputs(inputs, strict=False)
-        else:
-            rebuilt = node
-        rewritten = _rewritten(rebuilt, varying)
-        if rewritten is not None:
-            new[node.outputs[0]] = rewritten.astype(node.outputs[0].dtype)
-        elif rebuilt is not node:
-            new.update(zip(node.outputs, rebuilt.outputs, strict=True))
-    return [new.get(v, v) for v in graphs]
+
+    def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        if scalar_name(node) not in ("Log", "Log1p", "Reciprocal", "TrueDiv"):
+            return None
+        found = _rewritten(node.clone_with_new_inputs(inputs, strict=False), varying)
+        return None if found is None else [found.astype(node.outputs[0].dtype)]
+
+    return rebuilt(graphs, rule)
 
 
 def _varies(v: Variable, predictors: set[Variable]) -> bool:
@@ -192,8 +187,6 @@ def _varies(v: Variable, predictors: set[Variable]) -> bool:
 def _rewritten(node: Any, predictors: set[Variable]) -> Variable | None:
     """Replacement of the result of a node, or None."""
     kind = scalar_name(node)
-    if kind not in ("Log", "Log1p", "Reciprocal", "TrueDiv"):
-        return None
     *above, inner = node.inputs
     if not _varies(inner, predictors):
         return None

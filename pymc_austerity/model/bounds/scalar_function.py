@@ -11,15 +11,13 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
-    CAReduce,
-    CheckAndRaise,
     DimShuffle,
+    ExtractDiag,
     Join,
-    LogicalAnd,
-    MakeVector,
+    JoinDims,
     Reshape,
-    ScalarFromTensor,
     Shape_i,
+    SplitDims,
     Variable,
     clone_replace,
     join_arguments,
@@ -43,9 +41,7 @@ class ScalarFunction:
     placeholders : tuple of variables
         Data of the rows.
     value : variable, shape (m,)
-        Log-likelihoods, nats, without checks of parameters.
-    conditions : tuple of variables
-        What the checks ask for.
+        Log-likelihoods, nats.
     constants : tuple of variables
         Parts of the graphs that depend on data alone and feed parts that depend on predictors.
     layout : tuple of variables
@@ -57,7 +53,6 @@ class ScalarFunction:
     predictors: tuple[Variable, ...]
     placeholders: tuple[Variable, ...]
     value: Variable
-    conditions: tuple[Variable, ...]
     constants: tuple[Variable, ...]
     layout: tuple[Variable, ...]
     evaluate_constants: Callable[..., list[NDArray]]
@@ -72,7 +67,7 @@ class ScalarFunction:
     def nodes(self) -> list:
         """Nodes to enclose, inputs first."""
         given = {*self.predictors, *self.constants, *self.layout}
-        return _nodes_between(given, [self.value, *self.conditions])
+        return _nodes_between(given, [self.value])
 
     @cached_property
     def indices(self) -> set[Variable]:
@@ -97,12 +92,12 @@ class ScalarFunction:
 def scalar_function(
     function: Variable, predictors: Sequence[Variable], placeholders: Sequence[Variable]
 ) -> ScalarFunction:
-    """Prepare a function of predictors: take out checks, rewrite what is left in stable forms.
+    """Prepare a function of predictors: rewrite it in stable forms.
 
     Parameters
     ----------
     function : variable, shape (m,)
-        Log-likelihood of rows.
+        Log-likelihood of rows, -inf where parameters fail a check.
     predictors : sequence of k variables, shape (m,)
         Predictors that it is a function of.
     placeholders : sequence of variables
@@ -116,8 +111,7 @@ def scalar_function(
     >>> sorted(str(node.op) for node in prepared.nodes)
     ['Mul', 'Softplus', 'Sub']
     """
-    plain, conditions = _without_checks(function)
-    graphs = _rewritten([plain, *conditions], "merge", "stabilize")
+    graphs = _rewritten([function], "merge", "stabilize")
     graphs = simplified(_rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize"))
     graphs = expand_logarithms(graphs, predictors)
     graphs = _rewritten(graphs, "ShapeOpt", "canonicalize", "stabilize")
@@ -126,7 +120,7 @@ def scalar_function(
     constants, layout = _given_parts(graphs, predictors, placeholders, n_rows)
     compile_ = partial(pytensor.function, mode="FAST_COMPILE", on_unused_input="ignore")
     return ScalarFunction(
-        tuple(predictors), tuple(placeholders), graphs[0], tuple(graphs[1:]),
+        tuple(predictors), tuple(placeholders), graphs[0],
         constants, layout,
         AnyThread(compile_(list(placeholders), constants)),
         AnyThread(compile_([n_rows], layout)),
@@ -178,39 +172,13 @@ def _leaves_first_axis(node: Any) -> bool:
         return 0 not in node.op.new_order or node.op.new_order[0] == 0
     if isinstance(node.op, Join):
         return join_arguments(node)[0] != 0
-    return not isinstance(node.op, Reshape)
+    if isinstance(node.op, ExtractDiag):
+        return 0 not in (node.op.axis1, node.op.axis2)
+    return not isinstance(node.op, Reshape | JoinDims | SplitDims)
 
 
 def _is_array(variable: Variable) -> bool:
     return hasattr(variable.type, "dtype")
-
-
-def _without_checks(graph: Variable) -> tuple[Variable, list[Variable]]:
-    conditions: list[Variable] = []
-    while True:
-        checks = (node for node in toposort([graph]) if isinstance(node.op, CheckAndRaise))
-        check = next(checks, None)
-        if check is None:
-            return graph, conditions
-        checked, *asked = check.inputs
-        conditions += [part for condition in asked for part in _parts_of(condition)]
-        if check.outputs[0] is graph:
-            graph = checked
-        else:
-            graph = clone_replace(graph, {check.outputs[0]: checked}, rebuild_strict=False)
-
-
-def _parts_of(condition: Variable) -> list[Variable]:
-    """Element-wise conditions whose conjunction over all entries is the condition."""
-    node = condition.owner
-    if node is None:
-        return [condition]
-    is_conjunction = isinstance(node.op, CAReduce) and isinstance(node.op.scalar_op, LogicalAnd)
-    if is_conjunction or isinstance(node.op, ScalarFromTensor):
-        return _parts_of(node.inputs[0])
-    if isinstance(node.op, MakeVector):
-        return [part for v in node.inputs for part in _parts_of(v)]
-    return [condition]
 
 
 def _nodes_between(given: set[Variable], graphs: Sequence[Variable]) -> list:

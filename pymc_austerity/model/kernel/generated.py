@@ -19,6 +19,7 @@ import pytensor
 from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
 from pymc_austerity.time_limit import end_if_late
 
@@ -156,6 +157,10 @@ class Generated:
         name, n_arguments, result = self.by_address
         function = getattr(module_of(self.source), name)
         return compiled_function(function, n_arguments, result)
+
+    def on_arrays(self, *arrays: NDArray) -> Any:
+        """Result of the function at `address`, from the addresses of arrays."""
+        return self._by_address.ctypes(*(array.ctypes.data for array in arrays))
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the compiled functions."""

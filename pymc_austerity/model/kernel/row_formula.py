@@ -1,9 +1,8 @@
-"""Cells of one row, and linear predictors in terms that code is written from."""
+"""Linear predictors, and the formula of a row above them, in terms that code is written from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import singledispatch
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -11,52 +10,23 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     UNSUITABLE,
-    CheckParameterValue,
-    Constant,
     Variable,
     ancestors,
     clone_replace,
     rewrite_graph,
     stabilized,
-    toposort,
 )
 from pymc_austerity.model.cut.known import is_cast
+from pymc_austerity.model.kernel.cells import Cells, filled, kind_of, unrolled
 from pymc_austerity.model.kernel.formula import apply, cast
-from pymc_austerity.model.kernel.scalar import (
-    Dependence,
-    Kind,
-    NoKernelError,
-    Scalar,
-    constant,
-    given,
-)
-from pymc_austerity.model.operations.table import OPERATIONS
-from pymc_austerity.model.predictors.structure import (
-    Dense,
-    Gathered,
-    Predictor,
-    RowStructure,
-    Single,
-    Sparse,
-)
+from pymc_austerity.model.kernel.scalar import Dependence, Scalar, constant, given
+from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Term
 from pymc_austerity.model.rewritten import inlined
 
-LARGEST = 4_096
-"""Scalars of one variable."""
 
-
-def prepared(function: Variable, check_bounds: bool = True) -> Variable:
-    """Rewrite a graph into stable and cheap operations, without loops or fused operations.
-
-    Parameters
-    ----------
-    function : variable
-    check_bounds : bool
-        Whether checks of parameters stay.
-    """
+def prepared(function: Variable) -> Variable:
+    """Rewrite a graph into stable and cheap operations, without loops or fused operations."""
     (graph,) = inlined([clone_replace(function, {}, rebuild_strict=False)])
-    if not check_bounds:
-        graph = _without_checks(graph)
     return rewrite_graph(
         stabilized(graph),
         include=("canonicalize", "stabilize", "specialize"),
@@ -64,210 +34,23 @@ def prepared(function: Variable, check_bounds: bool = True) -> Variable:
     )
 
 
-def _without_checks(graph: Variable) -> Variable:
-    while checks := [n for n in toposort([graph]) if isinstance(n.op, CheckParameterValue)]:
-        replacement = {checks[0].outputs[0]: checks[0].inputs[0]}
-        graph = clone_replace(graph, replacement, rebuild_strict=False)
-    return graph
-
-
 @dataclass(frozen=True, eq=False)
-class Cells:
-    """Entries of a variable for one row.
-
-    Attributes
-    ----------
-    scalars : object array
-        As many axes as the variable; the axis of the rows has length one.
-    row_axis : int or None
-        Which axis has the rows, if any.
-    """
-
-    scalars: NDArray[Any]
-    row_axis: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.scalars.size > LARGEST:
-            raise NoKernelError(f"a row has {self.scalars.size} entries of one variable")
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.scalars.ndim
-
-    @property
-    def only(self) -> Scalar:
-        """The one entry."""
-        if self.scalars.size != 1:
-            raise NoKernelError("an array stands where one number is needed")
-        only: Scalar = self.scalars.flat[0]
-        return only
-
-
-def kind_of(dtype: str) -> Kind:
-    """Boolean, integer or real, for the name of a dtype."""
-    if dtype == "bool":
-        return "b"
-    if dtype.startswith(("int", "uint")):
-        return "i"
-    if dtype.startswith("float"):
-        return "f"
-    raise NoKernelError(f"numbers of type {dtype} have no rule")
-
-
-def of_array(array: NDArray, dtype: str) -> Cells:
-    """Cells of known numbers."""
-    kind_of(dtype)
-    if array.size > LARGEST:
-        raise NoKernelError(f"a constant has {array.size} entries")
-    return Cells(filled(array.shape, [constant(v) for v in array.ravel().tolist()]))
-
-
-def filled(shape: Sequence[int], scalars: Sequence[Scalar]) -> NDArray[Any]:
-    """An array of scalars."""
-    array = np.empty(tuple(shape), dtype=object)
-    array.reshape(-1)[:] = scalars
-    return array
-
-
-def common_row_axis(operands: Sequence[Cells]) -> int | None:
-    """The axis of the rows of operands of equal ndim."""
-    axes = {c.row_axis for c in operands if c.row_axis is not None}
-    if len(axes) > 1:
-        raise NoKernelError("rows meet rows")
-    axis = axes.pop() if axes else None
-    if axis is not None and any(c.scalars.shape[axis] != 1 for c in operands):
-        raise NoKernelError("an array of fixed length meets the rows")
-    return axis
-
-
-def elementwise(function: Callable[[list[Scalar]], Scalar], operands: Sequence[Cells]) -> Cells:
-    """A function of scalars, applied with broadcasting."""
-    axis = common_row_axis(operands)
-    arrays = np.broadcast_arrays(*[c.scalars for c in operands])
-    if arrays[0].size > LARGEST:
-        raise NoKernelError(f"a row has {arrays[0].size} entries of one variable")
-    cells = zip(*[array.flat for array in arrays], strict=True)
-    return Cells(filled(arrays[0].shape, [function(list(scalars)) for scalars in cells]), axis)
-
-
-def reduced(name: str, operand: Cells, axes: Sequence[int], kind: Kind) -> Cells:
-    """A sum, product, maximum, minimum, "all" or "any" over short axes.
-
-    "All" over the rows becomes what holds for the row: one that fails has a log-density of -inf,
-    which rejects as if all rows had.
-    """
-    axes = tuple(sorted(a % operand.ndim for a in axes)) if operand.ndim else ()
-    if operand.row_axis in axes and name != "AND":
-        raise NoKernelError(f"{name} over the rows")
-    kept = [k for k in range(operand.ndim) if k not in axes]
-    front = operand.scalars.transpose([*kept, *axes])
-    shape = tuple(operand.scalars.shape[k] for k in kept)
-    table = front.reshape((int(np.prod(shape)), int(np.prod(front.shape[len(kept) :]))))
-    folded = [_folded(name, list(entries), kind) for entries in table]
-    row_axis = kept.index(operand.row_axis) if operand.row_axis in kept else None
-    return Cells(filled(shape, folded), row_axis)
-
-
-def _folded(name: str, entries: list[Scalar], kind: Kind) -> Scalar:
-    neutral = OPERATIONS[name].neutral
-    if neutral is not None:
-        return apply(name, entries, kind) if entries else cast(constant(neutral), kind)
-    if not entries:
-        raise NoKernelError(f"{name} of nothing")
-    result = entries[0]
-    for entry in entries[1:]:
-        result = apply(name, [result, entry], kind)
-    return result
-
-
-@singledispatch
-def cells_of(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """Cells of the output of an operation, from cells of its inputs; one rule for each operation.
-
-    Parameters
-    ----------
-    op : Op
-        What is applied.
-    node : Apply
-        Its application, with the types of inputs and outputs.
-    operands : list of Cells
-        One for each input.
-
-    Raises
-    ------
-    NoKernelError
-        The operation has no rule, or its operands are nothing the rule knows.
-    """
-    raise NoKernelError(f"the operation {op} has no rule")
-
-
-def unrolled(outputs: list[Variable], inputs: Mapping[Variable, Cells]) -> list[Cells]:
-    """Cells of outputs, from the cells of their inputs.
-
-    Parameters
-    ----------
-    outputs : list of variables
-    inputs : dict of variable to Cells
-        Predictors and placeholders of leaves.
-
-    Raises
-    ------
-    NoKernelError
-        Some operation has no rule.
-    """
-    known = dict(inputs)
-    for node in toposort(outputs, blockers=list(inputs)):
-        operands = [_operand(variable, known) for variable in node.inputs]
-        if len(node.outputs) > 1:
-            raise NoKernelError(f"the operation {node.op} has no rule")
-        known[node.outputs[0]] = cells_of(node.op, node, operands)
-    return [_operand(output, known) for output in outputs]
-
-
-def _operand(variable: Variable, known: Mapping[Variable, Cells]) -> Cells:
-    if variable in known:
-        return known[variable]
-    if isinstance(variable, Constant):
-        if not hasattr(variable.type, "dtype"):
-            return Cells(np.empty(0, dtype=object))
-        return of_array(np.asarray(variable.data), variable.type.dtype)
-    raise NoKernelError(f"{variable} is neither a predictor nor data of the rows")
-
-
-@dataclass(frozen=True, eq=False)
-class DotProduct:
+class Product:
     """A sum of products of a leaf's columns with entries of the point.
 
     Attributes
     ----------
     leaf : int
-        Which leaf, of shape (m, p).
+        Which leaf, of shape (m, p), or (m, k) where another one picks the entries.
+    columns : int or None
+        Which one that is, of shape (m, k).
     entries : int array, shape (p,)
         Positions in the point.
     scale : float
     """
 
     leaf: int
-    entries: NDArray[np.int64]
-    scale: float
-
-
-@dataclass(frozen=True, eq=False)
-class SparseProduct:
-    """A sum of products of a leaf's values with the entries of the point that another one picks.
-
-    Attributes
-    ----------
-    leaf, columns : int
-        Which leaves, both of shape (m, k).
-    entries : int array, shape (p,)
-        Positions in the point.
-    scale : float
-    """
-
-    leaf: int
-    columns: int
+    columns: int | None
     entries: NDArray[np.int64]
     scale: float
 
@@ -291,7 +74,7 @@ class Lookup:
     entries: NDArray[np.int64]
 
 
-Reads: TypeAlias = DotProduct | SparseProduct | Lookup
+Reads: TypeAlias = Product | Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +83,7 @@ class Line:
 
     Attributes
     ----------
-    terms : tuple of DotProduct, SparseProduct or Lookup
+    terms : tuple of Product or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
@@ -363,27 +146,20 @@ def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
     return Cells(scalars, 0)
 
 
-_made: "WeakKeyDictionary[RowStructure, dict[bool, RowFormula]]" = WeakKeyDictionary()
+_made: "WeakKeyDictionary[RowStructure, RowFormula]" = WeakKeyDictionary()
 
 
-def row_formula_of(structure: RowStructure, check_bounds: bool = True) -> RowFormula:
+def row_formula_of(structure: RowStructure) -> RowFormula:
     """Unroll predictors and function, once for each structure.
-
-    Parameters
-    ----------
-    structure : RowStructure
-    check_bounds : bool
-        As in `prepared`.
 
     Raises
     ------
     NoKernelError
         Some operation has no rule.
     """
-    known = _made.setdefault(structure, {})
-    if check_bounds not in known:
-        known[check_bounds] = _formula(structure, prepared(structure.function, check_bounds))
-    return known[check_bounds]
+    if structure not in _made:
+        _made[structure] = _formula(structure, prepared(structure.function))
+    return _made[structure]
 
 
 def _formula(structure: RowStructure, function: Variable) -> RowFormula:
@@ -426,47 +202,26 @@ def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
         offset = cast(leaves.scalar(predictor.offset), "f")
-    terms: list[Reads] = []
-    for term in predictor.terms:
-        if isinstance(term, Dense):
-            terms += _dense(term, leaves)
-            continue
-        if isinstance(term, Sparse):
-            terms += _sparse(term, leaves)
-            continue
-        scale = constant(float(term.scale))
-        coefficient = apply("Mul", [leaves.scalar(term.coefficient), scale], "f")
-        if isinstance(term, Gathered):
-            terms.append(Lookup(coefficient, cast(leaves.scalar(term.index), "i"), term.entries))
-        elif isinstance(term, Single):
-            terms.append(Lookup(coefficient, constant(0), np.array([term.entry])))
+    terms = [read for term in predictor.terms for read in _reads(term, leaves)]
     return Line(tuple(terms), offset)
 
 
-def _sparse(term: Sparse, leaves: _Leaves) -> list[Reads]:
-    """Two leaves, or entry by entry where the values or columns are computed."""
-    data, columns = _without_casts(term.data), term.columns
-    if data in leaves.numbers and columns in leaves.numbers:
-        places = leaves.numbers[data], leaves.numbers[columns]
-        return [SparseProduct(*places, term.entries, float(term.scale))]
-    scale, every = constant(float(term.scale)), leaves.of(columns).scalars.ravel()
-    return [
-        Lookup(apply("Mul", [value, scale], "f"), cast(column, "i"), term.entries)
-        for value, column in zip(leaves.of(data).scalars.ravel(), every, strict=True)
-    ]
-
-
-def _dense(term: Dense, leaves: _Leaves) -> list[Reads]:
-    """A leaf times entries, or column by column where the columns are computed."""
-    data = _without_casts(term.data)
-    if data in leaves.numbers:
-        return [DotProduct(leaves.numbers[data], term.entries, float(term.scale))]
+def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
+    """Leaves times entries, or entry by entry where data or columns are computed."""
+    data, columns = term.data, term.columns
+    if term.is_matrix:
+        data = _without_casts(data)
+        if data in leaves.numbers and (columns is None or columns in leaves.numbers):
+            number = None if columns is None else leaves.numbers[columns]
+            return [Product(leaves.numbers[data], number, term.entries, float(term.scale))]
+    values = [constant(1.0)] if data is None else leaves.of(data).scalars.ravel()
     scale = constant(float(term.scale))
-    columns = leaves.of(data).scalars.ravel()
-    return [
-        Lookup(apply("Mul", [column, scale], "f"), constant(0), np.array([entry]))
-        for column, entry in zip(columns, term.entries, strict=True)
-    ]
+    factors = [apply("Mul", [value, scale], "f") for value in values]
+    if columns is None:
+        pairs = zip(factors, term.entries, strict=True)
+        return [Lookup(factor, constant(0), np.array([entry])) for factor, entry in pairs]
+    places = [cast(column, "i") for column in leaves.of(columns).scalars.ravel()]
+    return [Lookup(f, place, term.entries) for f, place in zip(factors, places, strict=True)]
 
 
 def _without_casts(variable: Variable) -> Variable:

@@ -1,4 +1,4 @@
-"""Rules for arithmetic, reductions, checks and small matrices of one row."""
+"""Rules for arithmetic, reductions, checks and products of matrices of one row."""
 
 import math
 from functools import partial
@@ -6,6 +6,7 @@ from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
+import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
@@ -13,28 +14,25 @@ from pymc_austerity._pymc import (
     CAReduce,
     CheckAndRaise,
     CheckParameterValue,
-    Cholesky,
     CumOp,
     Dot,
     Elemwise,
     LogSoftmax,
+    SearchsortedOp,
     Softmax,
-    SolveTriangular,
 )
-from pymc_austerity.model.kernel.formula import apply
-from pymc_austerity.model.kernel.row_formula import (
+from pymc_austerity.model.kernel.cells import (
     Cells,
     cells_of,
     elementwise,
     filled,
     kind_of,
     reduced,
+    unrolled,
 )
-from pymc_austerity.model.kernel.scalar import Kind, NoKernelError, Scalar, constant
+from pymc_austerity.model.kernel.formula import apply, cast
+from pymc_austerity.model.kernel.scalar import NoKernelError, Scalar, constant
 from pymc_austerity.model.operations.table import scalar_name
-
-_LARGEST = 5
-"""Rows of a matrix; their number of operations is cubic."""
 
 
 @cells_of.register(Elemwise)
@@ -71,58 +69,24 @@ def _columns(scalars: NDArray[Any]) -> list[list[Scalar]]:
 
 
 @cells_of.register(Softmax)
-def _softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """exp(x - max) over their sum."""
-    shifted, total = _shifted(op, operands[0])
-    exponentials = _map("Exp", [shifted])
-    return _map("TrueDiv", [exponentials, total])
-
-
 @cells_of.register(LogSoftmax)
-def _log_softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """X - max - log of the sum of exp(x - max)."""
-    shifted, total = _shifted(op, operands[0])
-    return _map("Sub", [shifted, _map("Log", [total])])
-
-
-def _shifted(op: Any, operand: Cells) -> tuple[Cells, Cells]:
-    own = op.axis if isinstance(op.axis, tuple) else (op.axis,)
-    axes = list(range(operand.ndim)) if op.axis is None else [a % operand.ndim for a in own]
-    largest = _kept(reduced("Maximum", operand, axes, "f"), operand, axes)
-    shifted = _map("Sub", [operand, largest])
-    total = _kept(reduced("Add", _map("Exp", [shifted]), axes, "f"), operand, axes)
-    return shifted, total
-
-
-def _kept(reduction: Cells, operand: Cells, axes: list[int]) -> Cells:
-    """The reduced axes back, with length one."""
-    shape = list(operand.scalars.shape)
-    for axis in axes:
-        shape[axis] = 1
-    return Cells(reduction.scalars.reshape(shape), operand.row_axis)
-
-
-def _map(name: str, operands: list[Cells], kind: Kind = "f") -> Cells:
-    def function(scalars: list[Scalar]) -> Scalar:
-        return apply(name, scalars, kind)
-
-    return elementwise(function, operands)
+def _softmax(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """exp(x - max) over their sum, or the logarithm of that."""
+    (x,) = node.inputs
+    shifted = x - pt.max(x, axis=op.axis, keepdims=True)
+    total = pt.exp(shifted).sum(axis=op.axis, keepdims=True)
+    is_log = isinstance(op, LogSoftmax)
+    formula = shifted - pt.log(total) if is_log else pt.exp(shifted) / total
+    return unrolled([formula], {x: operands[0]})[0]
 
 
 @cells_of.register(CheckAndRaise)
 def _assertion(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """A formula cannot raise; conditions that are true already need no check."""
     operand, *conditions = operands
-    if all(_is_true(c.only) for c in conditions):
+    if all(c.only.is_constant and c.only.value for c in conditions):
         return operand
     raise NoKernelError(f"the assertion {op.msg!r} has no rule")
-
-
-def _is_true(condition: Scalar) -> bool:
-    """Whether a condition always holds: PyTensor compares lengths of an axis with themselves."""
-    if condition.name == "EQ" and len({a.kind for a in condition.arguments} - {"f"}) == 1:
-        return condition.arguments[0] == condition.arguments[1]
-    return bool(condition.is_constant and condition.value)
 
 
 @cells_of.register(CheckParameterValue)
@@ -139,61 +103,19 @@ def _check(op: Any, node: Any, operands: list[Cells]) -> Cells:
     return elementwise(checked, [operand])
 
 
-@cells_of.register(Cholesky)
-def _cholesky(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """Lower factor, column by column; the root of a negative number is NaN."""
-    (operand,) = operands
-    n = operand.scalars.shape[-1]
-    if not op.lower or n > _LARGEST or operand.row_axis in _last_two(operand):
-        raise NoKernelError(f"the operation {op} has no rule")
-    factor = filled(operand.scalars.shape, [constant(0.0)] * operand.scalars.size)
-    for where in np.ndindex(*factor.shape[:-2]):
-        matrix, lower = operand.scalars[where], factor[where]
-        for j in range(n):
-            for i in range(j, n):
-                products = [_times(lower[i, k], lower[j, k]) for k in range(j)]
-                rest = _minus(matrix[i, j], products)
-                lower[i, j] = apply("Sqrt", [rest], "f") if i == j else _over(rest, lower[j, j])
-    return Cells(factor, operand.row_axis)
+@cells_of.register(SearchsortedOp)
+def _searchsorted(op: Any, node: Any, operands: list[Cells]) -> Cells:
+    """How many of a few sorted numbers are smaller (or not larger, from the right)."""
+    edges, values, *sorter = operands
+    if sorter or edges.row_axis is not None:
+        raise NoKernelError("a search among sorted rows")
+    name = "LT" if op.side == "left" else "LE"
 
+    def count(entry: list[Scalar]) -> Scalar:
+        below = [cast(apply(name, [edge, *entry], "b"), "i") for edge in edges.scalars]
+        return apply("Add", below, "i")
 
-@cells_of.register(SolveTriangular)
-def _solve_triangular(op: Any, node: Any, operands: list[Cells]) -> Cells:
-    """By substitution."""
-    matrix, right = operands
-    n = matrix.scalars.shape[-1]
-    is_known = matrix.row_axis is None and matrix.scalars.size == n * n and n <= _LARGEST
-    axis = right.ndim - op.b_ndim
-    if not is_known or right.row_axis == axis:
-        raise NoKernelError(f"the operation {op} has no rule for rows with matrices of their own")
-    lower = matrix.scalars.reshape(n, n)
-    solution = np.moveaxis(right.scalars, axis, 0).copy()
-    order = range(n) if op.lower else range(n - 1, -1, -1)
-    for where in np.ndindex(*solution.shape[1:]):
-        done: list[int] = []
-        for i in order:
-            products = [_times(lower[i, k], solution[(k, *where)]) for k in done]
-            rest = _minus(solution[(i, *where)], products)
-            one = getattr(op, "unit_diagonal", False)
-            solution[(i, *where)] = rest if one else _over(rest, lower[i, i])
-            done.append(i)
-    return Cells(np.moveaxis(solution, 0, axis), right.row_axis)
-
-
-def _last_two(operand: Cells) -> tuple[int, int]:
-    return operand.ndim - 2, operand.ndim - 1
-
-
-def _times(a: Scalar, b: Scalar) -> Scalar:
-    return apply("Mul", [a, b], "f")
-
-
-def _over(a: Scalar, b: Scalar) -> Scalar:
-    return apply("TrueDiv", [a, b], "f")
-
-
-def _minus(a: Scalar, products: list[Scalar]) -> Scalar:
-    return apply("Sub", [a, apply("Add", products, "f")], "f") if products else a
+    return elementwise(count, [values])
 
 
 @cells_of.register(Blockwise)
@@ -201,8 +123,6 @@ def _blockwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Stacks of matrices."""
     if isinstance(op.core_op, Dot):
         return _dot(op.core_op, node, operands)
-    if isinstance(op.core_op, Cholesky | SolveTriangular):
-        return cells_of(op.core_op, node, operands)
     raise NoKernelError(f"the operation {op} has no rule")
 
 

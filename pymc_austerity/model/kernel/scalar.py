@@ -3,7 +3,8 @@
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from pymc_austerity.model.operations.table import OPERATIONS
 
@@ -106,13 +107,6 @@ def operation(name: str, arguments: Iterable[Scalar], kind: Kind) -> Scalar:
     return _interned(name, arguments, kind, None, sources)
 
 
-LENGTH = given("n_rows", "i", Dependence.POINT)
-"""Number of rows of a block; shapes have it, formulas do not."""
-
-ROW = given("i", "i", Dependence.DATA)
-"""Position of the row in the block; indices have it, formulas do not."""
-
-
 def subterms(
     roots: Iterable[Scalar], is_known: Callable[[Scalar], bool] = lambda _: False
 ) -> list[Scalar]:
@@ -134,10 +128,21 @@ def subterms(
 class NoKernelError(Exception):
     """A likelihood has an operation without a rule; the message says which."""
 
-    @property
-    def reason(self) -> str:
-        """The message."""
-        return str(self)
+
+_Parameters, _Written = ParamSpec("_Parameters"), TypeVar("_Written")
+
+
+def or_reason(write: Callable[_Parameters, _Written]) -> Callable[_Parameters, _Written | str]:
+    """Return the reason, as half a sentence, where code cannot be written."""
+
+    @wraps(write)
+    def written(*arguments: _Parameters.args, **settings: _Parameters.kwargs) -> _Written | str:
+        try:
+            return write(*arguments, **settings)
+        except NoKernelError as refusal:
+            return str(refusal)
+
+    return written
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Blocks of parameters: of single levels of a factor, of all rows, of none."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.model.predictors.structure import (
-    Gathered,
     PointMap,
     RowStructure,
     Term,
     data_reader,
 )
+from pymc_austerity.model.row_likelihood import ModelAt
 
 _NOBODY, _SHARED = -1, -2
 _POINTS, _JITTER = 2, 0.5
@@ -76,11 +76,7 @@ class Blocks:
 
 
 def find_blocks(
-    structure: RowStructure,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    model: pm.Model,
-    gradient: Callable[[NDArray], NDArray],
+    structure: RowStructure, at: ModelAt, gradient: Callable[[NDArray], NDArray]
 ) -> Blocks:
     """Tell from the linear predictors which rows read which parameters.
 
@@ -88,12 +84,8 @@ def find_blocks(
     ----------
     structure : RowStructure
         The rows as functions of linear predictors.
-    variables : sequence of variables
-        The value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values: where the prior is examined.
-    model : pymc.Model
-        The model, for compilation.
+    at : ModelAt
+        The model, its variables, and a point at which the prior is examined.
     gradient : callable
         Of the row-free part of the log-density: from a raveled point to an array, shape (d,).
         Levels that it couples do not form a factor.
@@ -108,15 +100,14 @@ def find_blocks(
     change with the other. Moving all levels whose number has a 1 in some binary digit at once
     compares every pair of levels with as many gradients as the largest number has digits.
     """
-    layout = PointMap.of(variables, point)
-    start = np.concatenate([np.ravel(point[str(v.name)]) for v in variables])
+    layout, start = PointMap.of(at.variables, at.point), at.raveled.astype(structure.dtype)
     terms = [_with_entries_once(term) for term in _terms(structure)]
-    indices = _Indices(terms, structure, model)
+    indices = _Indices(terms, structure, at.likelihood.model)
     owner, level, sizes = _owners(terms, indices, structure.size)
     factors = []
     for number, (index, levels) in enumerate(indices.distinct):
         entries = _by_level(owner == number, level, sizes[number])
-        if entries is None or _are_coupled(entries, gradient, start.astype(structure.dtype)):
+        if entries is None or _are_coupled(entries, gradient, start):
             owner[owner == number] = _SHARED
             continue
         n_rows = np.bincount(levels, minlength=len(entries)) if levels.size else levels
@@ -137,7 +128,7 @@ class _Indices:
     """
 
     def __init__(self, terms: Sequence[Term], structure: RowStructure, model: pm.Model) -> None:
-        graphs = list(dict.fromkeys(term.index for term in terms if isinstance(term, Gathered)))
+        graphs = list(dict.fromkeys(term.columns for term in terms if term.is_choice))
         read = data_reader(graphs, structure, model)
         values = read([leaf.array for leaf in structure.leaves]) if graphs else {}
         is_known = all(leaf.recipe is None for leaf in structure.leaves)
@@ -166,13 +157,13 @@ def _terms(structure: RowStructure) -> Iterator[Term]:
 
 def _with_entries_once(term: Term) -> Term:
     """A term with each entry once, in order: rows that pick the school of their class pick it."""
-    if not isinstance(term, Gathered):
+    if not term.is_choice:
         return term
     entries, numbers = np.unique(term.entries, return_inverse=True)
     if np.array_equal(entries, term.entries):
         return term
-    index = pt.constant(numbers.astype(np.int32))[term.index]
-    return replace(term, entries=entries, index=index)
+    columns = pt.constant(numbers.astype(np.int32))[term.columns]
+    return replace(term, entries=entries, columns=columns)
 
 
 def _owners(
@@ -186,10 +177,10 @@ def _owners(
     owner = np.full(size, _NOBODY)
     level = np.zeros(size, dtype=np.int64)
     for term in terms:
-        if not isinstance(term, Gathered):
-            owner[getattr(term, "entries", getattr(term, "entry", None))] = _SHARED
+        if not term.is_choice:
+            owner[term.entries] = _SHARED
             continue
-        number, levels = indices.number(term.index), np.arange(term.entries.size)
+        number, levels = indices.number(term.columns), np.arange(term.entries.size)
         sizes[number] = max(sizes[number], term.entries.size)
         fits = (owner[term.entries] == number) & (level[term.entries] == levels)
         fits |= owner[term.entries] == _NOBODY

@@ -1,6 +1,6 @@
 """Terms of the row-free part for each level of a factor, as functions of few linear predictors."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,46 +13,20 @@ from pymc_austerity._pymc import (
     SharedVariable,
     Variable,
     ancestors,
-    underivable,
 )
 from pymc_austerity.model.cut import CannotCut, Known, static_data
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_derivatives import RowDerivatives, row_derivatives_of
-from pymc_austerity.model.predictors.derivatives import predictor_function
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     Design,
-    GatheredRows,
-    RowStructure,
     design_function,
 )
 from pymc_austerity.model.rewritten import inlined
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt
 from pymc_austerity.model.split import cut_terms
 
 _OF_ANOTHER = "the prior of a level reads another level"
-
-
-@dataclass(frozen=True, eq=False)
-class ModelAt:
-    """A split log-density, and a point.
-
-    Attributes
-    ----------
-    likelihood : RowLikelihood
-        The split log-density.
-    variables : sequence of variables
-        Value variables, in the order of the raveled vector.
-    values : dict of str to array
-        Their values, for their shapes.
-    raveled : array, shape (d,)
-        The same as one vector.
-    """
-
-    likelihood: RowLikelihood
-    variables: Sequence[Variable]
-    values: Mapping[str, NDArray]
-    raveled: NDArray
 
 
 class NotByLevelError(ValueError):
@@ -69,9 +43,8 @@ class LevelsAsRows:
         Data of the levels.
     designs : sequence of Design
         Of the predictors.
-    function : callable
-        From all predictors, shape (k, G), and the block to the terms, their first derivatives and
-        the upper triangle of the second ones, by the r predictors that read entries of levels.
+    function : RowDerivatives
+        Terms with their derivatives, from those by the r predictors that read entries of levels.
     multipliers : float array, shape (r, G, q)
         Multipliers of the entries of each level in these.
     given : int array
@@ -82,7 +55,7 @@ class LevelsAsRows:
 
     block: tuple[NDArray, ...]
     designs: Sequence[Design]
-    function: Callable[..., NDArray[np.float64]]
+    function: RowDerivatives
     multipliers: NDArray[np.float64]
     given: NDArray[np.int64]
     kernel: Kernel | str
@@ -97,13 +70,13 @@ class LevelsAsRows:
         return gradients, hessians
 
     @property
-    def address(self) -> int | None:
+    def address(self) -> int:
         """Of all three in compiled code, a function of three addresses.
 
         Those of a point, of what it fills in (terms, gradients and Hessians, one after the other),
-        and of `table`. None where the function of the predictors is none that was written here.
+        and of `table`.
         """
-        return self.function.address if isinstance(self.function, RowDerivatives) else None
+        return self.function.address
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
@@ -120,22 +93,12 @@ class LevelsAsRows:
         return float(self.kernel(proposed, current, *self.block).sum())
 
     def _at(self, point: NDArray) -> tuple[NDArray[np.float64], ...]:
-        exact = np.ascontiguousarray(point, dtype=np.float64)
-        if not isinstance(self.function, RowDerivatives):
-            return self._evaluated(exact)
         _, n_levels, q = self.multipliers.shape
         out = np.empty(n_levels * (1 + q + q * q))
-        self.function.of_levels(exact, out, self.table)
+        exact = np.ascontiguousarray(point, dtype=np.float64)
+        self.function.on_arrays(exact, out, self.table)
         gradients, hessians = out[n_levels : n_levels * (1 + q)], out[n_levels * (1 + q) :]
         return out[:n_levels], gradients.reshape(-1, q), hessians.reshape(-1, q, q)
-
-    def _evaluated(self, point: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-        r = len(self.multipliers)
-        found = self.function(np.stack([d.eta(point) for d in self.designs]), *self.block)
-        slopes, curvatures = found[1 : r + 1], found[r + 1 :][self._place]
-        gradients = np.einsum("rg,rgq->gq", slopes, self.multipliers)
-        hessians = np.einsum("rgp,rsg,sgq->gpq", self.multipliers, curvatures, self.multipliers)
-        return found[0], gradients, hessians
 
     @cached_property
     def _predictors(self) -> tuple[NDArray, ...]:
@@ -148,12 +111,8 @@ class LevelsAsRows:
         for design in self.designs:
             own, factors = [np.empty((design.n_rows, 0), int)], [np.empty((design.n_rows, 0))]
             for term in design.terms:
-                if isinstance(term, GatheredRows):
-                    own.append(term.entries[:, None])
-                    factors.append(term.coefficient[:, None])
-                else:
-                    own.append(np.broadcast_to(term.entries, term.data.shape))
-                    factors.append(term.data)
+                own.append(np.broadcast_to(term.entries, term.data.shape))
+                factors.append(term.data)
             entries.append(np.hstack(own))
             coefficients.append(np.hstack(factors))
             counts.append(np.full(design.n_rows, entries[-1].shape[1]))
@@ -169,14 +128,6 @@ class LevelsAsRows:
     def __getstate__(self) -> dict[str, Any]:
         """Everything but addresses."""
         return {name: value for name, value in self.__dict__.items() if name != "table"}
-
-    @cached_property
-    def _place(self) -> NDArray[np.intp]:
-        """Where a second derivative, shape (r, r), stands in the upper triangle."""
-        r = len(self.multipliers)
-        place = np.zeros((r, r), dtype=np.intp)
-        place[np.triu_indices(r)] = np.arange(r * (r + 1) // 2)
-        return np.maximum(place, place.T)
 
 
 def levels_as_rows(
@@ -208,7 +159,7 @@ def levels_as_rows(
     likelihood = at.likelihood
     if _may_change(terms, likelihood.model):
         return None
-    known = Known(likelihood.value_vars, at.values)
+    known = Known(likelihood.value_vars, at.point)
     plain = known.with_known_shapes(inlined(static_data(inlined(list(terms)))))
     known.learn_shapes(plain)
     known.learn_values(plain)
@@ -218,16 +169,15 @@ def levels_as_rows(
         return None
     leaves = tuple(cut.leaves)
     own = replace(likelihood, rows=rows, leaves=leaves, n_rows=len(entries))
-    structure = find_predictors(own, at.variables, {}, at.values)
+    structure = find_predictors(at._replace(likelihood=own))
     if isinstance(structure, str):
         return None
     block = tuple(np.ascontiguousarray(leaf.array) for leaf in leaves)
     designs = design_function(structure, likelihood.model)(block)
     multipliers = _multipliers(designs, entries, structure.size)
     (read,) = np.nonzero(multipliers.any(axis=(1, 2)))
-    try:
-        function = _function_of(structure, likelihood.model, read.tolist())
-    except underivable:
+    function = row_derivatives_of(structure, read.tolist())
+    if isinstance(function, str):
         return None
     return LevelsAsRows(
         block,
@@ -235,7 +185,7 @@ def levels_as_rows(
         function,
         np.ascontiguousarray(multipliers[read]),
         np.setdiff1d(_all_entries(designs), entries),
-        kernel_of(structure, 0, check_bounds=likelihood.model.check_bounds),
+        kernel_of(structure, 0),
     )
 
 
@@ -243,26 +193,6 @@ def _may_change(terms: Sequence[Variable], model: pm.Model) -> bool:
     """Whether terms read data that the user may replace; lengths of dimensions stay."""
     lengths = set(model.dim_lengths.values())
     return any(isinstance(v, SharedVariable) and v not in lengths for v in ancestors(terms))
-
-
-@dataclass(frozen=True)
-class _Stacked:
-    """A function that returns a list, with its predictors and its results as one array each."""
-
-    function: Callable[..., list]
-
-    def __call__(self, etas: NDArray[np.float64], *block: NDArray) -> NDArray[np.float64]:
-        return np.stack(self.function(*etas, *block))
-
-
-def _function_of(
-    structure: RowStructure, model: pm.Model, chosen: list[int]
-) -> Callable[..., NDArray[np.float64]]:
-    """As a compiled loop where there is one: it is called in every sweep."""
-    written = row_derivatives_of(structure, chosen, check_bounds=model.check_bounds)
-    if isinstance(written, RowDerivatives):
-        return written
-    return _Stacked(predictor_function(structure, model, chosen))
 
 
 def _multipliers(
@@ -273,17 +203,14 @@ def _multipliers(
     found = np.zeros((len(designs), n_levels, q))
     place = np.full(size, -1)
     place[entries.ravel()] = np.arange(entries.size)
-    levels = np.arange(n_levels)
     for number, design in enumerate(designs):
         for term in design.terms:
-            if isinstance(term, GatheredRows):
-                places = place[term.entries]
-                read = places >= 0
-                if (places[read] // q != levels[read]).any():
-                    raise NotByLevelError(_OF_ANOTHER)
-                found[number, levels[read], places[read] % q] += term.coefficient[read]
-            elif np.isin(term.entries, entries).any():
+            places = np.broadcast_to(place[term.entries], term.data.shape)
+            levels, columns = np.nonzero(places >= 0)
+            own = places[levels, columns]
+            if (own // q != levels).any():
                 raise NotByLevelError(_OF_ANOTHER)
+            np.add.at(found[number], (levels, own % q), term.data[levels, columns])
     return found
 
 

@@ -2,21 +2,20 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import Variable, ancestors, grad, join_nonshared_inputs, stabilized
-from pymc_austerity.model.compiling import compiled, interpreted
+from pymc_austerity._pymc import Variable, ancestors, grad, stabilized
+from pymc_austerity.model.compiling import compiled, evaluated
 from pymc_austerity.model.levels.level_rows import (
     LevelsAsRows,
-    ModelAt,
     NotByLevelError,
     levels_as_rows,
 )
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 _SMALL_STEP = 1e-4
 """Of differences of gradients."""
@@ -123,9 +122,9 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
     """
     start, moved = at.raveled, _variables_with(at, entries)
     if any(variable not in at.likelihood.model.values_to_rvs for variable in moved):
-        at = replace(at, likelihood=at.likelihood.without_joint_terms)
+        at = at._replace(likelihood=at.likelihood.without_joint_terms)
     likelihood, sources = at.likelihood, _sources(at, entries)
-    terms, theta = join_nonshared_inputs(dict(at.values), list(sources), list(at.variables), {})
+    terms, theta = at.joined(*sources)
     values = _made(likelihood, theta, terms)
     axes = _axes(values, entries, start)
     as_rows = levels_as_rows(at, sources, axes, entries)
@@ -176,7 +175,7 @@ def partial_row_free(at: ModelAt, entries: NDArray[np.int64]) -> PartialDerivati
     if not sources:
         nothing = np.zeros((entries.size, at.raveled.size))
         return PartialDerivatives(lambda point: nothing[:, 0], lambda point: nothing, entries[:0])
-    terms, theta = join_nonshared_inputs(dict(at.values), list(sources), list(at.variables), {})
+    terms, theta = at.joined(*sources)
     value = stabilized(sum(term.sum() for term in terms))
     slope = grad(value, theta, disconnected_inputs="ignore")
     every = _made(at.likelihood, theta, [slope])
@@ -201,7 +200,7 @@ def _sources(at: ModelAt, entries: NDArray[np.int64]) -> tuple[Variable, ...]:
 
 def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
     """Those that have some of the entries."""
-    ends = np.cumsum([np.size(at.values[str(v.name)]) for v in at.variables])
+    ends = np.cumsum([np.size(at.point[str(v.name)]) for v in at.variables])
     places = np.unique(np.searchsorted(ends, entries.ravel(), side="right"))
     return {at.variables[k] for k in places}
 
@@ -209,7 +208,7 @@ def _variables_with(at: ModelAt, entries: NDArray[np.int64]) -> set[Variable]:
 def _made(likelihood: RowLikelihood, theta: Variable, outputs: list) -> Callable[..., list]:
     exact = [output.astype("float64") for output in outputs]
     model = likelihood.model
-    return interpreted(model, [theta], exact) or compiled(model, [theta], exact, None)
+    return evaluated(model, [theta], exact)
 
 
 def _others(term: Variable, axis: int) -> list[int]:
@@ -297,5 +296,5 @@ def _given(
 ) -> NDArray[np.int64]:
     """Other entries of the variables that terms are made of."""
     inside = set(ancestors(list(sources)))
-    reads = [np.full(np.size(at.values[str(v.name)]), v in inside) for v in at.variables]
+    reads = [np.full(np.size(at.point[str(v.name)]), v in inside) for v in at.variables]
     return np.setdiff1d(np.flatnonzero(np.concatenate(reads)), entries)

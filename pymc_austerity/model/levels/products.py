@@ -19,14 +19,13 @@ from pymc_austerity._pymc import (
     clone_replace,
     discrete_types,
     is_dot,
-    join_nonshared_inputs,
     rewrite_graph,
     toposort,
 )
-from pymc_austerity.model.compiling import compiled, interpreted
+from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.rewritten import inlined, inverse_of_lower
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 
 class Product(NamedTuple):
@@ -291,12 +290,7 @@ class Centered:
     factors: Callable[[NDArray], NDArray[np.float64]]
 
 
-def centered(
-    split: RowLikelihood,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    fewest: int = 2,
-) -> Centered | None:
+def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     r"""Write the levels of non-centered factors in terms of the products that rows read.
 
     In ``mu + tau * z[group]`` rows depend on ``z`` and ``tau`` through their product alone. In
@@ -307,12 +301,8 @@ def centered(
 
     Parameters
     ----------
-    split : RowLikelihood
-        The split log-density.
-    variables : sequence of variables
-        Value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values, for their shapes.
+    at : ModelAt
+        The split log-density, its variables, and a point at which shapes are read.
     fewest : int
         Levels that a factor has at least.
 
@@ -329,24 +319,24 @@ def centered(
     Examples
     --------
     >>> import pymc as pm
-    >>> from pymc_austerity.model import split_log_density
+    >>> from pymc_austerity.model import ModelAt, split_log_density
     >>> group = np.arange(100) % 5
     >>> with pm.Model() as model:
     ...     tau, z = pm.HalfNormal("tau"), pm.Normal("z", shape=5)
     ...     _ = pm.Poisson("y", pm.math.exp(tau * z[group]), observed=group)
     >>> start = model.initial_point()
-    >>> found = centered(split_log_density(model), model.value_vars, start)
+    >>> found = centered(ModelAt(split_log_density(model), model.value_vars, {}, start))
     >>> found.names
     ('z',)
     >>> found.products(np.array([np.log(2.0), 1.0, 2.0, 3.0, 4.0, 5.0])).round(3)
     array([ 0.693,  2.   ,  4.   ,  6.   ,  8.   , 10.   ])
     """
-    candidates = candidates_for_centering(split, variables, point, fewest)
+    split, candidates = at.likelihood, candidates_for_centering(at, fewest)
     if not candidates:
         return None
     (rows,) = inlined([split.rows])
     rows = rewrite_graph(rows, include=("merge",))
-    products = find_products(rows, candidates, variables, Known(split.value_vars, point))
+    products = find_products(rows, candidates, at.variables, Known(split.value_vars, at.point))
     if not products:
         return None
     undone = {p.factor: p.inverse() for p in products}
@@ -361,39 +351,29 @@ def centered(
     )
     names = tuple(str(p.factor.name) for p in products)
     done = {p.factor: p.forward() for p in products}
-    there, back = (change_of_point(split, variables, change, point) for change in (done, undone))
+    there, back = (change_of_point(at, change) for change in (done, undone))
     return Centered(likelihood, names, there, back)
 
 
-def candidates_for_centering(
-    split: RowLikelihood,
-    variables: Sequence[Variable],
-    point: Mapping[str, NDArray],
-    fewest: int = 2,
-) -> list[Variable]:
+def candidates_for_centering(at: ModelAt, fewest: int = 2) -> list[Variable]:
     """Arrays of numbers, of at least so many levels, that are not transformed."""
-    rvs, transforms = split.model.values_to_rvs, split.model.rvs_to_transforms
+    model = at.likelihood.model
+    rvs, transforms = model.values_to_rvs, model.rvs_to_transforms
     return [
         v
-        for v in variables
+        for v in at.variables
         if v.type.ndim in (1, 2)
         and v.dtype not in discrete_types
         and transforms.get(rvs.get(v)) is None
-        and max(np.shape(point[v.name])) >= fewest
+        and max(np.shape(at.point[v.name])) >= fewest
     ]
 
 
-def change_of_point(
-    split: RowLikelihood,
-    variables: Sequence[Variable],
-    changed: Mapping[Variable, Variable],
-    point: Mapping[str, NDArray],
-) -> "_Change":
+def change_of_point(at: ModelAt, changed: Mapping[Variable, Variable]) -> "_Change":
     """A function of the raveled point that changes some variables."""
-    parts = [changed.get(v, v).ravel().astype("float64") for v in variables]
-    joined, theta = join_nonshared_inputs(dict(point), [pt.concatenate(parts)], list(variables), {})
-    function = interpreted(split.model, [theta], joined)
-    return _Change(function or compiled(split.model, [theta], joined, None))
+    parts = [changed.get(v, v).ravel().astype("float64") for v in at.variables]
+    joined, theta = at.joined(pt.concatenate(parts))
+    return _Change(evaluated(at.likelihood.model, [theta], joined))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Effects that sum to zero, written in terms of levels that need not."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +24,7 @@ from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.levels.products import change_of_point, find_products, like
 from pymc_austerity.model.rewritten import inlined
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt
 from pymc_austerity.model.verify import tolerance_of
 from pymc_austerity.time_limit import end_if_late
 
@@ -43,13 +43,9 @@ class FreeLevels:
 
     Attributes
     ----------
-    likelihood : RowLikelihood
+    at : ModelAt
         Its value variable of the effects is that of the levels :math:`b`; that of the absorber
         stands for what rows read of it beside them.
-    variables : tuple of variables
-        Value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values.
     name : str
         Of the effects; their value variable has this name, too.
     absorber : str
@@ -57,14 +53,12 @@ class FreeLevels:
     entry : int
         Which of its entries that is.
     levels : callable
-        From a raveled point of the user's to one of `likelihood`, with a mean of 0.
+        From a raveled point of the user's to one of `at`, with a mean of 0.
     effects : callable
-        From any raveled point of `likelihood` to one of the user's.
+        From any raveled point of `at` to one of the user's.
     """
 
-    likelihood: RowLikelihood
-    variables: tuple[Variable, ...]
-    point: Mapping[str, NDArray]
+    at: ModelAt
     name: str
     absorber: str
     entry: int
@@ -72,9 +66,7 @@ class FreeLevels:
     effects: Callable[[NDArray], NDArray[np.float64]]
 
 
-def free_levels(
-    split: RowLikelihood, variables: Sequence[Variable], point: Mapping[str, NDArray]
-) -> FreeLevels | None:
+def free_levels(at: ModelAt) -> FreeLevels | None:
     r"""Give one variable whose entries sum to zero a mean on which the data do not depend.
 
     ``pm.ZeroSumNormal`` of :math:`G` levels is sampled as :math:`G - 1` numbers, all of which rows
@@ -88,12 +80,8 @@ def free_levels(
 
     Parameters
     ----------
-    split : RowLikelihood
-        The split log-density.
-    variables : sequence of variables
-        Value variables, in the order of the raveled vector.
-    point : dict of str to array
-        Their values, for their shapes.
+    at : ModelAt
+        The split log-density, its variables, and a point at which shapes are read.
 
     Returns
     -------
@@ -107,26 +95,26 @@ def free_levels(
 
     Examples
     --------
-    >>> from pymc_austerity.model import split_log_density
+    >>> from pymc_austerity.model import ModelAt, split_log_density
     >>> group = np.arange(100) % 5
     >>> with pm.Model() as model:
     ...     mu, a = pm.Normal("mu"), pm.ZeroSumNormal("a", sigma=2.0, shape=5)
     ...     _ = pm.Poisson("y", pm.math.exp(mu + a[group]), observed=group)
     >>> start = model.initial_point()
-    >>> found = free_levels(split_log_density(model), model.value_vars, start)
+    >>> found = free_levels(ModelAt(split_log_density(model), model.value_vars, {}, start))
     >>> found.name, found.absorber
     ('a', 'mu')
     >>> found.effects(np.array([0.0, 3.0, 1.0, 1.0, 1.0, 1.0])).round(3)[:1]
     array([1.4])
     """
     rows: Variable | None = None
-    for variable in variables:
-        if not _is_zero_sum(split.model, variable):
+    for variable in at.variables:
+        if not _is_zero_sum(at.likelihood.model, variable):
             continue
         if rows is None:
-            (rows,) = inlined([split.rows])
+            (rows,) = inlined([at.likelihood.rows])
             rows = rewrite_graph(rows, include=("merge",))
-        found = _Effects(split, tuple(variables), point, variable).freed(rows)
+        found = _Effects(at, variable).freed(rows)
         if found is not None:
             return found
     return None
@@ -146,21 +134,15 @@ def _is_zero_sum(model: pm.Model, variable: Variable) -> bool:
 class _Effects:
     """Effects that sum to zero, and the levels that take their place."""
 
-    def __init__(
-        self,
-        split: RowLikelihood,
-        variables: tuple[Variable, ...],
-        point: Mapping[str, NDArray],
-        value: Variable,
-    ) -> None:
-        self.split, self.variables, self.value = split, variables, value
-        self.rv = split.model.values_to_rvs[value]
-        self.transform = split.model.rvs_to_transforms[self.rv]
+    def __init__(self, at: ModelAt, value: Variable) -> None:
+        self.at, self.split, self.value = at, at.likelihood, value
+        model, point = self.split.model, at.point
+        self.rv = model.values_to_rvs[value]
+        self.transform = model.rvs_to_transforms[self.rv]
         self.n_levels = np.size(point[value.name]) + 1
         self.levels = pt.tensor(self.rv.name, dtype=value.dtype, shape=(self.n_levels,))
-        self.changed = tuple(self.levels if v is value else v for v in variables)
+        self.changed = tuple(self.levels if v is value else v for v in at.variables)
         zeros = np.zeros(self.n_levels, dtype=value.dtype)
-        self.old_point = point
         self.point = {n: p for n, p in point.items() if n != value.name} | {self.rv.name: zeros}
 
     def freed(self, rows: Variable) -> FreeLevels | None:
@@ -307,13 +289,7 @@ class _Effects:
         )
         backward = self.transform.backward(self.value, *rv.owner.inputs)
         undone = {self.levels: effects, absorber: shifted}
-        return FreeLevels(
-            likelihood,
-            self.changed,
-            self.point,
-            rv.name,
-            str(absorber.name),
-            entry,
-            change_of_point(split, self.variables, {self.value: backward}, self.old_point),
-            change_of_point(split, self.changed, undone, self.point),
-        )
+        levels = change_of_point(self.at, {self.value: backward})
+        at = ModelAt(likelihood, self.changed, {}, self.point)
+        effects_of = change_of_point(at, undone)
+        return FreeLevels(at, rv.name, str(absorber.name), entry, levels, effects_of)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Constant, DimShuffle, Subtensor, Variable, indices_of
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError
-from pymc_austerity.model.predictors.structure import Dense, Gathered, Single, Sparse, Term
+from pymc_austerity.model.predictors.structure import Term
 
 _MOST_NUMBERS = 1_000_000
 _SMALL = 1_000
@@ -83,10 +83,9 @@ def weighted(column: Column, weight: Variable) -> Column:
 
 
 def _weighted_term(term: Term, weight: Variable) -> Term:
-    if isinstance(term, Dense | Sparse):
-        return replace(term, data=term.data * weight[:, None])
-    coefficient = weight if term.coefficient is None else term.coefficient * weight
-    return replace(term, coefficient=coefficient)
+    if term.data is None:
+        return replace(term, data=weight)
+    return replace(term, data=term.data * (weight[:, None] if term.is_matrix else weight))
 
 
 def _sum(vectors: Sequence[Variable]) -> Variable:
@@ -112,8 +111,12 @@ def _single(number: int, array: Affine) -> Column:
     matrix = array.matrix
     first, last = matrix.indptr[number], matrix.indptr[number + 1]
     entries, scales = matrix.indices[first:last], matrix.data[first:last]
-    terms = [Single(int(e), None, float(s)) for e, s in zip(entries, scales, strict=True) if s]
+    terms = [_entry(int(e), float(s)) for e, s in zip(entries, scales, strict=True) if s]
     return Column(tuple(terms), None, float(array.constant[number]))
+
+
+def _entry(entry: int, scale: float) -> Term:
+    return Term(np.array([entry]), scale=scale)
 
 
 def gathered(array: Affine, index: Variable) -> Column:
@@ -128,7 +131,7 @@ def gathered(array: Affine, index: Variable) -> Column:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     shared, own = _shared_by_all(array)
-    terms: list[Term] = [Single(int(e), None, s) for e, s in shared]
+    terms = [_entry(e, s) for e, s in shared]
     if n > 1 and own.nnz:
         terms.extend(_picked(own.tocsr(), index))
     if np.ptp(array.constant) == 0.0:
@@ -160,7 +163,7 @@ def _picked(matrix: Any, index: Variable) -> list[Term]:
     if widest > 2:
         if n * used.size > _MOST_NUMBERS:
             raise TooLargeError
-        return [Dense(used, pt.constant(matrix[:, used].toarray())[index])]
+        return [Term(used, None, pt.constant(matrix[:, used].toarray())[index])]
     terms: list[Term] = []
     matrix.sort_indices()
     for slot in range(widest):
@@ -170,9 +173,9 @@ def _picked(matrix: Any, index: Variable) -> list[Term]:
         scales = np.zeros(n)
         entries[has], scales[has] = matrix.indices[where], matrix.data[where]
         if np.ptp(scales) == 0.0:
-            terms.append(Gathered(entries, index, None, float(scales[0])))
+            terms.append(Term(entries, index, scale=float(scales[0])))
         else:
-            terms.append(Gathered(entries, index, pt.constant(scales)[index]))
+            terms.append(Term(entries, index, pt.constant(scales)[index]))
     return terms
 
 
@@ -192,7 +195,7 @@ def stored(columns: Variable, data: Variable, array: Affine) -> Column | None:
     if array.constant.any() or not is_simple:
         return None
     entries = matrix.indices.astype(np.int64)
-    return Column((Sparse(entries, columns, data, float(matrix.data[0])),))
+    return Column((Term(entries, columns, data, float(matrix.data[0])),))
 
 
 def dense(data: Variable, array: Affine) -> Column:
@@ -222,11 +225,11 @@ def dense(data: Variable, array: Affine) -> Column:
         entries = matrix.indices.astype(np.int64)
         chosen = data if rows.size == constant.size else data[:, rows]
         if np.ptp(matrix.data) == 0.0:
-            return Column((Dense(entries, chosen, float(matrix.data[0])),), offset)
-        return Column((Dense(entries, chosen * pt.constant(matrix.data)),), offset)
+            return Column((Term(entries, None, chosen, float(matrix.data[0])),), offset)
+        return Column((Term(entries, None, chosen * pt.constant(matrix.data)),), offset)
     if constant.size * used.size > _MOST_NUMBERS:
         raise TooLargeError
-    return Column((Dense(used, pt.dot(data, pt.constant(matrix[:, used].toarray()))),), offset)
+    return Column((Term(used, None, pt.dot(data, pt.constant(matrix[:, used].toarray()))),), offset)
 
 
 # ------------------------------------------------------------------ arrays of columns, data
@@ -321,7 +324,7 @@ def as_multiple(column: Column, identity: Identity) -> Multiple:
     if not terms:
         return Multiple((), (), 1.0, column.offset, column.constant)
     # data are best left as they are, so that a design matrix has no multiple
-    leading = min(terms, key=lambda t: (Dense, Sparse, Gathered, Single).index(type(t)))
+    leading = min(terms, key=lambda t: (not t.is_matrix, t.is_sparse or t.columns is None))
     scale = leading.scale
     terms = tuple(replace(t, scale=t.scale / scale) for t in terms)
     key = tuple(sorted((*_key(t, identity), t.scale) for t in terms))
@@ -335,32 +338,24 @@ def merged_terms(terms: Sequence[Term], identity: Identity) -> tuple[Term, ...]:
         key = _key(term, identity)
         found[key] = replace(term, scale=term.scale + found[key].scale) if key in found else term
     kept = [term for term in found.values() if term.scale != 0.0]
-    columns = [t for t in kept if isinstance(t, Single) and t.coefficient is not None]
-    if len(columns) < 2 or len({t.entry for t in columns}) < len(columns):
+    columns = [t for t in kept if t.columns is None and t.data is not None and not t.is_matrix]
+    if len(columns) < 2 or len({int(t.entries[0]) for t in columns}) < len(columns):
         return tuple(kept)
     return (*[t for t in kept if t not in columns], _as_matrix(columns, identity))
 
 
 def _key(term: Term, identity: Identity) -> tuple[Any, ...]:
-    if isinstance(term, Dense):
-        return ("dense", term.entries.tobytes(), identity.of(term.data), -1)
-    if isinstance(term, Sparse):
-        own = identity.of(term.columns), identity.of(term.data)
-        return ("sparse", term.entries.tobytes(), *own)
-    entries = term.entries if isinstance(term, Gathered) else np.array([term.entry])
-    index = identity.of(term.index) if isinstance(term, Gathered) else -1
-    kind = "gathered" if isinstance(term, Gathered) else "single"
-    return (kind, entries.tobytes(), index, identity.of(term.coefficient))
+    return (term.entries.tobytes(), identity.of(term.columns), identity.of(term.data))
 
 
-def _as_matrix(columns: Sequence[Single], identity: Identity) -> Dense:
-    columns = sorted(columns, key=lambda t: t.entry)
-    entries = np.array([t.entry for t in columns], dtype=np.int64)
+def _as_matrix(columns: Sequence[Term], identity: Identity) -> Term:
+    columns = sorted(columns, key=lambda t: int(t.entries[0]))
+    entries = np.concatenate([t.entries for t in columns])
     scales = np.array([t.scale for t in columns])
-    data = _stacked([t.coefficient for t in columns if t.coefficient is not None], identity)
+    data = _stacked([t.data for t in columns if t.data is not None], identity)
     if np.ptp(scales) == 0.0:
-        return Dense(entries, data, float(scales[0]))
-    return Dense(entries, data * pt.constant(scales))
+        return Term(entries, None, data, float(scales[0]))
+    return Term(entries, None, data * pt.constant(scales))
 
 
 def _stacked(vectors: Sequence[Variable], identity: Identity) -> Variable:

@@ -12,16 +12,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabilized
-from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
+from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
-    Dense,
     DenseRows,
     Design,
-    GatheredRows,
     OnRows,
     RowStructure,
-    Sparse,
     SparseRows,
     Term,
     design_function,
@@ -108,12 +105,12 @@ def predictor_derivatives(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import find_predictors, split_log_density
+    >>> from pymc_austerity.model import ModelAt, find_predictors, split_log_density
     >>> with pm.Model() as model:
     ...     b = pm.Normal("b", shape=2)
     ...     _ = pm.Normal("y", np.eye(2) @ b, 1.0, observed=np.zeros(2))
     >>> split = split_log_density(model)
-    >>> structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    >>> structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     >>> derivatives = predictor_derivatives(structure, model)
     >>> derivatives.hessian(np.zeros(2), *split.arrays)
     array([[-1.,  0.],
@@ -121,7 +118,8 @@ def predictor_derivatives(
     """
     designs = design_function(structure, model)
     first, second = loops or _predictor_functions(structure, model, compile_kwargs)
-    size = structure.size  # functions that are sent to processes do without the model's graph
+    # functions that are sent to processes do without the model's graph
+    size, n_predictors = structure.size, len(structure.predictors)
 
     at = functools.partial(predictors_at, designs)
 
@@ -156,6 +154,12 @@ def predictor_derivatives(
 
     @_quiet
     def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        n_rows = len(block[0])
+        step = max(_NUMBERS // (n_predictors * root.shape[1]), 1)
+        if step < n_rows:
+            starts = range(0, n_rows, step)
+            parts = ([array[start : start + step] for array in block] for start in starts)
+            return np.sum([averaged_gradient(point, root, *part) for part in parts], axis=0)
         on_rows, etas = at(point, block)
         _, *slopes = first(*etas, *block)
         averages = [np.copy(slope) for slope in slopes]
@@ -209,37 +213,16 @@ def _predictor_functions(
     Both are functions of the predictors and of a block, and return lists of arrays of shape (m,).
     """
     function, etas = _of_predictors(structure)
-    slopes, curvatures = _slopes_and_curvatures(function, etas)
+    slopes = _slopes_of(function, etas)
+    curvatures = [c for k, slope in enumerate(slopes) for c in _slopes_of(slope, etas[k:])]
     first = _made(structure, model, etas, [function, *slopes], compile_kwargs)
     return first, _made(structure, model, etas, curvatures, compile_kwargs)
-
-
-def predictor_function(
-    structure: RowStructure, model: pm.Model, chosen: Sequence[int]
-) -> Callable[..., list]:
-    """Values, first derivatives and the upper triangle of the second ones, as one function.
-
-    The function is one of the predictors and of a block, and returns a list of arrays of shape
-    (m,).
-
-    Parameters
-    ----------
-    structure : RowStructure
-        The rows as a function of linear predictors.
-    model : pymc.Model
-        The model, for compilation.
-    chosen : sequence of int
-        The predictors to derive by.
-    """
-    function, etas = _of_predictors(structure)
-    slopes, curvatures = _slopes_and_curvatures(function, [etas[k] for k in chosen])
-    return _made(structure, model, etas, [function, *slopes, *curvatures], None)
 
 
 def predictor_values(
     structure: RowStructure, model: pm.Model, compile_kwargs: dict[str, Any] | None
 ) -> Callable[..., list]:
-    """Log-likelihoods of the rows alone, as a function like `predictor_function`."""
+    """Log-likelihoods of the rows alone, as a function that returns a list."""
     function, etas = _of_predictors(structure)
     return _made(structure, model, etas, [function], compile_kwargs)
 
@@ -252,14 +235,6 @@ def _of_predictors(structure: RowStructure) -> tuple[Variable, list[Variable]]:
     return stabilized(*rebuilt([function], _without_rounding)), etas
 
 
-def _slopes_and_curvatures(
-    function: Variable, etas: list[Variable]
-) -> tuple[list[Variable], list[Variable]]:
-    slopes = _slopes_of(function, etas)
-    curvatures = [c for k, slope in enumerate(slopes) for c in _slopes_of(slope, etas[k:])]
-    return slopes, curvatures
-
-
 def _made(
     structure: RowStructure,
     model: pm.Model,
@@ -270,8 +245,7 @@ def _made(
     """A function whose outputs have one entry for each row, in float64."""
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
     exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
-    by_numpy = interpreted(model, inputs, exact)
-    function = by_numpy or OneAtATime(compiled(model, inputs, exact, compile_kwargs))
+    function = evaluated(model, inputs, exact, compile_kwargs)
     return _OfTypes(function, tuple(i.dtype for i in inputs))
 
 
@@ -321,9 +295,9 @@ def _cost_of_average(structure: RowStructure) -> float:
 
 
 def _n_products(term: Term) -> int:
-    if isinstance(term, Sparse):
-        return int(term.data.type.shape[1] or 1)
-    return term.entries.size if isinstance(term, Dense) else 1
+    if term.columns is None:
+        return term.entries.size
+    return int((term.is_matrix and term.data.type.shape[1]) or 1)
 
 
 def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
@@ -331,14 +305,16 @@ def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
 
     Returns
     -------
-    float array, shape (k, k, m)
-        By the move, and by the predictor.
+    float array, shape (n, k, m)
+        By the move, and by the predictor: the columns of the root, or k where these are many.
     """
     found = [design.product(root) for design in designs]
     if len(found) == 1:
         (only,) = found
         return np.sqrt(np.einsum("ij,ij->i", only, only))[None, None]
     z = np.stack(found, axis=1)
+    if root.shape[1] <= 2 * len(found):
+        return np.ascontiguousarray(z.transpose(2, 1, 0))
     values, vectors = np.linalg.eigh(np.matmul(z, z.transpose(0, 2, 1)))
     moves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     return np.ascontiguousarray(moves.transpose(2, 1, 0))
@@ -358,39 +334,18 @@ def _parts(designs: Sequence[Design], curvatures: Iterable[NDArray]) -> Iterator
 
 def _product(one: OnRows, two: OnRows, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
     """One term's matrix, transposed, times weights times the matrix of another."""
-    if isinstance(one, SparseRows) or isinstance(two, SparseRows):
-        left, right = _compressed(one), _compressed(two)
-        left.data *= np.repeat(weights, np.diff(left.indptr))
-        pairs = (left.T @ right).tocoo()
-        return pairs.row, pairs.col, pairs.data
     if isinstance(one, DenseRows) and isinstance(two, DenseRows):
         return one.entries[:, None], two.entries[None, :], _weighted(one.data, two.data, weights)
     if isinstance(one, DenseRows):
         rows, columns, part = _product(two, one, weights)
         return columns, rows, part
-    if isinstance(two, GatheredRows):
-        pairs = sparse.coo_matrix(
-            (weights * one.coefficient * two.coefficient, (one.entries, two.entries))
-        )
-        pairs.sum_duplicates()
-        return pairs.row, pairs.col, pairs.data
-    levels, level = np.unique(one.entries, return_inverse=True)
-    n = weights.size
-    picks = sparse.csr_matrix(
-        (weights * one.coefficient, (level.ravel(), np.arange(n))), shape=(levels.size, n)
-    )
-    return levels[:, None], two.entries[None, :], picks @ two.data
-
-
-def _compressed(term: OnRows) -> sparse.csr_matrix:
-    """The matrix of a term, with data of its own."""
-    if isinstance(term, SparseRows):
-        entries, data = term.entries, term.data
-    elif isinstance(term, DenseRows):
-        entries, data = np.broadcast_to(term.entries, term.data.shape), term.data
-    else:
-        entries, data = term.entries[:, None], term.coefficient[:, None]
-    return SparseRows(entries, data.copy()).matrix(int(entries.max(initial=-1)) + 1)
+    entries, numbers = np.unique(one.entries, return_inverse=True)
+    own = SparseRows(numbers.reshape(one.data.shape), weights[:, None] * one.data)
+    left = own.matrix(entries.size).T
+    if isinstance(two, DenseRows):
+        return entries[:, None], two.entries[None, :], left @ two.data
+    pairs = (left @ two.matrix(int(two.entries.max(initial=-1)) + 1)).tocoo()
+    return entries[pairs.row], pairs.col, pairs.data
 
 
 def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float64]:
@@ -404,5 +359,7 @@ def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float6
     return (one * weights[:, None]).T @ two
 
 
+_NUMBERS = 8_388_608
+"""Moves of predictors that are held at a time."""
 _OF_EIGENVECTORS = 20.0
 """Multiplications for each number of a cube with the size of a matrix."""

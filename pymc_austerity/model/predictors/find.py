@@ -41,11 +41,11 @@ from pymc_austerity.model.predictors.structure import (
     PointMap,
     Predictor,
     RowStructure,
-    Single,
+    Term,
     named,
 )
 from pymc_austerity.model.rewritten import inlined
-from pymc_austerity.model.row_likelihood import RowLikelihood
+from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 MOST_PREDICTORS = 64
 """Linear predictors beyond which formulas of a row are too long."""
@@ -54,26 +54,15 @@ _MOST_PUSHES = 20
 _CHUNK = 65_536
 
 
-def find_predictors(
-    split: RowLikelihood,
-    variables: Sequence[Variable],
-    shared: Mapping[Variable, Variable],
-    point: Mapping[str, NDArray],
-) -> RowStructure | str:
+def find_predictors(at: ModelAt) -> RowStructure | str:
     r"""Find the linear predictors that the log-likelihoods of rows are functions of.
 
     .. math:: \log p(x_i | \theta) = f_i(\eta_i), \quad \eta_i = A_i \theta + o_i
 
     Parameters
     ----------
-    split : RowLikelihood
-        The split log-density.
-    variables : sequence of variables
-        Value variables of the step, raveled and joined in this order.
-    shared : mapping of variable to shared variable
-        Replacements of the other value variables.
-    point : mapping of str to array
-        Values of the value variables, for their shapes.
+    at : ModelAt
+        The split log-density, its variables, and a point at which shapes are read.
 
     Returns
     -------
@@ -84,20 +73,19 @@ def find_predictors(
     --------
     >>> import numpy as np
     >>> import pymc as pm
-    >>> from pymc_austerity.model import find_predictors, split_log_density
+    >>> from pymc_austerity.model import ModelAt, find_predictors, split_log_density
     >>> X, group = np.ones((100, 2)), np.arange(100) % 5
     >>> with pm.Model() as model:
     ...     a, b = pm.Normal("a", shape=5), pm.Normal("b", shape=2)
     ...     _ = pm.Poisson("y", pm.math.exp(a[group] + X @ b), observed=group)
-    >>> structure = find_predictors(
-    ...     split_log_density(model), model.value_vars, {}, model.initial_point()
-    ... )
+    >>> at = ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point())
+    >>> structure = find_predictors(at)
     >>> [predictor.name for predictor in structure.predictors]
     ['a[data] + data @ b']
     """
-    if shared:
+    if at.shared:
         return "other step methods move other variables"
-    variables = list(variables)
+    variables, point = list(at.variables), at.point
     layout = PointMap.of(variables, point)
     values = {v: np.asarray(point[v.name], dtype=v.dtype) for v in variables}
     parameters = {
@@ -105,8 +93,8 @@ def find_predictors(
         for v, start in zip(variables, layout.starts, strict=True)
     }
     try:
-        rows, found = _walked(split, values, parameters, layout.size)
-        return _structure(rows, found, split, layout)
+        rows, found = _walked(at.likelihood, values, parameters, layout.size)
+        return _structure(rows, found, at.likelihood, layout)
     except (CannotLiftError, _NoStructureError) as error:
         return str(error)
     except MixedRowsError:
@@ -238,24 +226,18 @@ def _is_combination(
 ) -> bool:
     """Whether all that a predictor combines are parameters that are predictors themselves."""
     terms = multiple.terms
-    plain = all(isinstance(t, Single) and t.coefficient is None for t in terms)
-    keys = [_key_of_entry(t) for t in terms if isinstance(t, Single)]
-    return (
-        plain
-        and len(terms) > 1
-        and offsets[multiple.key] is None
-        and all(key in families and offsets[key] is None for key in keys)
-    )
+    if len(terms) < 2 or offsets[multiple.key] is not None:
+        return False
+    keys = [_key_of_entry(t) if t.is_plain else None for t in terms]
+    return all(key in families and offsets[key] is None for key in keys)
 
 
-def _key_of_entry(term: Single) -> Any:
-    return as_multiple(Column((Single(term.entry),)), Identity()).key
+def _key_of_entry(term: Term) -> Any:
+    return as_multiple(Column((Term(term.entries),)), Identity()).key
 
 
 def _combined(multiple: Multiple, etas: Mapping[Any, Variable]) -> Variable:
-    parts = [
-        _times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms if isinstance(t, Single)
-    ]
+    parts = [_times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms]
     return sum(parts[1:], start=parts[0])
 
 

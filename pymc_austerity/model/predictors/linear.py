@@ -28,9 +28,7 @@ from pymc_austerity.model.predictors.columns import (
     times,
     weighted,
 )
-
-_FEW, MANY = 3, 5
-"""Numbers of rows: the axis that changes its length with them is that of the rows."""
+from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 
 Linear: TypeAlias = Affine | ColumnArray
 MOST_COLUMNS = 2_048
@@ -68,7 +66,7 @@ class GraphFacts:
                     for leaf in leaves
                 },
             }
-            for n in (_FEW, MANY)
+            for n in (FEW, MANY)
         )
         self._dependent = set(parameters)
         self._by_row = {leaf.placeholder for leaf in leaves}
@@ -124,11 +122,11 @@ class GraphFacts:
     def _axis_of(self, variable: Variable) -> int | None:
         if isinstance(variable, Constant):
             return None
-        few, many = (np.shape(values[variable]) for values in self._values)
-        differing = [k for k, (one, two) in enumerate(zip(few, many, strict=True)) if one != two]
-        if len(differing) > 1 or any((few[k], many[k]) != (_FEW, MANY) for k in differing):
+        few, many = (values[variable] for values in self._values)
+        axes = axes_of_rows(few, many)
+        if len(axes) > 1 or any((np.shape(few)[k], np.shape(many)[k]) != (FEW, MANY) for k in axes):
             raise MixedRowsError
-        return differing[0] if differing else None
+        return axes[0] if axes else None
 
 
 class BeyondError(Exception):

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
@@ -26,7 +25,6 @@ from pymc_austerity._pymc import (
     Variable,
     indices_of,
     join_arguments,
-    run_node,
 )
 from pymc_austerity.model.predictors import affine
 from pymc_austerity.model.predictors.affine import Affine
@@ -39,7 +37,6 @@ from pymc_austerity.model.predictors.columns import (
     stored,
 )
 from pymc_austerity.model.predictors.linear import (
-    MANY,
     BeyondError,
     GraphFacts,
     Linear,
@@ -48,6 +45,7 @@ from pymc_austerity.model.predictors.linear import (
     rule,
     small,
 )
+from pymc_austerity.model.rearranging import MANY, run_on_numbers
 
 
 @rule.register(DimShuffle)
@@ -65,7 +63,7 @@ def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     axis = walk.facts.axis(output)
     values = [walk.facts.value(i) for i in others]
     if isinstance(found, Affine):
-        numbers = _run(node, found.numbers, values)
+        numbers = run_on_numbers(node, [found.numbers, *values])
         if axis is None:
             return found.take(numbers)
         if (numbers != np.take(numbers, [0], axis)).any():
@@ -77,21 +75,14 @@ def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     by_row = np.arange(MANY).reshape(
         [-1 if k == found.axis else 1 for k in range(found.array.ndim)]
     )
-    numbers = _run(node, by_row * n + np.arange(n).reshape(found.array.shape), values)
+    own = np.arange(n).reshape(found.array.shape)
+    numbers = run_on_numbers(node, [by_row * n + own, *values])
     row, column = np.divmod(numbers, n)
     own = np.arange(MANY).reshape([-1 if k == axis else 1 for k in range(numbers.ndim)])
     first = np.take(column, [0], axis)
     if (row != own).any() or (column != first).any():
         raise BeyondError
     return ColumnArray(found.array.ravel()[first], axis)
-
-
-def _run(node: Any, numbers: NDArray, values: list) -> NDArray[np.int64]:
-    """Output of an operation whose first operand is an array of numbers."""
-    operand = pt.tensor(dtype="int64", shape=(None,) * numbers.ndim)
-    again = node.op.make_node(operand, *node.inputs[1:])
-    (result,) = run_node(again, [numbers.astype(np.int64), *values])
-    return np.asarray(result)
 
 
 @rule.register(Alloc)
@@ -136,7 +127,7 @@ def _one_index(node: Any, found: Affine, index: Variable, axis: int, walk: Walk)
     n = found.shape[place]
     levels = np.arange(n).reshape([-1 if k == facts.axis(index) else 1 for k in range(index.ndim)])
     values = [levels if i is index else facts.value(i) for i in node.inputs[1:]]
-    numbers = np.moveaxis(_run(node, found.numbers, values), axis, 0)
+    numbers = np.moveaxis(run_on_numbers(node, [found.numbers, *values]), axis, 0)
     rows_axis = facts.axis(index)
     assert rows_axis is not None
     picked = row_vector(index, rows_axis, [0] * index.ndim)

@@ -10,93 +10,55 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
-from pymc_austerity.model.compiling import OneAtATime, compiled, interpreted
+from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import RowLeaf
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
-    r"""A sum over columns of the data: ``scale * data[i] @ theta[entries]``.
+class Term:
+    r"""Part of a linear predictor of row i.
+
+    .. math:: s \sum_j x_{ij} \theta_{e(c_{ij})}
+
+    with data :math:`x`, columns :math:`c` and entries :math:`e`.
 
     Attributes
     ----------
     entries : int array, shape (p,)
-        Positions in the raveled vector of the variables, each at most once.
-    data : variable, shape (m, p)
-        Graph of leaf placeholders.
+        Positions in the raveled vector; several may be one.
+    columns : variable, shape (m,) or (m, k), or None
+        Graph of leaf placeholders: integers from 0 to p - 1, such as the group of the row; a row
+        may have one several times. None means that every row reads all p entries.
+    data : variable, of the shape of the columns, or (m, p), or None
+        Graph of leaf placeholders; a vector where there is one product, None where it is by 1.
     scale : float
         A constant multiple.
     """
 
     entries: NDArray[np.int64]
-    data: Variable
+    columns: Variable | None = None
+    data: Variable | None = None
     scale: float = 1.0
 
+    @property
+    def is_matrix(self) -> bool:
+        """Whether it is a sum over the columns of a matrix of data."""
+        return self.data is not None and self.data.type.ndim == 2
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """An entry that the row picks: ``scale * coefficient[i] * theta[entries[index[i]]]``.
+    @property
+    def is_sparse(self) -> bool:
+        """Whether that matrix holds the entries that are not zero of a larger one."""
+        return self.is_matrix and self.columns is not None
 
-    Attributes
-    ----------
-    entries : int array, shape (n,)
-        Positions of the levels in the raveled vector; several levels may share one.
-    index : variable, shape (m,)
-        Graph of leaf placeholders: integers from 0 to n - 1.
-    coefficient : variable, shape (m,), or None
-        Graph of leaf placeholders; None means 1.
-    scale : float
-        A constant multiple.
-    """
+    @property
+    def is_choice(self) -> bool:
+        """Whether each row reads the one entry that it picks."""
+        return not self.is_matrix and self.columns is not None
 
-    entries: NDArray[np.int64]
-    index: Variable
-    coefficient: Variable | None = None
-    scale: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Single:
-    """An entry that all rows read: ``scale * coefficient[i] * theta[entry]``.
-
-    Attributes
-    ----------
-    entry : int
-        Position in the raveled vector.
-    coefficient : variable, shape (m,), or None
-        Graph of leaf placeholders; None means 1.
-    scale : float
-        A constant multiple.
-    """
-
-    entry: int
-    coefficient: Variable | None = None
-    scale: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Sparse:
-    r"""Entries that the row stores: ``scale * sum(data[i] * theta[entries[columns[i]]])``.
-
-    Attributes
-    ----------
-    entries : int array, shape (p,)
-        Positions of the columns in the raveled vector.
-    columns : variable, shape (m, k)
-        Graph of leaf placeholders: integers from 0 to p - 1; a row may have one several times.
-    data : variable, shape (m, k)
-        Graph of leaf placeholders.
-    scale : float
-        A constant multiple.
-    """
-
-    entries: NDArray[np.int64]
-    columns: Variable
-    data: Variable
-    scale: float = 1.0
-
-
-Term: TypeAlias = Dense | Sparse | Gathered | Single
+    @property
+    def is_plain(self) -> bool:
+        """Whether all rows read one entry as it is."""
+        return self.data is None and self.columns is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +67,7 @@ class Predictor:
 
     Attributes
     ----------
-    terms : tuple of Dense, Sparse, Gathered or Single
+    terms : tuple of Term
         Their sum is :math:`A_i \theta`.
     offset : variable, shape (m,), or None
         Graph of leaf placeholders; None means 0.
@@ -147,6 +109,11 @@ class RowStructure:
     leaves: tuple[RowLeaf, ...]
     size: int
     dtype: np.dtype
+
+    @property
+    def types(self) -> tuple[tuple[str, int], ...]:
+        """Type and number of axes of the data of each leaf."""
+        return tuple((str(leaf.array.dtype), leaf.array.ndim) for leaf in self.leaves)
 
 
 @dataclass(frozen=True)
@@ -207,14 +174,13 @@ def named(predictor: Predictor, layout: PointMap) -> Predictor:
 def _text(term: Term, layout: PointMap) -> str:
     size = abs(term.scale)
     factor = "" if size == 1.0 else f"{size:.4g} * "
-    if isinstance(term, Dense | Sparse):
-        return f"{factor}{_data(term.data)} @ {layout.variables(term.entries)}"
-    if term.coefficient is not None:
-        factor += f"{_data(term.coefficient)} * "
-    if isinstance(term, Gathered):
-        return f"{factor}{layout.variables(term.entries)}[{_data(term.index)}]"
-    assert isinstance(term, Single)
-    return f"{factor}{layout.entry(term.entry)}"
+    if term.data is not None:
+        factor += f"{_data(term.data)} {'@' if term.is_matrix else '*'} "
+    if term.is_matrix:
+        return f"{factor}{layout.variables(term.entries)}"
+    if term.columns is not None:
+        return f"{factor}{layout.variables(term.entries)}[{_data(term.columns)}]"
+    return f"{factor}{layout.entry(int(term.entries[0]))}"
 
 
 def _data(graph: Variable) -> str:
@@ -239,20 +205,6 @@ class DenseRows:
 
 
 @dataclass(frozen=True, eq=False)
-class GatheredRows:
-    """One entry for every row: ``coefficient * theta[entries]``.
-
-    Attributes
-    ----------
-    entries : int array, shape (m,)
-    coefficient : float64 array, shape (m,)
-    """
-
-    entries: NDArray[np.int64]
-    coefficient: NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
 class SparseRows:
     """A few entries for every row: ``sum(data * theta[entries], axis=1)``.
 
@@ -268,11 +220,11 @@ class SparseRows:
     def matrix(self, size: int) -> sparse.csr_matrix:
         """The same as a matrix of shape (m, size), without a copy of the data."""
         m, k = self.data.shape
-        starts = np.arange(0, m * k + 1, k, dtype=self.entries.dtype)
+        starts = np.arange(0, m * k + 1, k)
         return sparse.csr_matrix((self.data.ravel(), self.entries.ravel(), starts), (m, size))
 
 
-OnRows: TypeAlias = DenseRows | SparseRows | GatheredRows
+OnRows: TypeAlias = DenseRows | SparseRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +233,7 @@ class Design:
 
     Attributes
     ----------
-    terms : tuple of DenseRows, SparseRows or GatheredRows
+    terms : tuple of DenseRows or SparseRows
     offset : float array, shape (m,), or None
     n_rows : int
     """
@@ -303,23 +255,19 @@ class Design:
         for term in self.terms:
             if isinstance(term, DenseRows):
                 part = term.data @ theta[term.entries]
-            elif isinstance(term, SparseRows):
-                part = term.matrix(len(theta)) @ theta
             else:
-                part = _along(term.coefficient, theta) * theta[term.entries]
+                part = term.matrix(len(theta)) @ theta
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((self.n_rows, *theta.shape[1:])) if total is None else total
 
     def columns(self, size: int) -> NDArray[np.float64]:
         """The matrix, transposed, shape (d, m)."""
-        columns, rows = np.zeros((size, self.n_rows)), np.arange(self.n_rows)
+        columns, rows = np.zeros((size, self.n_rows)), np.arange(self.n_rows)[:, None]
         for term in self.terms:
             if isinstance(term, DenseRows):
                 columns[term.entries] += term.data.T
-            elif isinstance(term, SparseRows):
-                columns += term.matrix(size).T
             else:
-                columns[term.entries, rows] += term.coefficient
+                np.add.at(columns, (term.entries, rows), term.data)
         return columns
 
     def add_transposed(self, weights: NDArray[np.float64], total: NDArray[np.float64]) -> None:
@@ -327,11 +275,8 @@ class Design:
         for term in self.terms:
             if isinstance(term, DenseRows):
                 total[term.entries] += weights @ term.data
-            elif isinstance(term, SparseRows):
-                total += weights @ term.matrix(total.size)
             else:
-                products = weights * term.coefficient
-                total += np.bincount(term.entries, products, minlength=total.size)
+                total += weights @ term.matrix(total.size)
 
 
 def _along(of_rows: NDArray, theta: NDArray) -> NDArray:
@@ -390,18 +335,13 @@ class _Designs:
 
 
 def _graphs(predictors: Sequence[Predictor]) -> list[Variable]:
-    found: dict[Variable, None] = {}
-    for predictor in predictors:
-        graphs = [predictor.offset]
-        for term in predictor.terms:
-            if isinstance(term, Dense | Sparse):
-                graphs.append(term.data)
-                graphs.append(term.columns if isinstance(term, Sparse) else None)
-            else:
-                graphs.append(term.coefficient)
-                graphs.append(term.index if isinstance(term, Gathered) else None)
-        found.update(dict.fromkeys(g for g in graphs if g is not None))
-    return list(found)
+    graphs = [
+        graph
+        for predictor in predictors
+        for graph in (predictor.offset, *(g for t in predictor.terms for g in (t.data, t.columns)))
+        if graph is not None
+    ]
+    return list(dict.fromkeys(graphs))
 
 
 def data_reader(
@@ -413,8 +353,7 @@ def data_reader(
     computed = [g for g in graphs if g not in places]
     function: Any = None
     if computed:
-        function = interpreted(model, placeholders, computed)
-        function = function or OneAtATime(compiled(model, placeholders, computed, None))
+        function = evaluated(model, placeholders, computed)
     return _DataReader(places, computed, function, [p.dtype for p in placeholders])
 
 
@@ -439,24 +378,19 @@ def _on_rows(terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int
     """Terms on rows; scalar parameters become columns of one matrix."""
     found: list[OnRows] = []
     for term in terms:
-        if isinstance(term, Dense):
-            found.append(DenseRows(term.entries, _scaled(values[term.data], term.scale)))
-            continue
-        if isinstance(term, Sparse):
-            entries = _entries(term, values[term.columns])
-            found.append(SparseRows(entries, _scaled(values[term.data], term.scale)))
-            continue
-        coefficient = np.full(n_rows, term.scale)
-        if term.coefficient is not None:
-            coefficient *= values[term.coefficient]
-        if isinstance(term, Gathered):
-            found.append(GatheredRows(term.entries[values[term.index]], coefficient))
+        data = np.full(n_rows, term.scale)
+        if term.data is not None:
+            data = _scaled(values[term.data], term.scale)
+        data = data.reshape(n_rows, -1)
+        if term.columns is None:
+            found.append(DenseRows(term.entries, data))
         else:
-            found.append(DenseRows(np.array([term.entry]), coefficient[:, None]))
+            entries = _entries(term, values[term.columns])
+            found.append(SparseRows(entries.reshape(n_rows, -1), data))
     return found
 
 
-def _entries(term: Sparse, columns: NDArray) -> NDArray:
+def _entries(term: Term, columns: NDArray) -> NDArray:
     """Positions of columns in the raveled vector, without a copy where they are the same."""
     if term.entries[0] == 0 and np.array_equal(term.entries, np.arange(term.entries.size)):
         return columns

@@ -228,7 +228,7 @@ def _parts(
     problem: Problem, blocks: Blocks, derivatives: PredictorDerivatives
 ) -> tuple[GroupedModel, list[NDArray[np.int32]], Store]:
     """The parts; the level of each row in storage order for each factor; and the rows' numbers."""
-    at = problem.at_start
+    at = problem.parts
     try:
         terms = tuple(level_terms(at, factor.entries) for factor in blocks.factors)
         both = blocks.common, blocks.untouched

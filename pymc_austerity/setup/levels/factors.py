@@ -25,7 +25,6 @@ from pymc_austerity.model import (
     Blocks,
     DenseRows,
     Design,
-    SparseRows,
     design_function,
 )
 from pymc_austerity.model.bounds import (
@@ -51,7 +50,7 @@ much."""
 _ROWS = 65_536
 """Fewest rows that are bounded at once; larger pieces have at most `_SHARE` of all rows."""
 
-_MOST_ROWS, _SHARE = 262_144, 1 / 8
+_MOST_ROWS, _SHARE = 262_144, 1 / 4
 _SOME_ROWS = 2_048
 """Number of rows from which to determine how far predictors move."""
 
@@ -167,12 +166,10 @@ class _Spans:
             is_own = owners[term.entries] == owner
             if isinstance(term, DenseRows):
                 total[:, position[term.entries[is_own]]] += term.data[:, is_own]
-            elif isinstance(term, SparseRows):
-                rows, _ = np.nonzero(is_own)
-                np.add.at(total, (rows, position[term.entries[is_own]]), term.data[is_own])
             else:
-                (rows,) = np.nonzero(is_own)
-                total[rows, position[term.entries[rows]]] += term.coefficient[rows]
+                for entries, data, own in zip(term.entries.T, term.data.T, is_own.T, strict=True):
+                    (rows,) = np.nonzero(own)
+                    total[rows, position[entries[rows]]] += data[rows]
         return total
 
     def usual(

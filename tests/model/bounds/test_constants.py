@@ -7,10 +7,11 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.exact import largest_change
-from pymc_austerity.model import find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 from pymc_austerity.model.bounds import NoBoundError, scalar_function, third_derivative_constants
 from pymc_austerity.model.bounds.boxes import at_points
 from pymc_austerity.model.bounds.enclosure import enclose
+from tests.model.bounds.checks import by_row
 from tests.zoo.all_shapes import SHAPES
 from tests.zoo.registry import Shape
 
@@ -18,7 +19,7 @@ RADII = (1.0, 2.5, 4.0)
 
 
 def constants(graph, predictors, data, center, radius=50.0):
-    function = scalar_function(graph, predictors, [pt_ for pt_, _ in data])
+    function = scalar_function(by_row(graph), predictors, [pt_ for pt_, _ in data])
     center = np.asarray(center, dtype=float)
     gram = np.tile(np.eye(center.shape[1]), (len(center), 1, 1))
     arrays = [values for _, values in data]
@@ -219,7 +220,7 @@ def test_no_residual_exceeds_its_bound(name, floatX):
 
 def check_residuals(model, floatX, length=0.05, **settings):
     split = split_log_density(model, **settings)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     if isinstance(structure, str):
         pytest.skip(structure)
     placeholders = [leaf.placeholder for leaf in structure.leaves]

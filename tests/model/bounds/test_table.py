@@ -13,6 +13,7 @@ from pymc_austerity.model.bounds import (
     third_derivative_constants,
 )
 from pymc_austerity.model.bounds.cell_bounds import kinds_of_rows, tabulated_constants
+from tests.model.bounds.checks import by_row
 
 N_ROWS = 1_500
 RADII = (1.0, 4.0, 20.0)
@@ -30,9 +31,9 @@ def rows(n_kinds, seed=0):
 def graphs():
     eta, y = pt.dvector("eta"), pt.lvector("y")
     return {
-        "logistic": (pm.logp(pm.Bernoulli.dist(logit_p=eta), y), eta, y, 2),
-        "poisson": (pm.logp(pm.Poisson.dist(pt.exp(eta)), y), eta, y, 9),
-        "binomial": (pm.logp(pm.Binomial.dist(5, logit_p=eta), y), eta, y, 6),
+        "logistic": (by_row(pm.logp(pm.Bernoulli.dist(logit_p=eta), y)), eta, y, 2),
+        "poisson": (by_row(pm.logp(pm.Poisson.dist(pt.exp(eta)), y)), eta, y, 9),
+        "binomial": (by_row(pm.logp(pm.Binomial.dist(5, logit_p=eta), y)), eta, y, 6),
     }
 
 
@@ -93,7 +94,7 @@ def test_the_operation_without_a_bound_is_named():
 
 def test_cells_beyond_the_support_have_no_bound():
     eta, y = pt.dvector("eta"), pt.lvector("y")
-    function = scalar_function(pm.logp(pm.Poisson.dist(eta), y), [eta], [y])
+    function = scalar_function(by_row(pm.logp(pm.Poisson.dist(eta), y)), [eta], [y])
     center, lengths = np.array([1.0, 5.0]), np.array([1.0, 1.0])
     data = function.constants_of([np.array([2, 2])])
     kinds = kinds_of_rows(data, 2)

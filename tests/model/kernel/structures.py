@@ -10,7 +10,7 @@ import pytensor.tensor as pt
 
 from pymc_austerity._pymc import Mode, clone_replace
 from pymc_austerity.model import RowLeaf, split_log_density
-from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Single
+from pymc_austerity.model.predictors.structure import Predictor, RowStructure, Term
 from pymc_austerity.model.rewritten import inlined
 
 
@@ -48,7 +48,7 @@ def by_entries(model: pm.Model, **settings) -> tuple[RowStructure, Callable]:
         stacked = pt.stack(own).reshape(shape) if shape else own[0]
         replacements[variable] = pt.specify_shape(stacked, shape).astype(variable.type.dtype)
     function = clone_replace(split.rows, replacements, rebuild_strict=False)
-    predictors = [Predictor((Single(k),), None, eta.name) for k, eta in enumerate(etas)]
+    predictors = [Predictor((Term(np.array([k])),), None, eta.name) for k, eta in enumerate(etas)]
     dtype = np.dtype(pytensor.config.floatX)
     made = RowStructure(tuple(predictors), tuple(etas), function, split.leaves, len(etas), dtype)
     inputs = [*etas, *[leaf.placeholder for leaf in split.leaves]]

@@ -9,11 +9,11 @@ import pytensor.tensor as pt
 import pytest
 
 from pymc_austerity.model import (
+    DensityGradient,
     DensityKernel,
+    ModelAt,
     compile_row_free_difference,
     compile_row_free_gradient,
-    density_gradient_of,
-    density_kernel_of,
     row_free_difference_agrees,
     split_log_density,
     verify,
@@ -69,8 +69,12 @@ def built(write):
     return model, split_log_density(model)
 
 
+def at_start(model, split):
+    return ModelAt(split, model.value_vars, {}, model.initial_point())
+
+
 def kernel_for(model, split):
-    return density_kernel_of(split.row_free, model.value_vars, {}, model.initial_point())
+    return DensityKernel.of(at_start(model, split), split.row_free)
 
 
 @pytest.mark.few("random_walk", "of_length_one")
@@ -79,9 +83,7 @@ def test_differences_are_those_of_the_graph(write, rng):
     model, split = built(write)
     kernel = kernel_for(model, split)
     assert isinstance(kernel, DensityKernel), kernel
-    expected = compile_row_free_difference(
-        split, model.value_vars, {}, model.initial_point(), compile_kwargs=NUMPY
-    )
+    expected = compile_row_free_difference(at_start(model, split), compile_kwargs=NUMPY)
     points = points_near(model, rng, 4)
     for new, old in zip(points[1:], points[:-1], strict=True):
         assert kernel(new, old) == pytest.approx(float(expected(new, old)), rel=1e-9, abs=1e-10)
@@ -95,6 +97,13 @@ def test_compiled_code_calls_it_by_its_address(rng):
     function = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64)(kernel.address)
     new, old = points_near(model, rng, 2)
     assert function(new.ctypes.data) - function(old.ctypes.data) == kernel(new, old)
+
+
+def test_checks_are_left_out_if_the_model_says_so():
+    model, split = built(hierarchical)
+    with_checks = kernel_for(model, split).source
+    model.check_bounds = False
+    assert kernel_for(model, split).source.count(" > 0") < with_checks.count(" > 0")
 
 
 def large(y):
@@ -118,18 +127,16 @@ def test_a_reason_where_there_is_none(write, why):
 
 def test_wrong_numbers_are_noticed(rng):
     model, split = built(hierarchical)
-    point = model.initial_point()
-    arguments = (split, verify(split, point, rng=rng), model.value_vars, point)
+    arguments = at_start(model, split), verify(split, model.initial_point(), rng=rng), rng
     kernel = kernel_for(model, split)
-    assert row_free_difference_agrees(kernel, *arguments, rng=rng)
-    assert not row_free_difference_agrees(lambda a, b: kernel(a, b) + 1e-3, *arguments, rng=rng)
+    assert row_free_difference_agrees(kernel, *arguments)
+    assert not row_free_difference_agrees(lambda a, b: kernel(a, b) + 1e-3, *arguments)
 
 
 def test_rewriting_what_has_an_unknown_length_ends():
-    with pm.Model() as model:
-        of_length_one(np.zeros(5))
+    model, split = built(of_length_one)
     log_density = model.logp(vars=model.free_RVs)
-    why = density_kernel_of(log_density, model.value_vars, {}, model.initial_point())
+    why = DensityKernel.of(at_start(model, split), log_density)
     assert isinstance(why, str) and "unit" in why
 
 
@@ -138,17 +145,15 @@ def split(function):
         x = pm.Normal("x", shape=3)
         pm.Potential("term", function(x))
         pm.Normal("y", x[0], 1.0, observed=np.arange(10.0))
-    return split_log_density(model), model.value_vars, {}, model.initial_point()
+    return at_start(model, split_log_density(model))
 
 
 @pytest.mark.few("errors", "choices", "powers", "sums and products")
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_agrees_with_pytensor(name, rng):
-    likelihood, *about = split(FUNCTIONS[name])
-    written = density_gradient_of(likelihood.row_free, *about)
-    by_pytensor = compile_row_free_gradient(
-        likelihood, *about, compile_kwargs={"mode": "FAST_COMPILE"}
-    )
+    at = split(FUNCTIONS[name])
+    written = DensityGradient.of(at, at.likelihood.row_free)
+    by_pytensor = compile_row_free_gradient(at, compile_kwargs={"mode": "FAST_COMPILE"})
     assert by_pytensor.address is None  # only numba makes one
     points = rng.normal(size=(4, 3))
     values, gradients = zip(*map(written, points), strict=True)
@@ -159,19 +164,19 @@ def test_agrees_with_pytensor(name, rng):
 
 
 def test_is_pickled(rng):
-    likelihood, *about = split(FUNCTIONS["angles"])
-    written, point = density_gradient_of(likelihood.row_free, *about), rng.normal(size=3)
+    at = split(FUNCTIONS["angles"])
+    written, point = DensityGradient.of(at, at.likelihood.row_free), rng.normal(size=3)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(written))(point)[1], written(point)[1])
 
 
 def test_an_operation_without_a_rule_is_named():
-    likelihood, *about = split(lambda x: pt.tan(pt.exp(x[0])))
-    reason = density_gradient_of(likelihood.row_free, *about)
+    at = split(lambda x: pt.tan(pt.exp(x[0])))
+    reason = DensityGradient.of(at, at.likelihood.row_free)
     assert reason == "the derivative of Tan has no rule"
 
 
 def test_numba_knows_what_it_compiled_by_an_address(rng):
-    likelihood, *about = split(lambda x: pt.gammaln(pt.exp(x[0])))
-    compiled = compile_row_free_gradient(likelihood, *about)
+    at = split(lambda x: pt.gammaln(pt.exp(x[0])))
+    compiled = compile_row_free_gradient(at)
     assert compiled.address
     assert pickle.loads(pickle.dumps(compiled)).size == 3

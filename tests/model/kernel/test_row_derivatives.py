@@ -8,19 +8,18 @@ import pytest
 from scipy import special
 
 from pymc_austerity.model import (
-    RowDerivatives,
+    ModelAt,
     RowLoops,
     RowSlopes,
     find_predictors,
     kernel_of,
     predictor_derivatives,
-    row_derivatives_of,
     row_loops_of,
     row_slopes_of,
     split_log_density,
 )
 from pymc_austerity.model.kernel.generated import digamma, trigamma
-from pymc_austerity.model.predictors.derivatives import predictor_function
+from pymc_austerity.model.predictors.derivatives import _predictor_functions
 from pymc_austerity.model.predictors.structure import design_function
 from tests.zoo.all_shapes import SHAPES
 
@@ -40,7 +39,7 @@ WRITTEN = (
 def structure_of(name):
     model = SHAPES[name].build(53)
     split = split_log_density(model, **SHAPES[name].settings)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     assert not isinstance(structure, str), structure
     return model, split, structure
 
@@ -55,12 +54,9 @@ def etas_near(model, split, structure, rng):
 @pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group")
 def test_agree_with_pytensor(name, rng):
     model, split, structure = structure_of(name)
-    written = row_derivatives_of(structure, range(len(structure.etas)))
-    assert isinstance(written, RowDerivatives), written
     etas = etas_near(model, split, structure, rng)
-    expected = predictor_function(structure, model, range(len(etas)))(*etas, *split.arrays)
-    found = written(etas, *split.arrays)
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    first, second = _predictor_functions(structure, model, None)
+    expected = [*first(*etas, *split.arrays), *second(*etas, *split.arrays)]
     loops = row_loops_of(structure)
     assert isinstance(loops, RowLoops), loops
     found = [*loops.first(*etas, *split.arrays), *loops.second(*etas, *split.arrays)]
@@ -68,7 +64,7 @@ def test_agree_with_pytensor(name, rng):
 
 
 @pytest.mark.parametrize("name", ["slopes_by_group", "mixture_of_regressions"])
-def test_slopes_are_the_first_of_them(name, rng):
+def test_slopes_are_the_same_by_address(name, rng):
     model, split, structure = structure_of(name)
     slopes, n_rows = row_slopes_of(structure), len(split.arrays[0])
     assert isinstance(slopes, RowSlopes), slopes
@@ -76,24 +72,13 @@ def test_slopes_are_the_first_of_them(name, rng):
     block = [np.ascontiguousarray(array) for array in split.arrays]
     shapes = [number for array in block for number in (array.ctypes.data, *array.shape)]
     out = np.empty((1 + len(etas), n_rows))
-    slopes.of_table(etas, out, np.array([n_rows, *shapes], dtype=np.int64))
-    every = row_derivatives_of(structure, range(len(etas)))(etas, *split.arrays)
-    np.testing.assert_allclose(out, every[: len(out)], rtol=1e-13)
-
-
-def test_are_by_the_chosen_predictors(rng):
-    model, split, structure = structure_of("slopes_by_group")
-    every = row_derivatives_of(structure, range(len(structure.etas)))
-    last = len(structure.etas) - 1
-    one = row_derivatives_of(structure, [last])
-    etas = etas_near(model, split, structure, rng)
-    expected = every(etas, *split.arrays)[[0, 1 + last, -1]]
-    np.testing.assert_array_equal(one(etas, *split.arrays), expected)
+    slopes.on_arrays(etas, out, np.array([n_rows, *shapes], dtype=np.int64))
+    np.testing.assert_allclose(out, slopes(etas, *split.arrays), rtol=1e-13)
 
 
 def test_are_pickled(rng):
     model, split, structure = structure_of("logistic")
-    written = row_derivatives_of(structure, [0])
+    written = row_slopes_of(structure)
     etas = etas_near(model, split, structure, rng)
     copy = pickle.loads(pickle.dumps(written))
     np.testing.assert_array_equal(copy(etas, *split.arrays), written(etas, *split.arrays))
@@ -102,7 +87,7 @@ def test_are_pickled(rng):
 @pytest.mark.parametrize("name", REFUSED)
 def test_say_what_has_no_rule(name):
     _, _, structure = structure_of(name)
-    reason = row_derivatives_of(structure, range(len(structure.etas)))
+    reason = row_slopes_of(structure)
     assert REFUSED[name] in reason
 
 
@@ -133,7 +118,7 @@ def test_rows_are_expanded_when_they_are_read(rng):
     """Their residuals add up to what differences, gradient and Hessian of all rows leave."""
     model = ordered_categories(rng)
     split, start = split_log_density(model), model.initial_point()
-    structure = find_predictors(split, model.value_vars, {}, start)
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, start))
     assert len(structure.etas) == 10
     loops = row_loops_of(structure)
     rows = predictor_derivatives(structure, model, loops=(loops.first, loops.second))

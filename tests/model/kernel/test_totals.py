@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from pymc_austerity.model import find_predictors, predictor_derivatives, row_totals
+from pymc_austerity.model import ModelAt, find_predictors, predictor_derivatives, row_totals
 from pymc_austerity.model import split_log_density as split_of
 from tests.zoo.all_shapes import SHAPES
 
@@ -24,7 +24,7 @@ BY_GRAPH = ("hurdle",)
 def case(name):
     model = SHAPES[name].build(53)
     split = split_of(model, **SHAPES[name].settings)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     start = np.concatenate([np.ravel(v) for v in model.initial_point().values()])
     return model, split, structure, start
 
@@ -59,6 +59,6 @@ def test_what_overflows_is_not_finite():
         b = pm.Normal("b", shape=2)
         pm.Poisson("y", pm.math.exp(np.eye(2) @ b), observed=np.ones(2))
     split = split_of(model)
-    structure = find_predictors(split, model.value_vars, {}, model.initial_point())
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
     found = row_totals(structure, model)(np.array([[1e3, 0.0], [0.0, 0.0]]), *split.arrays)
     np.testing.assert_array_equal(np.isfinite(found), [False, True])

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 from pymc_austerity import AusterityMH
-from pymc_austerity.model import compile_row_free_derivatives, find_blocks
+from pymc_austerity.model import ModelAt, compile_row_free_derivatives, find_blocks
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 from tests.zoo.registry import N_CATEGORIES, N_GROUPS
@@ -28,9 +28,9 @@ FACTORS = {
 
 
 def blocks_of(found):
-    exact = compile_row_free_derivatives(found.split, found.variables, {}, found.start)
-    where = (found.variables, found.start, found.model)
-    return find_blocks(found.structure, *where, lambda point: exact.gradient(point)[1])
+    at = ModelAt(found.split, found.variables, {}, found.start)
+    exact = compile_row_free_derivatives(at)
+    return find_blocks(found.structure, at, lambda point: exact.gradient(point)[1])
 
 
 @pytest.mark.few("item_response", "slopes_by_group", "random_effects_by_row", "two_indices")

@@ -73,7 +73,7 @@ def test_are_no_factor(write):
     problem = pose(prepare(model), model.value_vars, {})
     for factor in problem.blocks.factors:
         with pytest.raises(NotByLevelError):
-            level_terms(problem.at_start, factor.entries)
+            level_terms(problem.parts, factor.entries)
 
 
 @pytest.mark.few("1.0")
@@ -84,5 +84,5 @@ def test_heavy_tails_are_not_quadratic_in_any_unit(unit):
         pm.Normal("y", a[GROUP], unit, observed=unit * RNG.normal(size=N))
     problem = pose(prepare(model), model.value_vars, {})
     (factor,) = problem.blocks.factors
-    terms = level_terms(problem.at_start, factor.entries)
+    terms = level_terms(problem.parts, factor.entries)
     assert not terms.is_quadratic

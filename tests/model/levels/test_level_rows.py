@@ -79,7 +79,7 @@ def case(request):
         request.param()
     problem = pose(prepare(model), model.value_vars, {})
     factor = max(problem.blocks.factors, key=lambda f: len(f.entries))
-    terms = level_terms(problem.at_start, factor.entries)
+    terms = level_terms(problem.parts, factor.entries)
     return problem, factor, terms
 
 
@@ -129,16 +129,6 @@ def test_derivatives_are_those_of_differences(case):
         np.testing.assert_allclose(hessians[:, :, k], rise / (2 * step), rtol=1e-5, atol=1e-5)
 
 
-def test_are_the_same_without_compiled_code(case):
-    problem, _, terms = case
-    here, rows = near(problem), terms.as_rows
-    assert rows.address is not None
-    slow = rows._evaluated(here)
-    np.testing.assert_allclose(rows.terms(here), slow[0], rtol=1e-12, atol=1e-12)
-    for array, same in zip(rows.derivatives(here), slow[1:], strict=True):
-        np.testing.assert_allclose(array, same, rtol=1e-10, atol=1e-10)
-
-
 def test_know_what_else_they_depend_on(case):
     problem, factor, terms = case
     here = near(problem)
@@ -163,6 +153,6 @@ def test_data_that_may_be_replaced_stay_data():
         observe(pm.Normal("a", pm.Normal("slope") * height, 1.0, shape=G)[GROUP])
     problem = pose(prepare(model), model.value_vars, {})
     (factor,) = problem.blocks.factors
-    terms = level_terms(problem.at_start, factor.entries)
+    terms = level_terms(problem.parts, factor.entries)
     assert terms.as_rows is None
     assert terms.is_quadratic

@@ -6,7 +6,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_austerity.model import centered, find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, centered, find_predictors, split_log_density
 from pymc_austerity.model.compiling import NUMPY_MODE
 
 N, G = 60, 7
@@ -110,7 +110,7 @@ def form(request):
     with pm.Model() as model:
         FORMS[request.param]()
     split = split_log_density(model)
-    found = centered(split, model.value_vars, model.initial_point())
+    found = centered(ModelAt(split, model.value_vars, {}, model.initial_point()))
     size = sum(np.size(value) for value in model.initial_point().values())
     return model, split, found, 0.4 * RNG.normal(size=size)
 
@@ -160,14 +160,14 @@ def test_rows_are_the_same(form):
 def test_rows_are_functions_of_one_predictor(form):
     model, _, found, _ = form
     where = (model.value_vars, {}, model.initial_point())
-    assert len(find_predictors(found.likelihood, *where).predictors) == 1
+    assert len(find_predictors(ModelAt(found.likelihood, *where)).predictors) == 1
 
 
 def nothing_centered(write, **settings):
     with pm.Model() as model:
         write()
-    where = split_log_density(model), model.value_vars, model.initial_point()
-    return centered(*where, **settings) is None
+    at = ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point())
+    return centered(at, **settings) is None
 
 
 def read_alone_too():

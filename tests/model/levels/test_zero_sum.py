@@ -6,7 +6,7 @@ import pytensor
 import pytest
 from scipy.stats import norm
 
-from pymc_austerity.model import find_predictors, free_levels, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, free_levels, split_log_density
 from pymc_austerity.model.compiling import NUMPY_MODE
 from pymc_austerity.model.levels import zero_sum
 
@@ -66,19 +66,19 @@ def form(request):
     with pm.Model() as model:
         FORMS[request.param]()
     split = split_log_density(model)
-    found = free_levels(split, model.value_vars, model.initial_point())
-    size = sum(np.size(value) for value in found.point.values())
+    found = free_levels(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    size = sum(np.size(value) for value in found.at.point.values())
     return model, split, found, 0.4 * RNG.normal(size=(2, size))
 
 
 def levels_in(found, raveled):
-    values = by_variable(raveled, found.variables, found.point)
-    return next(x for v, x in zip(found.variables, values, strict=True) if v.name == "a")
+    values = by_variable(raveled, found.at.variables, found.at.point)
+    return next(x for v, x in zip(found.at.variables, values, strict=True) if v.name == "a")
 
 
 def sigma_at(found, raveled):
-    values = by_variable(raveled, found.variables, found.point)
-    t = [x for v, x in zip(found.variables, values, strict=True) if v.name == "t"]
+    values = by_variable(raveled, found.at.variables, found.at.point)
+    t = [x for v, x in zip(found.at.variables, values, strict=True) if v.name == "t"]
     return SIGMA * float(np.exp(t[0])) if t else SIGMA
 
 
@@ -101,35 +101,34 @@ def test_the_user_gets_effects_that_sum_to_zero(form):
 @pytest.mark.few("intercept", "with_dims")
 def test_rows_are_the_same_and_functions_of_one_predictor(form):
     model, split, found, points = form
-    its = found.likelihood
+    its = found.at.likelihood
     leaves = [leaf.placeholder for leaf in its.leaves]
-    by_row = function([*found.variables, *leaves], its.rows)
-    full = function(list(found.variables), its.full)
+    by_row = function([*found.at.variables, *leaves], its.rows)
+    full = function(list(found.at.variables), its.full)
     before = function(model.value_vars, split.full)
     for point in points:
-        there = by_variable(point, found.variables, found.point)
+        there = by_variable(point, found.at.variables, found.at.point)
         here = by_variable(found.effects(point), model.value_vars, model.initial_point())
         expected = before(*here)
         np.testing.assert_allclose(full(*there), expected, rtol=1e-9)
         np.testing.assert_allclose(by_row(*there, *its.arrays), expected, rtol=1e-9)
     if "tau" not in model.named_vars:
-        where = (found.variables, {}, found.point)
-        assert len(find_predictors(its, *where).predictors) == 1
+        assert len(find_predictors(found.at).predictors) == 1
 
 
 @pytest.mark.few("intercept", "with_dims")
 def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
     model, split, found, points = form
-    its = found.likelihood
+    its = found.at.likelihood
     joint = dict(its.joint_terms)
     by_level = [term for k, term in enumerate(its.row_free_terms) if k not in joint]
     total = sum(t.sum() for t in its.row_free_terms)
-    inside = function(list(found.variables), [its.row_free, total])
-    rest = function(list(found.variables), sum(t.sum() for t in by_level))
+    inside = function(list(found.at.variables), [its.row_free, total])
+    rest = function(list(found.at.variables), sum(t.sum() for t in by_level))
     outside = function(model.value_vars, split.row_free)
     differences = []
     for point in points:
-        there = by_variable(point, found.variables, found.point)
+        there = by_variable(point, found.at.variables, found.at.point)
         here = by_variable(found.effects(point), model.value_vars, model.initial_point())
         exact, by_terms = inside(*there)
         assert float(by_terms) == pytest.approx(float(exact), abs=1e-10)
@@ -144,7 +143,9 @@ def test_the_exact_part_has_the_density_of_the_mean_and_nothing_else(form):
 def found_in(write):
     with pm.Model() as model:
         write()
-    return free_levels(split_log_density(model), model.value_vars, model.initial_point())
+    return free_levels(
+        ModelAt(split_log_density(model), model.value_vars, {}, model.initial_point())
+    )
 
 
 def nothing_beside_them():
@@ -217,20 +218,22 @@ def test_effects_of_two_factors_are_freed_one_after_the_other():
         a, c = pm.ZeroSumNormal("a", shape=G), pm.ZeroSumNormal("c", sigma=0.5, shape=4)
         observe(pm.Normal("mu") + a[GROUP] + c[other])
     split = split_log_density(model)
-    first = free_levels(split, model.value_vars, model.initial_point())
-    second = free_levels(first.likelihood, first.variables, first.point)
+    first = free_levels(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    second = free_levels(first.at)
     assert (first.name, second.name) == ("a", "c")
-    assert free_levels(second.likelihood, second.variables, second.point) is None
-    values = [RNG.normal(size=np.shape(second.point[v.name])) for v in second.variables]
+    assert free_levels(second.at) is None
+    values = [RNG.normal(size=np.shape(second.at.point[v.name])) for v in second.at.variables]
     point = np.concatenate([np.ravel(value) for value in values])
     user = first.effects(second.effects(point))
     here = by_variable(user, model.value_vars, model.initial_point())
-    inner = {v.name: x for v, x in zip(second.variables, values, strict=True)}
+    inner = {v.name: x for v, x in zip(second.at.variables, values, strict=True)}
     outer = {v.name: x for v, x in zip(model.value_vars, here, strict=True)}
     expected = inner["mu"] + inner["a"].mean() + inner["c"].mean()
     assert float(outer["mu"]) == pytest.approx(float(expected))
-    ((_, of_sum),) = second.likelihood.joint_terms
+    ((_, of_sum),) = second.at.likelihood.joint_terms
     prior = function(model.value_vars, of_sum)(*here)
-    ((number, _),) = second.likelihood.joint_terms
-    inside = function(list(second.variables), second.likelihood.row_free_terms[number])(*values)
+    ((number, _),) = second.at.likelihood.joint_terms
+    inside = function(list(second.at.variables), second.at.likelihood.row_free_terms[number])(
+        *values
+    )
     assert float(inside) == pytest.approx(float(prior))

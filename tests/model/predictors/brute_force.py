@@ -4,7 +4,7 @@ import numpy as np
 import pytensor
 
 from pymc_austerity._pymc import Mode
-from pymc_austerity.model import Dense, Gathered, Sparse, find_predictors, split_log_density
+from pymc_austerity.model import ModelAt, find_predictors, split_log_density
 
 PLAIN = Mode(linker="py", optimizer=None)
 STABLE = Mode(linker="py", optimizer="fast_run").excluding("fusion")
@@ -18,7 +18,7 @@ class Structured:
         self.start = model.initial_point()
         self.split = split_log_density(model, point=self.start, **(settings or {}))
         self.variables = list(model.value_vars)
-        self.structure = find_predictors(self.split, self.variables, {}, self.start)
+        self.structure = find_predictors(ModelAt(self.split, self.variables, {}, self.start))
         self.placeholders = [leaf.placeholder for leaf in self.split.leaves]
         self._functions = {}
 
@@ -57,21 +57,13 @@ class Structured:
         return total.astype(self.structure.dtype)
 
     def _term(self, term, theta, block):
-        if isinstance(term, Dense):
-            return self._evaluated(term.data, [], [], block) @ theta[term.entries]
-        if isinstance(term, Sparse):
-            columns = self._evaluated(term.columns, [], [], block)
-            data = self._evaluated(term.data, [], [], block)
-            return (data * theta[term.entries[columns]]).sum(axis=1)
-        if isinstance(term, Gathered):
-            index = self._evaluated(term.index, [], [], block)
-            assert index.shape == block[0].shape[:1] and index.dtype.kind in "iu"
-            value = theta[term.entries[index]]
-        else:
-            value = theta[term.entry]
-        if term.coefficient is None:
-            return value
-        return self._evaluated(term.coefficient, [], [], block) * value
+        data = 1.0 if term.data is None else self._evaluated(term.data, [], [], block)
+        if term.columns is None:
+            return data @ theta[term.entries] if term.is_matrix else data * theta[term.entries[0]]
+        columns = self._evaluated(term.columns, [], [], block)
+        assert columns.shape[0] == len(block[0]) and columns.dtype.kind in "iu"
+        products = data * theta[term.entries[columns]]
+        return products.sum(axis=1) if term.is_matrix else products
 
     def _evaluated(self, graph, inputs, values, block, mode=PLAIN):
         if graph not in self._functions:

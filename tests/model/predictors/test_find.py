@@ -8,9 +8,7 @@ import pytest
 
 from pymc_austerity._pymc import AllocEmpty, toposort
 from pymc_austerity.model import (
-    Dense,
-    Gathered,
-    Single,
+    ModelAt,
     explain,
     find_predictors,
     split_log_density,
@@ -75,7 +73,7 @@ def check_rows(shape, precision, rng):
     assert not isinstance(structure, str), structure
     assert len(structure.predictors) == len(structure.etas) == shape.predictors
     for term in (term for predictor in structure.predictors for term in predictor.terms):
-        if isinstance(term, Dense):
+        if term.is_matrix and not term.is_sparse:
             assert np.unique(term.entries).size == term.entries.size
     tolerance = 1e-9 if precision == "float64" else 2e-3
     for n in (1, 4, 9):
@@ -96,9 +94,9 @@ def test_a_regression_reads_its_design_matrix_as_it_is(rng):
     found = structured(write, rng)
     by_name = {p.name: p for p in found.structure.predictors}
     (scale,) = by_name["sigma_log__"].terms
-    assert isinstance(scale, Single) and scale.entry == 0 and scale.coefficient is None
+    assert scale.is_plain and scale.entries.tolist() == [0]
     (dense,) = next(p for name, p in by_name.items() if "beta" in name).terms
-    assert isinstance(dense, Dense) and dense.data in found.placeholders and dense.scale == 1.0
+    assert dense.is_matrix and dense.data in found.placeholders and dense.scale == 1.0
     assert dense.entries.tolist() == [1, 2, 3]
 
 
@@ -117,7 +115,7 @@ def test_group_effects_are_gathered_also_below_a_function_of_them(rng):
         "log_sigma[data]", "mu", "tau_log__", "z[data]",
     ]  # fmt: skip
     assert all(len(t) == 1 for t in terms)
-    assert sum(isinstance(t[0], Gathered) for t in terms) == 2
+    assert sum(t[0].is_choice for t in terms) == 2
     point, block = found.point(), found.block(7)
     rows = found.of_etas(found.etas(found.raveled(point), block), block)
     np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
@@ -135,7 +133,7 @@ def test_many_groups_need_no_dense_map(rng):
     found = structured(write, rng)
     (predictor,) = found.structure.predictors
     (term,) = predictor.terms
-    assert isinstance(term, Gathered) and term.entries.size == n_groups
+    assert term.is_choice and term.entries.size == n_groups
     point, block = found.point(), found.block(7)
     rows = found.of_etas(found.etas(found.raveled(point), block), block)
     np.testing.assert_allclose(rows, found.rows(point, block), rtol=1e-10)
@@ -185,7 +183,7 @@ def test_constants_in_the_shape_of_parameters_are_no_predictors(rng):
         eta = a[group] + pm.math.log(2.0) * pt.ones_like(a)[group]
         pm.Poisson("y", pm.math.exp(eta), observed=rng.poisson(1.0, size=20))
     where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(split_log_density(model), *where)
+    structure = find_predictors(ModelAt(split_log_density(model), *where))
     assert len(structure.predictors) == 1
 
 
@@ -197,7 +195,7 @@ def test_slices_beside_indices_are_whole_rows(rng):
         eta = (effects[group] * rng.normal(size=(20, 2))).sum(axis=1)
         pm.Normal("y", eta, 1.0, observed=rng.normal(size=20))
     where = (model.value_vars, {}, model.initial_point())
-    structure = find_predictors(split_log_density(model), *where)
+    structure = find_predictors(ModelAt(split_log_density(model), *where))
     assert len(structure.predictors) == 6  # two entries of a level, four of the matrix
 
 
@@ -273,7 +271,9 @@ def test_other_step_methods_are_a_reason(rng):
         pm.Normal("y", mu, 1.0, observed=np.zeros(10))
     split = split_log_density(model)
     shared = {model.value_vars[0]: pytensor.shared(0.0)}
-    assert "other step methods" in find_predictors(split, [], shared, model.initial_point())
+    assert "other step methods" in find_predictors(
+        ModelAt(split, [], shared, model.initial_point())
+    )
 
 
 def test_they_are_named_in_the_explanation(rng):

@@ -1,0 +1,75 @@
+"""Operations that move entries, examined by running them on the numbers of the entries."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+
+from pymc_austerity._pymc import (
+    ADVANCED_INC_SUBTENSOR_OPS,
+    ADVANCED_SUBTENSOR_OPS,
+    Alloc,
+    DimShuffle,
+    ExtractDiag,
+    IncSubtensor,
+    Join,
+    JoinDims,
+    MakeVector,
+    Reshape,
+    ScalarFromTensor,
+    SpecifyShape,
+    SplitDims,
+    Subtensor,
+    TensorFromScalar,
+    join_arguments,
+    run_node,
+)
+
+FEW, MANY = 3, 5
+"""Numbers of rows: the axis that changes its length with them is that of the rows."""
+
+OF_ONE: tuple[type, ...] = (
+    Alloc, DimShuffle, ExtractDiag, JoinDims, Reshape, ScalarFromTensor, SpecifyShape, SplitDims,
+    Subtensor, TensorFromScalar, *ADVANCED_SUBTENSOR_OPS,
+)  # fmt: skip
+"""Operations whose entries are those of the first input."""
+OF_TWO: tuple[type, ...] = (IncSubtensor, *ADVANCED_INC_SUBTENSOR_OPS)
+"""Those whose entries are, or are sums of, entries of the first two."""
+OF_ALL: tuple[type, ...] = (Join, MakeVector)
+
+
+def moved_inputs(node: Any) -> range:
+    """Positions of the inputs whose entries are moved; the others are indices and shapes."""
+    if isinstance(node.op, Join):
+        return range(len(node.inputs) - len(join_arguments(node)[1]), len(node.inputs))
+    if isinstance(node.op, MakeVector):
+        return range(len(node.inputs))
+    return range(2 if isinstance(node.op, OF_TWO) else 1)
+
+
+def run_on_numbers(node: Any, values: Sequence[Any]) -> NDArray[np.int64]:
+    """Output of an operation with whole numbers in the place of the entries that it moves.
+
+    Examples
+    --------
+    >>> x = pt.dmatrix("x")
+    >>> run_on_numbers(x.T.owner, [np.arange(6).reshape(2, 3)])
+    array([[0, 3],
+           [1, 4],
+           [2, 5]])
+    """
+    inputs, values = list(node.inputs), list(values)
+    for k in moved_inputs(node):
+        values[k] = np.asarray(values[k], dtype=np.int64)
+        inputs[k] = pt.tensor(dtype="int64", shape=(None,) * values[k].ndim)
+    op = MakeVector("int64") if isinstance(node.op, MakeVector) else node.op
+    (result,) = run_node(op.make_node(*inputs), values)
+    return np.asarray(result)
+
+
+def axes_of_rows(few: Any, many: Any) -> list[int]:
+    """The axes of an array whose lengths change with the number of rows."""
+    lengths = zip(np.shape(few), np.shape(many), strict=True)
+    return [k for k, (one, other) in enumerate(lengths) if one != other]
