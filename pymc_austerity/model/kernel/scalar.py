@@ -141,7 +141,8 @@ class NoKernelError(Exception):
     """A likelihood has an operation without a rule; the message says which."""
 
 
-_Parameters, _Written = ParamSpec("_Parameters"), TypeVar("_Written")
+_Parameters = ParamSpec("_Parameters")
+_Written = TypeVar("_Written")
 
 
 def or_reason(write: Callable[_Parameters, _Written]) -> Callable[_Parameters, _Written | str]:
