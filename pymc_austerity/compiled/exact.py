@@ -125,7 +125,7 @@ def decide_exactly(
     drawn = Candidates(reals(its.bounds), totals, starts, n_groups, n_read)
     n_candidates = rng.poisson(totals[n_groups - 1])
     n = n_read + n_candidates
-    work = np.empty(3 * n + 3 * n_candidates + 1)  # lives until the call returns
+    work = np.empty(3 * n + 2 * n_candidates + 1)  # lives until the call returns
     return _decide_on(
         its, drawn, work, n_candidates, (proposed, current), log_ratio, rng, statistics
     )
@@ -147,7 +147,7 @@ def _decide_on(
     rows, groups, values = start, start + 8 * n, start + 16 * n
     weight, uniform = reals(start + 24 * n), reals(start + 24 * n + 8)
     for k in range(n_candidates):
-        uniform[k], uniform[n_candidates + k] = rng.random(), rng.random()
+        uniform[k] = rng.random()
     select(drawn, uniform, n_candidates, integers(rows), integers(groups))
     for k in range(drawn.n_read, n):
         announce(its.rows, integers(rows)[k], 1)
@@ -155,7 +155,7 @@ def _decide_on(
     order(its.rows, points[1], reals(its.current))
     fill_differences(its.rows, its.proposed, its.current, rows, n, values)
     for k in range(n_candidates):
-        uniform[2 * n_candidates + k] = rng.random()
+        uniform[n_candidates + k] = rng.random()
     statistics[1], statistics[2], weight[0] = n, 1.0, log_ratio
     found, of_all = (integers(groups), reals(values)), True
     beyond = weigh(drawn, *found, uniform, n_candidates, its.rounding, weight, of_all)

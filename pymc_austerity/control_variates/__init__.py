@@ -11,6 +11,6 @@ from pymc_austerity.control_variates.influence import (
     influence_of_all,
     influence_scores,
 )
-from pymc_austerity.control_variates.mean import posterior_mean
+from pymc_austerity.control_variates.mean import few_directions, posterior_mean, where_zero
 from pymc_austerity.control_variates.mode import Differentiable, RowDensity
 from pymc_austerity.control_variates.modes import Modes, find_modes

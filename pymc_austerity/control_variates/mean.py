@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from pymc_austerity.control_variates.anchor import Anchor, some_rows
@@ -82,19 +83,44 @@ def posterior_mean(
         return point
     parts, directions = _parts(density, source, rows, rng), None
     if has_average and len(parts) > 1 and not isinstance(source, SampledRows):
-        noise = rng.standard_normal((point.size, _DIRECTIONS))
-        directions = anchor.root @ noise / np.sqrt(_DIRECTIONS)
+        directions = few_directions(anchor.root, rng)
     gradient = _Averages(anchor, rows, exact, source, parts, directions, dtype)
+    return where_zero(gradient, point, anchor.root)
+
+
+def where_zero(
+    gradients: Callable[[NDArray[np.float64]], Sequence[NDArray[np.float64]]],
+    point: NDArray[np.float64],
+    root: NDArray[np.float64] | LinearOperator,
+) -> NDArray[np.float64]:
+    """Point at which an averaged gradient is zero, from nearby, by the steps of `posterior_mean`.
+
+    Parameters
+    ----------
+    gradients : callable
+        From a point to one or two estimates of the averaged gradient, shape (d,).
+    point : float array, shape (d,)
+    root : float array or LinearOperator, shape (d, d)
+        Root of the covariance.
+    """
     with threadpool_limits(1, user_api="blas"), np.errstate(all="ignore"):
         for number in range(_MOST_ROUNDS):
-            step, squared = _step([anchor.root.T @ own for own in gradient(point)])
+            step, squared = _step([root.T @ own for own in gradients(point)])
             if not _NEGLIGIBLE * (number == 0) < squared < np.inf:
                 break
             too_long = np.sqrt(squared / max(1.0, _LONGEST**2 * point.size))
-            point = point + anchor.root @ (step / max(1.0, too_long))
+            point = point + root @ (step / max(1.0, too_long))
             if squared < _NEAR:
                 break
     return point
+
+
+def few_directions(
+    root: NDArray[np.float64] | LinearOperator, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Random directions, shape (d, 64), whose products have the covariance as expectation."""
+    directions: NDArray[np.float64] = root @ rng.standard_normal((root.shape[0], _DIRECTIONS))
+    return directions / np.sqrt(_DIRECTIONS)
 
 
 def _is_surely_near(

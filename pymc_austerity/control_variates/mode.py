@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from pymc_austerity.rows import Block, RowSource, sum_over_rows
+from pymc_austerity.rows import LARGEST_BLOCK, Block, RowSource, sum_over_rows
 
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
@@ -45,6 +45,8 @@ class RowDensity:
         Rows, and how many rows each of them represents.
     dtype : numpy.dtype
         Type of the points that the functions take.
+    length : int
+        Rows that are evaluated together.
     """
 
     def __init__(
@@ -53,9 +55,10 @@ class RowDensity:
         exact: Differentiable,
         parts: Sequence[tuple[RowSource, float]],
         dtype: np.dtype,
+        length: int = LARGEST_BLOCK,
     ) -> None:
         self._rows, self._exact = rows, exact
-        self.parts, self._dtype = list(parts), dtype
+        self.parts, self._dtype, self._length = list(parts), dtype, length
 
     def on(self, parts: Sequence[tuple[RowSource, float]]) -> "RowDensity":
         """The same log-posterior with other rows."""
@@ -116,7 +119,10 @@ class RowDensity:
     def _sum(
         self, function: Callable[[Block], NDArray], arguments: Sequence[Any]
     ) -> NDArray[np.float64]:
-        sums = [weight * sum_over_rows(function, rows, arguments) for rows, weight in self.parts]
+        sums = [
+            weight * sum_over_rows(function, rows, arguments, self._length)
+            for rows, weight in self.parts
+        ]
         return np.sum(sums, axis=0)
 
 

@@ -76,8 +76,7 @@ def decide(
     """
     its = rates_of(u, v, inflation, groups)
     n_candidates = rng.poisson(its.totals[-1])
-    places = rng.random((n_candidates, 2)).T.ravel()  # both numbers of a candidate at once
-    uniform = np.concatenate([places, rng.random(n_candidates)])
+    uniform = rng.random(2 * n_candidates)
     found = weights_of_rows(residuals, its, uniform, groups.rounding, together=True)
     total = log_ratio + float(found.log_weight[0])
     accept = math.log1p(-rng.random()) < total

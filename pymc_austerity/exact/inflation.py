@@ -14,6 +14,8 @@ _ROWS_OF_A_STEP = 50.0
 
 _FACTORS = np.geomspace(1.0, 64.0, 19)
 _FIRST_WINDOW = 50
+_MOST_RATIOS = 1_000
+"""Candidates of a decision whose residuals enter the estimate of its noise."""
 _ALMOST = 0.999
 """Ratios of residual and bound beyond which the variance of a logarithm has no estimate."""
 
@@ -118,7 +120,8 @@ class Inflation(NamedTuple):
         probability = float(np.exp(min(0.0, log_ratio)))
         variances = self.variances
         if ratios.size:
-            noise = noise_variance(ratios, self.value, _FACTORS)
+            some = ratios[:: -(-ratios.size // _MOST_RATIOS)]
+            noise = noise_variance(some, self.value, _FACTORS) * (ratios.size / some.size)
             variances = variances + probability * noise
         updated = self._replace(
             n_decisions=self.n_decisions + 1,

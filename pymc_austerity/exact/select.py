@@ -262,8 +262,7 @@ def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: 
     ----------
     its : Candidates
     uniform : sequence of float
-        A uniform number for each candidate that gives its group, and after all of these one for
-        each that gives its place in the group.
+        A uniform number for each candidate. If they ascend, so do the rows.
     n_candidates : int
     rows, groups : sequence of int
         Filled in: positions of rows, and their groups.
@@ -286,8 +285,9 @@ def select(its: Candidates, uniform: Any, n_candidates: int, rows: Any, groups: 
                 g = middle + 1
             else:
                 end = middle
-        place = uniform[n_candidates + number] * (starts[g + 1] - starts[g])
-        rows[k], groups[k] = starts[g] + np.int64(place), g
+        before, n_rows = totals[g - 1] if g > 0 else 0.0, starts[g + 1] - starts[g]
+        place = np.int64((share - before) / (totals[g] - before) * n_rows)
+        rows[k], groups[k] = starts[g] + min(place, n_rows - 1), g
         k += 1
 
 

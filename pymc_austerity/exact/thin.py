@@ -111,7 +111,7 @@ def weigh(
         weights[0 if together else groups[k]] += found[k]
     for number in range(n_candidates):
         k = its.n_read + number
-        bound, chance = its.bounds[groups[k]], uniform[2 * n_candidates + number]
+        bound, chance = its.bounds[groups[k]], uniform[n_candidates + number]
         added = added_by(found[k], bound, chance, rounding)
         if math.isnan(added):
             return k
@@ -158,9 +158,9 @@ def weights_of_rows(
         From positions of rows in storage to their residuals: differences of log-likelihood
         minus those of the expansion, nats.
     its : Candidates
-    uniform : float array, shape (3 n,)
-        Uniform numbers of n candidates, with n a Poisson variable: their groups, their places in
-        these, and whether they are kept.
+    uniform : float array, shape (2 n,)
+        Uniform numbers of n candidates, with n a Poisson variable: their places, and whether they
+        are kept.
     rounding, together
         As in `weigh`.
     positions : int array, optional
@@ -171,7 +171,7 @@ def weights_of_rows(
     BoundViolatedError
         The residual of a row exceeds its bound; the row is named by its position in storage.
     """
-    n_candidates = uniform.size // 3
+    n_candidates = uniform.size // 2
     if not its.n_read + n_candidates:
         return Weights(np.zeros(1 if together else its.n_groups), 0, uniform)
     rows, groups = selected(its, uniform, n_candidates)

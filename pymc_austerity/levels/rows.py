@@ -190,6 +190,9 @@ class LevelRows:
         together: bool = False,
     ) -> Weights:
         """Log weights of the levels, or of all together; see `exact.weights_of_rows`."""
-        uniform = rng.random(3 * rng.poisson(its.totals[-1]))
+        n_candidates = rng.poisson(its.totals[-1])
+        spacings = rng.standard_exponential(n_candidates + 1).cumsum()
+        places = spacings[:-1] / spacings[-1]  # as if sorted: memory is read in its order
+        uniform = np.concatenate([places, rng.random(n_candidates)])
         given = its, uniform, self.rounding, self.positions
         return weights_of_rows(residuals, *given, together=together)

@@ -12,7 +12,10 @@ from pymc_austerity.time_limit import end_if_late
 
 
 class ArrayRows:
-    """Rows in arrays that are not copied, read in their own order.
+    """Rows in arrays, read in their own order.
+
+    Windows are views where the arrays have the layout and flags that all blocks have: those of
+    arrays in C order that may be written to.
 
     Parameters
     ----------
@@ -25,8 +28,10 @@ class ArrayRows:
         self.n_rows = int(self._arrays[0].shape[0])
 
     def window(self, start: int, stop: int) -> Block:
-        """Copies of consecutive rows, so that all blocks have the same layout and flags."""
-        return tuple([np.array(array[start:stop], order="C") for array in self._arrays])
+        """Consecutive rows."""
+        return tuple(
+            [np.require(a[start:stop], requirements=["C", "A", "W"]) for a in self._arrays]
+        )
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Copies of the rows at the given positions."""
@@ -77,6 +82,7 @@ def sum_over_rows(
     function: Callable[[Block], NDArray[np.float64]],
     source: RowSource,
     arguments: Sequence[Any] | None = None,
+    length: int = LARGEST_BLOCK,
 ) -> NDArray[np.float64]:
     """Sum of what a function makes of each block of rows, one after the other.
 
@@ -87,6 +93,8 @@ def sum_over_rows(
         One that has ``summed()`` calls the function in several threads.
     arguments : sequence, optional
         What the sum depends on beside the rows and the model, for a source that keeps results.
+    length : int
+        Rows of a block, for a source that has no ``summed()``.
 
     Examples
     --------
@@ -99,6 +107,6 @@ def sum_over_rows(
         summed: NDArray[np.float64] = source.summed(function, arguments)
         return summed
     total: NDArray[np.float64] = np.zeros(())
-    for part in map(function, blocks_of(source)):
+    for part in map(function, blocks_of(source, length)):
         total = total + part
     return total

@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from pymc_austerity.errors import StorageError
 from pymc_austerity.rows.files import RowFiles, Tenancy, errors_in_words, gone
-from pymc_austerity.rows.passes import blocks_of
+from pymc_austerity.rows.passes import ArrayRows, ReorderedRows, blocks_of
 from pymc_austerity.rows.protocols import Block, RowSource
-
-_ROWS_PER_WRITE = 65_536
 
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Named since Python 3.13; the number is that of Linux on most processors, and ignored on others.
@@ -34,8 +32,8 @@ class SharedRows(RowFiles):
     ----------
     arrays : sequence of arrays, each of shape (n_rows, ...)
         One array per leaf of the likelihood.
-    order : int array, shape (n_rows,)
-        Row ``order[i]`` of the arrays is stored at position ``i``.
+    order : int array, shape (n_rows,), optional
+        Row ``order[i]`` of the arrays is stored at position ``i``; by default, row ``i``.
 
     Notes
     -----
@@ -57,41 +55,38 @@ class SharedRows(RowFiles):
     >>> rows.close()
     """
 
-    def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp]) -> None:
-        self._n_rows = int(order.size)
-        self._arrays: list[NDArray] = []
-        n_bytes = sum(array.nbytes for array in arrays)
-        place = _temporary_folder(n_bytes)
-        with errors_in_words(place, n_bytes):
-            Tenancy.evict(place)
-            self._attach(Tenancy.of_new_folder(place))
-            try:
-                for number, array in enumerate(arrays):
-                    _store(array, order, self._path(number))
-                self._arrays = _open(self._folder, len(arrays))
-            except OSError:
-                self.close()
-                raise
+    def __init__(self, arrays: Sequence[NDArray], order: NDArray[np.intp] | None = None) -> None:
+        rows = ArrayRows(arrays)
+        place = _temporary_folder(sum(array.nbytes for array in arrays))
+        self._fill(rows if order is None else ReorderedRows(rows, order), place)
 
     @classmethod
     def of(cls, source: RowSource) -> "SharedRows":
         """The rows of a source in its order, in the system's folder for temporary files."""
-        rows, place = cls.__new__(cls), tempfile.gettempdir()
-        first = source.window(0, 1)
-        rows._n_rows, rows._arrays = source.n_rows, []
-        with (
-            errors_in_words(place, source.n_rows * sum(array.nbytes for array in first)),
-            ExitStack() as opened,
-        ):
-            rows._attach(Tenancy.of_new_folder(place))
-            files = [opened.enter_context(rows._path(k).open("wb")) for k in range(len(first))]
-            for file, array in zip(files, first, strict=True):
-                _write_header(file, array.dtype, (source.n_rows, *array.shape[1:]))
-            for block in blocks_of(source):
-                for file, array in zip(files, block, strict=True):
-                    array.tofile(file)
-        rows._arrays = _open(rows._folder, len(first))
+        rows = cls.__new__(cls)
+        rows._fill(source, tempfile.gettempdir())
         return rows
+
+    def _fill(self, source: RowSource, place: str) -> None:
+        """Write all rows of a source, block by block."""
+        first = source.window(0, 1)
+        self._n_rows, self._arrays = source.n_rows, list[NDArray]()
+        with errors_in_words(place, source.n_rows * sum(array.nbytes for array in first)):
+            Tenancy.evict(place)
+            self._attach(Tenancy.of_new_folder(place))
+            try:
+                with ExitStack() as opened:
+                    paths = map(self._path, range(len(first)))
+                    files = [opened.enter_context(path.open("wb")) for path in paths]
+                    for file, array in zip(files, first, strict=True):
+                        _write_header(file, array.dtype, (source.n_rows, *array.shape[1:]))
+                    for block in blocks_of(source):
+                        for file, array in zip(files, block, strict=True):
+                            array.tofile(file)
+                self._arrays = _open(self._folder, len(first))
+            except BaseException:
+                self.close()
+                raise
 
     def extend(self, function: Callable[[Block], NDArray]) -> None:
         """Store one more array: what a function makes of each block of rows as they are stored."""
@@ -141,14 +136,6 @@ class SharedRows(RowFiles):
             self._arrays = _open(state["folder"], state["n_arrays"])
         except OSError as error:
             raise StorageError(gone(state["folder"])) from error
-
-
-def _store(array: NDArray, order: NDArray[np.intp], path: Path) -> None:
-    """Write the array in the given order, in pieces, without a second copy."""
-    with path.open("wb") as file:
-        _write_header(file, array.dtype, (order.size, *array.shape[1:]))
-        for start in range(0, order.size, _ROWS_PER_WRITE):
-            array.take(order[start : start + _ROWS_PER_WRITE], axis=0).tofile(file)
 
 
 def _write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> None:

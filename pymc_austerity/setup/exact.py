@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -108,7 +109,7 @@ def exact_sampling(
         problem.scalar_function,
         about.anchor,
         _radii_for(about.anchor.point.size),
-        about.pairs,
+        partial(_whitened_pairs, about),
     )
     if isinstance(rows, SourceRows):
         return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
@@ -129,7 +130,7 @@ def with_stored_rows(sampling: PoissonSampling, residuals: Residuals) -> Poisson
     return replace(
         sampling,
         source=SharedRows(residuals.arrays, order),
-        numbers=SharedRows([order], np.arange(order.size)),
+        numbers=SharedRows([order]),
     )
 
 
@@ -252,6 +253,11 @@ def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
     return structure
 
 
+def _whitened_pairs(about: About) -> list[_Pair]:
+    center, root = about.anchor.point, about.anchor.inverse_root
+    return [(root @ (a - center), root @ (b - center)) for a, b in about.pilot_pairs(_PAIRS)]
+
+
 def _radii_for(size: int) -> NDArray[np.float64]:
     """A few radii about the anchor: for a few directions, most draws, nearly all, and beyond.
 
@@ -273,8 +279,8 @@ class _BoundsOfRows:
         Of the predictors.
     anchor : Anchor
     radii : float array, shape (R,)
-    pairs : list of pairs of float arrays, shape (d,), or None
-        Points between which there are decisions; those of the normal approximation where None.
+    pairs : callable
+        Makes whitened points between which there are decisions.
     cells : CellBounds or None
         For rows that come in several blocks: filled as these need them.
     """
@@ -283,7 +289,7 @@ class _BoundsOfRows:
     function: ScalarFunction
     anchor: Anchor
     radii: NDArray[np.float64]
-    pairs: Sequence[_Pair] | None
+    pairs: Callable[[], list[_Pair]]
     cells: CellBounds | None = None
 
     def of_all(self, arrays: Sequence[NDArray], n_rows: int | None = None) -> "_BoundedRows":
@@ -300,9 +306,7 @@ class _BoundsOfRows:
         except NoBoundError as error:
             raise NotExactError(f"the rows have {error}") from None
         each = (n_rows or len(rows.center)) / len(rows.center)
-        return _BoundedRows(
-            rows, self.radii, constants, self.anchor.point.size, self._whitened_pairs, each
-        )
+        return _BoundedRows(rows, self.radii, constants, self.anchor.point.size, self.pairs, each)
 
     def of_any(self, block: Sequence[NDArray]) -> tuple[NDArray[np.float64], WhitenedRows]:
         """Constants of the rows of a block, shape (R, m), and their whitened predictors.
@@ -314,15 +318,6 @@ class _BoundsOfRows:
             return self._constants(block, rows), rows
         except NoBoundError:
             return np.full((self.radii.size, len(block[0])), np.inf), rows
-
-    def _whitened_pairs(self, rng: np.random.Generator) -> list[_Pair]:
-        """Whitened points between which there are decisions."""
-        anchor = self.anchor
-        if self.pairs is None:
-            draw = rng.standard_normal
-            return [(draw(anchor.point.size), draw(anchor.point.size)) for _ in range(_PAIRS)]
-        root = anchor.inverse_root
-        return [(root @ (a - anchor.point), root @ (b - anchor.point)) for a, b in self.pairs]
 
     def _constants(self, block: Sequence[NDArray], rows: WhitenedRows) -> NDArray[np.float64]:
         known = (self.function, block, rows.center, rows.gram, self.radii.tolist())
@@ -368,19 +363,19 @@ class _BoundedRows:
     radii: NDArray[np.float64]
     constants: NDArray[np.float64]
     size: int
-    pairs: Callable[[np.random.Generator], list[_Pair]]
+    pairs: Callable[[], list[_Pair]]
     each: float
 
     def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
         """Rows that decisions are expected to read."""
         found = self._directions(_DIRECTIONS[1], rng) if by_directions else None
-        return self._grouped(found, self.pairs(rng)).expected_rows
+        return self._grouped(found, self.pairs()).expected_rows
 
     def grouped(
         self, rng: np.random.Generator, *, by_directions: bool = True
     ) -> tuple[_Grouped, list[_Pair]]:
         """Groups by constants, and by directions too where the rows saved outweigh more groups."""
-        pairs = self.pairs(rng)
+        pairs = self.pairs()
         best = self._grouped(None, pairs)
         if by_directions and self.rows.is_single and best.cost > _FEW_ROWS:
             for n in _DIRECTIONS:

@@ -1,6 +1,7 @@
 """What NUTS is expected to take, which decides whether set-up is worth its time."""
 
 from collections.abc import Mapping
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,16 +76,24 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     n_rows, observed = rows_observed(model), model.observed_RVs
     terms = model.logp(vars=list(observed), sum=False) if observed else []
     operations = [
-        n_rows[variable.name] * _elementwise(term)
+        _elementwise(term, n_rows[variable.name])
         for variable, term in zip(observed, terms, strict=True)
     ]
     return Size(sum(n_rows.values()), sum(operations), numbers, dimension)
 
 
-def _elementwise(term: Any) -> int:
-    """Number of elementwise operations on arrays that a variable depends on."""
+def _elementwise(term: Any, n_rows: int) -> int:
+    """Number of operations on entries of arrays that a variable depends on.
+
+    Where the length of the first axis is not known, it is taken for that of the rows.
+    """
     nodes = {variable.owner for variable in ancestors([term]) if variable.owner}
-    return sum(isinstance(node.op, Elemwise) and node.outputs[0].type.ndim > 0 for node in nodes)
+    shapes = [node.outputs[0].type.shape for node in nodes if isinstance(node.op, Elemwise)]
+    return sum(
+        prod([shape[0] or n_rows, *(length or 1 for length in shape[1:])])
+        for shape in shapes
+        if shape
+    )
 
 
 def seconds_per_effective_draw(size: Size) -> float:

@@ -110,14 +110,13 @@ class About(NamedTuple):
         known = self.surrogate, n_kept
         return Plan(function, source, sampling, self.anchor, details, as_what, modes, *known)
 
-    def pilot_pairs(self) -> list[tuple[NDArray, NDArray]]:
-        """Pairs of points of the surrogate, or else of the normal approximation."""
+    def pilot_pairs(self, most: int = _PILOT_PAIRS) -> list[tuple[NDArray, NDArray]]:
+        """Pairs of points of the surrogate, or else so many of the normal approximation."""
         if self.pairs is not None:
             return self.pairs
         anchor, rng, dtype = self.anchor, self.problem.prepared.rng, self.problem.start.dtype
         return [
-            (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype))
-            for _ in range(_PILOT_PAIRS)
+            (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype)) for _ in range(most)
         ]
 
 

@@ -41,8 +41,9 @@ _log = logging.getLogger("pymc.austerity")
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
-_PROBE_SHARE, _PROBE_SHARE_OF_NUTS, _PROBE_SECONDS = 0.2, 0.02, 0.5
-"""Time of the short chains as a share of set-up and of a run of NUTS, and at least in seconds."""
+_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.02
+"""Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
+step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
 _MARGIN = 3.0
@@ -159,8 +160,12 @@ def _time_for_setup(size: Size) -> float:
 
 
 def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:
-    usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SHARE_OF_NUTS * nuts_seconds(size))
-    return probe(step, point, max(_PROBE_SECONDS, usual))
+    usual = max(_PROBE_SHARE * step.setup_seconds, _PROBE_SECONDS)
+    longest = _PROBE_SHARE_OF_NUTS * nuts_seconds(size)
+    found = probe(step, point, usual)
+    if longest > usual and _why_not(step, found, size):
+        return probe(step, point, longest)
+    return found
 
 
 def _why_not(step: Any, found: Probe, size: Size) -> str:

@@ -10,11 +10,12 @@ import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity.control_variates import RowDensity
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import Decision, log_uniform
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.setup.wide import LogPosterior, Reference, wide_reference
+from pymc_austerity.setup.wide import Reference, wide_reference
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words
@@ -51,7 +52,7 @@ class SplitHamiltonian:
 
     Parameters
     ----------
-    posterior : LogPosterior
+    posterior : RowDensity
         With all rows.
     reference : Reference
         A normal distribution near to it.
@@ -67,13 +68,13 @@ class SplitHamiltonian:
     Hilbert spaces. Stochastic Processes and their Applications 121(10), 2201-2230.
     """
 
-    def __init__(self, posterior: LogPosterior, reference: Reference, n_kicks: int) -> None:
+    def __init__(self, posterior: RowDensity, reference: Reference, n_kicks: int) -> None:
         self.posterior, self.reference, self.n_kicks = posterior, reference, n_kicks
 
     def place(self, standard: NDArray[np.float64]) -> Place:
         """A point in standardized coordinates."""
         with np.errstate(all="ignore"):  # what is not finite is rejected
-            value, gradient = self.posterior(self.reference.point(standard))
+            value, gradient = self.posterior.gradient(self.reference.point(standard))
             log_density = value + 0.5 * float(standard.dot(standard))
             return Place(standard, log_density, self.reference.slope(gradient) + standard)
 
@@ -192,7 +193,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
 
 
 def _chosen(
-    posterior: LogPosterior, reference: Reference, rng: np.random.Generator
+    posterior: RowDensity, reference: Reference, rng: np.random.Generator
 ) -> tuple[SplitHamiltonian, float]:
     """As few rotations as are accepted often enough."""
     moves = SplitHamiltonian(posterior, reference, 1)

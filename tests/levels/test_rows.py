@@ -154,9 +154,12 @@ class TestWeights:
 
         again = np.random.default_rng(seed)
         totals = np.where(np.isinf(bounds), 0.0, SIZES * bounds).cumsum()
-        uniform = again.random((2, again.poisson(totals[-1])))
-        levels = totals.searchsorted(uniform[0] * totals[-1], side="right")
-        places = STARTS[levels] + (uniform[1] * SIZES[levels]).astype(int)
+        spacings = again.standard_exponential(again.poisson(totals[-1]) + 1).cumsum()
+        shares = spacings[:-1] / spacings[-1] * totals[-1]
+        levels = totals.searchsorted(shares, side="right")
+        before = np.concatenate([[0.0], totals])[levels]
+        within = (shares - before) / (totals[levels] - before)
+        places = STARTS[levels] + (within * SIZES[levels]).astype(int)
         added = thinned(residuals[places], bounds[levels], again)
         expected = np.bincount(levels, added, minlength=4)
         is_read = np.isinf(bounds[LEVEL])

@@ -168,6 +168,19 @@ class TestLeaves:
         cut, _ = cut_of(mu * pt.constant(np.ones(N)), 0)
         assert len(cut.leaves) == 1
 
+    def test_equal_arrays_are_one_leaf(self):
+        index, again = np.arange(N) % 3, np.arange(N) % 3
+        cut, rows = cut_of(b[pt.constant(index)] * b[pt.constant(again)], 0)
+        (leaf,) = cut.leaves
+        found = rows.eval({b: VALUES["b"], leaf.placeholder: index[ROWS]})
+        np.testing.assert_allclose(found, VALUES["b"][index[ROWS]] ** 2)
+
+    def test_arrays_that_differ_in_one_row_are_two_leaves(self):
+        x = np.arange(float(N))
+        y = np.where(np.arange(N) < N - 1, x, -1.0)
+        cut, _ = cut_of(b[0] * pt.constant(x) + pt.constant(y), 0)
+        assert len(cut.leaves) == 2
+
     def test_parameters_by_row_are_reported(self):
         e = pt.vector("e", shape=(N,))
         known = Known([e], {"e": np.zeros(N)})

@@ -231,7 +231,7 @@ def test_a_folder_without_room(arrays, order, temporary_folder, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pymc_austerity.rows.shared._store", full)
+    monkeypatch.setattr("pymc_austerity.rows.shared._write_header", full)
     with pytest.raises(StorageError, match="No space left"):
         SharedRows(arrays, order)
     assert not folders(temporary_folder)

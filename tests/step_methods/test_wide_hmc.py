@@ -62,7 +62,7 @@ def test_what_the_reference_says_is_followed_without_error(rng):
     factor = np.tril(moves.reference.factor)
     np.testing.assert_allclose(factor @ factor.T, precision, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(moves.reference.mean, mean, atol=1e-4)
-    value, gradient = posterior(mean)
+    value, gradient = posterior.gradient(mean)
     assert value == pytest.approx(float(model.compile_logp()({"b": mean})))
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
     here = moves.place(rng.standard_normal(size))
@@ -77,7 +77,7 @@ def test_trajectories_are_reversible_and_keep_volume(rng):
     model, size = hierarchical(rng, 100, 5), 7
     posterior, _ = wide_reference(pose(prepare(model), list(model.value_vars), {}), str)
     factor = np.tril(rng.normal(size=(size, size)), -1) + np.diag(rng.uniform(15.0, 30.0, size))
-    moves = SplitHamiltonian(posterior, Reference(np.zeros(size), np.asfortranarray(factor)), 3)
+    moves = SplitHamiltonian(posterior, Reference.of(np.zeros(size), np.asfortranarray(factor)), 3)
 
     def end_of(both):
         here = moves.place(both[:size])
@@ -127,6 +127,21 @@ def test_starts_pickles_and_statistics(rng):
     assert step.constants["proposal_rows"] == step._moves.n_kicks * 2_000
     assert set(statistics) == set(step.stats_dtypes_shapes)
     assert "every decision uses all rows" in step.summary and "data @ b" in step.explain()
+
+
+def test_processes_share_the_rows_and_the_factor(rng):
+    model = hierarchical(rng, 20_000, 400)
+    step = step_for(model)
+    pickled = cloudpickle.dumps(step)
+    (rows, _), columns = step._moves.posterior.parts[0], step._moves.reference.columns
+    assert rows.n_bytes >= 20_000 * 4 * 12 and columns.n_bytes == 402**2 * 8
+    assert len(pickled) < min(rows.n_bytes, columns.n_bytes)
+    copy = cloudpickle.loads(pickled)._moves
+    assert copy.posterior.parts[0][0].folder == rows.folder
+    assert copy.reference.columns.folder == columns.folder
+    # what the step method writes when it grows is the same for any number of rows
+    more = len(cloudpickle.dumps(step_for(hierarchical(rng, 40_000, 400))))
+    assert abs(more - len(pickled)) < 20_000
 
 
 def test_draws_are_those_of_the_dense_model():

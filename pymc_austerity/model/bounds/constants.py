@@ -30,7 +30,7 @@ _ROUNDING, _NOTHING = 1e-6, 1e-13
 _TRIED, _SMALLER = 128, 8
 """Rows without a bound that are tried alone, and how much smaller groups become if one has one."""
 
-_GROUPS, _LARGEST_GROUP = 1_024, 128
+_GROUPS, _LARGEST_GROUP = 1_024, 256
 """Groups that the rows of a chunk are cut into, and how many rows a group has at most."""
 
 _FEWEST_FOR_TABLE = 1000
@@ -353,7 +353,7 @@ def third_derivative_constants(
             cells = cells or CellBounds(function, float(np.nanmedian(center)))
             return _by_table(cells, function, data, kinds, center, gram, radii)
     order = _ORDERS.get(k, 4)
-    size = min(max(len(center) // _GROUPS, 1), _LARGEST_GROUP)
+    size = min(-(-len(center) // _GROUPS), _LARGEST_GROUP)
     step = _GROUPS * size
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), step):

@@ -289,10 +289,14 @@ class Cut:
         return variable
 
     def leaf(self, array: NDArray, name: str, key: Hashable, is_computed: bool = True) -> Variable:
-        """Placeholder of the batch's rows of an array; the same one for the same key."""
+        """Placeholder of the batch's rows of an array; the same one for the same key or numbers."""
         if key not in self._placeholders:
             if array.shape[0] != self.n_rows:
                 raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
+            same = (leaf for leaf in self.leaves if _are_equal(leaf.array, array))
+            if not self.known.examples and (leaf := next(same, None)):
+                self._placeholders[key] = leaf.placeholder
+                return leaf.placeholder
             # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
             kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
             placeholder = kind(name)
@@ -392,10 +396,15 @@ def _is_constant(array: NDArray) -> bool:
     """Tell whether all rows are equal, e.g. whether a value lies outside of its support."""
     if len(array) < 2:
         return False
-    if array.strides[0] == 0:
-        return True
-    chunks = (array[start : start + _CHUNK] for start in range(0, len(array), _CHUNK))
-    return all(bool((chunk == array[:1]).all()) for chunk in chunks)
+    return array.strides[0] == 0 or _are_equal(array, np.broadcast_to(array[:1], array.shape))
+
+
+def _are_equal(one: NDArray, other: NDArray) -> bool:
+    """Tell whether arrays hold the same numbers in the same type, in little memory."""
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    starts = range(0, len(one), _CHUNK)
+    return all(np.array_equal(one[k : k + _CHUNK], other[k : k + _CHUNK]) for k in starts)
 
 
 def refuse_work_on_all_rows(cut: Cut) -> None:

@@ -1,6 +1,7 @@
 """Intervals, and Taylor coefficients of functions of several predictors as intervals."""
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from math import factorial
 from typing import NamedTuple, TypeAlias
 
@@ -37,7 +38,7 @@ def hull(*candidates: NDArray) -> Interval:
     """Smallest intervals that hold all candidates, NaN where one of them is NaN."""
     if len(candidates) == 1:
         return point(candidates[0])
-    return Interval(np.minimum.reduce(candidates), np.maximum.reduce(candidates))
+    return Interval(reduce(np.minimum, candidates), reduce(np.maximum, candidates))
 
 
 def add(a: Interval, b: Interval) -> Interval:

@@ -118,7 +118,8 @@ def predictor_derivatives(
     """
     designs = design_function(structure, model)
     first, second = loops or _predictor_functions(structure, model, compile_kwargs)
-    size = structure.size  # functions that are sent to processes do without the model's graph
+    # functions that are sent to processes do without the model's graph
+    size, n_predictors = structure.size, len(structure.predictors)
 
     at = functools.partial(predictors_at, designs)
 
@@ -153,6 +154,12 @@ def predictor_derivatives(
 
     @_quiet
     def averaged_gradient(point: NDArray, root: NDArray, *block: NDArray) -> NDArray[np.float64]:
+        n_rows = len(block[0])
+        step = max(_NUMBERS // (n_predictors * root.shape[1]), 1)
+        if step < n_rows:
+            starts = range(0, n_rows, step)
+            parts = ([array[start : start + step] for array in block] for start in starts)
+            return np.sum([averaged_gradient(point, root, *part) for part in parts], axis=0)
         on_rows, etas = at(point, block)
         _, *slopes = first(*etas, *block)
         averages = [np.copy(slope) for slope in slopes]
@@ -298,14 +305,16 @@ def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:
 
     Returns
     -------
-    float array, shape (k, k, m)
-        By the move, and by the predictor.
+    float array, shape (n, k, m)
+        By the move, and by the predictor: the columns of the root, or k where these are many.
     """
     found = [design.product(root) for design in designs]
     if len(found) == 1:
         (only,) = found
         return np.sqrt(np.einsum("ij,ij->i", only, only))[None, None]
     z = np.stack(found, axis=1)
+    if root.shape[1] <= 2 * len(found):
+        return np.ascontiguousarray(z.transpose(2, 1, 0))
     values, vectors = np.linalg.eigh(np.matmul(z, z.transpose(0, 2, 1)))
     moves = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
     return np.ascontiguousarray(moves.transpose(2, 1, 0))
@@ -350,5 +359,7 @@ def _weighted(one: NDArray, two: NDArray, weights: NDArray) -> NDArray[np.float6
     return (one * weights[:, None]).T @ two
 
 
+_NUMBERS = 8_388_608
+"""Moves of predictors that are held at a time."""
 _OF_EIGENVECTORS = 20.0
 """Multiplications for each number of a cube with the size of a matrix."""

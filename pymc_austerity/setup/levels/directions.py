@@ -1,12 +1,12 @@
 """Directions along which a Gibbs sampler of levels and common entries is slow."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pymc_austerity.levels import JointBlock, LevelNormals, normals_of
 from pymc_austerity.setup.levels.anchor import LevelAnchor, level_blocks
@@ -23,9 +23,6 @@ _DENSE = 500
 
 _PRODUCTS = 100
 """Products with the matrix of more entries, for some eigenvectors: any directions are valid."""
-
-_NOTHING = 1e-8
-"""Length of a vector that is rounding; matrices have eigenvalues of at most about 1."""
 
 
 class _Slowest(NamedTuple):
@@ -128,34 +125,18 @@ def _diagonal(blocks: NDArray[np.float64]) -> sparse.bsr_array:
 def _smallest(
     own: sparse.csr_array, through: sparse.csr_array
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Smallest eigenvalues of own - through' through, ascending, and orthonormal eigenvectors."""
+    """Smallest eigenvalues of own - through' through, ascending, and orthonormal eigenvectors.
+
+    Those of many entries are Ritz values and vectors. No eigenvalue is much above 1.
+    """
     size, back = own.shape[0], sparse.csr_array(through.T)
     if size <= _DENSE:
         whole = own.toarray() - (back @ through).toarray()
         values, vectors = eigh(whole, subset_by_index=(0, min(size, _MOST) - 1))
         return values, vectors
-    return _by_lanczos(lambda v: own @ v - back @ (through @ v), size)
-
-
-def _by_lanczos(
-    product: Callable[[NDArray], NDArray], size: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ritz values and vectors from a fixed number of products with a symmetric matrix."""
     rng = np.random.default_rng(6)
-    basis, columns = np.zeros((_PRODUCTS, size)), np.zeros((_PRODUCTS, size))
-    following = rng.standard_normal(size)
-    for number in range(_PRODUCTS):
-        basis[number] = following / np.linalg.norm(following)
-        columns[number] = product(basis[number])
-        following = _orthogonal(columns[number], basis[: number + 1])
-        if np.linalg.norm(following) < _NOTHING:
-            following = _orthogonal(rng.standard_normal(size), basis[: number + 1])
-    values, weights = eigh(basis @ columns.T, subset_by_index=(0, _MOST - 1))
-    return values, basis.T @ weights
-
-
-def _orthogonal(vector: NDArray, basis: NDArray) -> NDArray[np.float64]:
-    """A vector without its part in the span of some others."""
-    for _ in range(2):  # which is enough
-        vector = vector - basis.T @ (basis @ vector)
-    return vector
+    # eigenvalues away from 0, relative to which Ritz values are always close enough
+    raised = LinearOperator(own.shape, lambda v: 2.0 * v - own @ v + back @ (through @ v))
+    krylov = {"ncv": _PRODUCTS - 1, "tol": 0.5, "v0": rng.standard_normal(size)}
+    values, vectors = eigsh(raised, _MOST, which="LA", **krylov)
+    return 2.0 - values[::-1], vectors[:, ::-1]

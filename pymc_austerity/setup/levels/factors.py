@@ -48,7 +48,7 @@ much."""
 _ROWS = 65_536
 """Fewest rows that are bounded at once; larger pieces have at most `_SHARE` of all rows."""
 
-_MOST_ROWS, _SHARE = 262_144, 1 / 8
+_MOST_ROWS, _SHARE = 262_144, 1 / 4
 _SOME_ROWS = 2_048
 """Number of rows from which to determine how far predictors move."""
 
