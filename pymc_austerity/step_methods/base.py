@@ -16,10 +16,10 @@ from pymc_austerity._pymc import (
     get_random_generator,
 )
 from pymc_austerity.errors import StaleDataError
-from pymc_austerity.model import explain, row_length_deterministics
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods.austerity_step import AusterityStep
+from pymc_austerity.step_methods.explanation import explain, row_length_deterministics
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
@@ -117,7 +117,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
         """Record how long set-up took, and log what was built.
 
-        `about_rows` holds other facts about the rows, for `pymc_austerity.model.explain`.
+        `about_rows` holds other facts about the rows, for `explain`.
         """
         self.reset_tuning()
         self._end_setup(started)
