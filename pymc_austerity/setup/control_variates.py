@@ -12,6 +12,7 @@ from pymc_austerity.control_variates import (
     Anchor,
     Modes,
     NoAnchorError,
+    conditional_mode,
     find_anchor,
     find_modes,
     posterior_mean,
@@ -178,6 +179,13 @@ def _modes(
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
+    if _has_hyperparameters(problem):
+        # from levels that are all equal, as at the start, a search leads to a spread of 0
+        touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
+        known = (expanded.derivatives, exact, rows)
+        start = conditional_mode(problem.start, touched, *known, rng=rng)
+        mode = find_anchor(start, *search[1:], rng=rng, order=order).point
+        search = (mode.astype(start.dtype), *search[1:])
     return find_modes(*search, rng=rng, order=order)
 
 

@@ -43,9 +43,10 @@ _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.02
 step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
-_MARGIN = 3.0
+_MARGIN, _OF_LEVELS = 3.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
-where it has no difficulties, and short chains still tune."""
+where it has no difficulties, and short chains still tune. In hierarchies of many levels NUTS has
+some: of ten of its draws, none to one is effective for the worst entry."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -171,7 +172,8 @@ def _why_not(step: Any, found: Probe, size: Size) -> str:
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < _MARGIN * seconds_per_effective_draw(size):
+    margin = _OF_LEVELS if isinstance(step, GroupedStep) else _MARGIN
+    if found.seconds_per_effective_draw < margin * seconds_per_effective_draw(size):
         return ""
     return "an effective draw is expected to take longer without it"
 

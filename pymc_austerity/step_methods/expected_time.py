@@ -206,7 +206,7 @@ def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
     ends = np.cumsum([np.size(point[name]) for name in names])[:-1]
     if any(_worst(own) > _LARGEST_R_HAT for own in np.split(r_hat_of_entries(kept), ends)):
         return Probe("short chains did not forget where they began", np.inf, 0.0)
-    share = effective_draws(kept) / kept[..., 0].size
+    share = effective_draws(kept, _IN_TAILS) / kept[..., 0].size
     return Probe("", per_step / share, share, read)
 
 
