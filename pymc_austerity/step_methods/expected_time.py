@@ -1,16 +1,141 @@
-"""Short chains at the end of set-up: do they move, and do they forget where they began?"""
+"""What NUTS is expected to take, which decides whether set-up is worth its time."""
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+import pymc as pm
 from numpy.typing import NDArray
+from scipy import sparse
 
+from pymc_austerity._pymc import Elemwise, ancestors
 from pymc_austerity.diagnostics.convergence import effective_draws, r_hat_of_entries
+from pymc_austerity.model import rows_observed
+from pymc_austerity.model.cut import array_of
 from pymc_austerity.step_methods.interrupts import restore_interrupts
+
+_GRADIENTS, _AT_DIMENSION = 7.0, 5
+"""Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
+with the fourth root of the dimension (Beskos et al. 2013)."""
+_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.1e-9, 1.5e-9
+"""Seconds: PyMC's work on a step of a trajectory, an operation on an entry with its derivatives,
+and a product with one of the numbers that belong to the rows."""
+_OF_SPARSE = 2
+"""Numbers of a dense matrix that take as long as one of a sparse one."""
+_TRANSITIONS = 4_000
+"""A run of two chains, 1,000 draws each, as many for tuning."""
+SETUP_SECONDS = 12.0
+"""A run of NUTS that takes less is not worth the set-up of another step method."""
+
+
+class Size(NamedTuple):
+    """Size of a model.
+
+    Attributes
+    ----------
+    n_rows : int
+        Entries of the observed variables.
+    n_operations : int
+        Elementwise operations of their log-likelihood.
+    n_numbers : int
+        Entries of all arrays on which these depend, such as predictors.
+    dimension : int
+        Entries of the free variables.
+    """
+
+    n_rows: int
+    n_operations: int
+    n_numbers: int
+    dimension: int
+
+
+def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
+    """Size of a model, from its graph.
+
+    Parameters
+    ----------
+    model : pymc.Model
+    point : dict
+        Its initial point.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pymc as pm
+    >>> from pymc_austerity.step_methods.expected_time import size_of
+    >>> with pm.Model() as model:
+    ...     x = pm.Data("x", np.zeros((50, 3)))
+    ...     _ = pm.Normal("y", x @ pm.Normal("b", shape=3), 1.0, observed=np.zeros(50))
+    >>> size = size_of(model, model.initial_point())
+    >>> size.n_rows, size.dimension
+    (50, 3)
+    """
+    arrays = [array_of(variable) for variable in ancestors(model.observed_RVs)]
+    numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
+    numbers += sum(_OF_SPARSE * array.nnz for array in arrays if sparse.issparse(array))
+    dimension = sum(np.size(value) for value in point.values())
+    n_rows, observed = rows_observed(model), model.observed_RVs
+    terms = model.logp(vars=list(observed), sum=False) if observed else []
+    operations = [
+        _elementwise(term, n_rows[variable.name])
+        for variable, term in zip(observed, terms, strict=True)
+    ]
+    return Size(sum(n_rows.values()), sum(operations), numbers, dimension)
+
+
+def _elementwise(term: Any, n_rows: int) -> int:
+    """Number of operations on entries of arrays that a variable depends on.
+
+    Where the length of the first axis is not known, it is taken for that of the rows.
+    """
+    nodes = {variable.owner for variable in ancestors([term]) if variable.owner}
+    shapes = [node.outputs[0].type.shape for node in nodes if isinstance(node.op, Elemwise)]
+    return sum(
+        prod([shape[0] or n_rows, *(length or 1 for length in shape[1:])])
+        for shape in shapes
+        if shape
+    )
+
+
+def seconds_per_effective_draw(size: Size) -> float:
+    """Seconds that NUTS needs for an effective draw of a well behaved posterior.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the model.
+
+    Examples
+    --------
+    >>> from pymc_austerity.step_methods.expected_time import Size
+    >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
+    0.4
+    """
+    gradients = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
+    per_gradient = _PER_GRADIENT + _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
+    return gradients * per_gradient
+
+
+def nuts_seconds(size: Size) -> float:
+    """Seconds that a run of NUTS takes, without compilation.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the model.
+
+    Examples
+    --------
+    >>> from pymc_austerity.step_methods.expected_time import Size
+    >>> round(nuts_seconds(Size(1_000, 13_000, 3_000, 5)))
+    3
+    """
+    return _TRANSITIONS * seconds_per_effective_draw(size)
+
 
 _N_CHAINS, _N_STEPS = 4, 400
 _FIRST_STEPS = 3
