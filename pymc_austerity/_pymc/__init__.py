@@ -358,6 +358,11 @@ def run_node(node: Any, inputs: Sequence[Any]) -> list[Any]:
     return [storage[variable][0] for variable in node.outputs]
 
 
+def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
+    """Axes of an operation as numbers from zero on; None means all of them."""
+    return tuple(range(ndim)) if axis is None else tuple(int(a) % ndim for a in np.atleast_1d(axis))
+
+
 def sorted_axis(node: Any) -> int | None:
     """Axis of a sort; an input in PyTensor 2, a property in 3; None for the raveled array."""
     axis = node.inputs[1].data if len(node.inputs) > 1 else node.op.axis

@@ -32,9 +32,7 @@ _ENTRIES = 32_768
 
 
 def compile_row_differences(
-    at: ModelAt,
-    *,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, compile_kwargs: dict[str, Any] | None = None
 ) -> Callable[..., NDArray]:
     """Compile the differences of the row part between two points.
 
@@ -77,9 +75,7 @@ def compile_row_differences(
 
 
 def compile_row_free_difference(
-    at: ModelAt,
-    *,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, compile_kwargs: dict[str, Any] | None = None
 ) -> Callable[..., NDArray]:
     """Compile the difference of the row-free part between two points.
 
@@ -106,10 +102,7 @@ def _difference(at: ModelAt, graph: Variable) -> tuple[list[Variable], Variable]
 
 
 def compile_gradient(
-    at: ModelAt,
-    *,
-    order: int = 0,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, order: int = 0, compile_kwargs: dict[str, Any] | None = None
 ) -> Callable[..., NDArray]:
     r"""Compile the gradient of the row-free part and of some rows, minus its expansion on request.
 
@@ -214,9 +207,7 @@ class RowFreeGradient:
 
 
 def compile_row_free_gradient(
-    at: ModelAt,
-    *,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, compile_kwargs: dict[str, Any] | None = None
 ) -> RowFreeGradient:
     """Compile the row-free part and its gradient.
 
@@ -257,9 +248,7 @@ class Derivatives(NamedTuple):
 
 
 def compile_row_derivatives(
-    at: ModelAt,
-    *,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, compile_kwargs: dict[str, Any] | None = None
 ) -> Derivatives:
     """Compile gradient and Hessian of the row part.
 
@@ -280,16 +269,13 @@ def compile_row_derivatives(
     """
     (rows,), theta = at.joined(at.likelihood.rows)
     inputs, model = [theta, *at.likelihood.placeholders], at.likelihood.model
-    first, second = _derivatives(rows.sum(), theta, at.raveled.size)
-    hessian = _hessian(model, inputs, second, compile_kwargs)
+    first, hessian = _derivatives(model, inputs, rows.sum(), compile_kwargs)
     gradient = OneAtATime(compiled(model, inputs, first, compile_kwargs))
     return Derivatives(gradient, _by_piece(OneAtATime(hessian)))
 
 
 def compile_row_free_derivatives(
-    at: ModelAt,
-    *,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, compile_kwargs: dict[str, Any] | None = None
 ) -> Derivatives:
     """Make gradient and Hessian of the row-free part, by NumPy where it can do so fast.
 
@@ -300,11 +286,8 @@ def compile_row_free_derivatives(
     """
     (exact,), theta = at.joined(at.likelihood.row_free)
     model = at.likelihood.model
-    first, second = _derivatives(exact, theta, at.raveled.size)
-    return Derivatives(
-        evaluated(model, [theta], first, compile_kwargs),
-        _hessian(model, [theta], second, compile_kwargs),
-    )
+    first, hessian = _derivatives(model, [theta], exact, compile_kwargs)
+    return Derivatives(evaluated(model, [theta], first, compile_kwargs), hessian)
 
 
 def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
@@ -319,61 +302,54 @@ def _by_piece(hessian: Callable[..., NDArray]) -> Callable[..., NDArray]:
     return of_block
 
 
-class _Product(NamedTuple):
-    """Hessian times a direction, and how many directions there are."""
+def _derivatives(
+    model: pm.Model, inputs: list, value: Any, compile_kwargs: dict[str, Any] | None
+) -> tuple[list, Callable[..., NDArray]]:
+    """Graphs of a value and of its gradient by the first input, and the Hessian.
 
-    value: Any
-    direction: Any
-    size: int
-
-
-def _derivatives(value: Any, theta: Any, size: int) -> tuple[list, _Product]:
-    """Value and gradient, and the graph of the Hessian."""
-    value = stabilized(value)
+    The Hessian is compiled when it is asked for first: not every use of a gradient needs it.
+    """
+    value, theta = stabilized(value), inputs[0]
     gradient = grad(value, theta, disconnected_inputs="ignore")
     direction = theta.type("direction")
     product = grad((gradient * direction).sum(), theta, disconnected_inputs="ignore")
     product = (product + 0.0 * direction).astype("float64")  # a constant gets dimensions, too
-    return [v.astype("float64") for v in (value, gradient)], _Product(product, direction, size)
-
-
-def _hessian(
-    model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
-) -> Callable[..., NDArray]:
-    """The Hessian, compiled when it is asked for first: not every use of a gradient needs it."""
-    made = cache(lambda: _compiled_hessian(model, inputs, product, compile_kwargs))
-    return lambda *arguments: made()(*arguments)
+    made = cache(lambda: _compiled_hessian(model, inputs, product, direction, compile_kwargs))
+    return [v.astype("float64") for v in (value, gradient)], lambda *a: made()(*a)
 
 
 def _compiled_hessian(
-    model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
+    model: pm.Model,
+    inputs: list,
+    product: Any,
+    direction: Any,
+    compile_kwargs: dict[str, Any] | None,
 ) -> Callable[..., NDArray]:
     """All directions at once in NumPy, or else one after the other in numba.
 
     At once, what does not depend on the direction is computed once, the rest by matrix products.
     """
-    value, direction, size = product
     directions = matrix("directions", dtype=direction.dtype)
     try:
-        at_once = vectorize_graph(value, {direction: directions})
+        at_once = vectorize_graph(product, {direction: directions})
     except NotImplementedError:  # not every operation knows how to
         function = None
     else:
-        few = not any(isinstance(node.op, Blockwise) for node in toposort([value]))
+        few = not any(isinstance(node.op, Blockwise) for node in toposort([product]))
         function = interpreted(model, [directions, *inputs], [at_once], few_batches=few)
     if function is not None:
-        return lambda *arguments: function(np.eye(size, dtype=direction.dtype), *arguments)[0]
-    one = compiled(model, [direction, *inputs], value, compile_kwargs)
-    return lambda *arguments: np.stack(
-        [one(along, *arguments) for along in np.eye(size, dtype=direction.dtype)]
-    )
+        return lambda point, *block: function(_every(point), point, *block)[0]
+    one = compiled(model, [direction, *inputs], product, compile_kwargs)
+    return lambda point, *block: np.stack([one(along, point, *block) for along in _every(point)])
+
+
+def _every(point: NDArray) -> NDArray:
+    """Directions of all entries of a point."""
+    return np.eye(point.size, dtype=point.dtype)
 
 
 def compile_residuals(
-    at: ModelAt,
-    *,
-    order: int = 2,
-    compile_kwargs: dict[str, Any] | None = None,
+    at: ModelAt, *, order: int = 2, compile_kwargs: dict[str, Any] | None = None
 ) -> Callable[..., NDArray]:
     r"""Compile the row differences minus their Taylor expansion about an anchor.
 

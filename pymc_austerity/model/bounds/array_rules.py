@@ -15,6 +15,7 @@ from pymc_austerity._pymc import (
     LogSoftmax,
     MakeVector,
     Variable,
+    axes_of,
 )
 from pymc_austerity.model.operations.enclosures import Enclosed, values_of
 from pymc_austerity.model.operations.jets import (
@@ -212,8 +213,7 @@ def _exponents(reduction: Any) -> Variable:
 def _not_of_rows(axis: int | Axes | None, jet: Jet) -> Axes:
     """Axes of a reduction, which must leave the first one."""
     ndim = values_of(jet).lower.ndim
-    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
-    axes = tuple(k % ndim for k in axes)
+    axes = axes_of(axis, ndim)
     if 0 in axes:
         raise NotImplementedError("a reduction of rows")
     return axes

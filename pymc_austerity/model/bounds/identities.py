@@ -15,6 +15,7 @@ from pymc_austerity._pymc import (
     Softmax,
     Subtensor,
     Variable,
+    axes_of,
     constant_entry,
     join_arguments,
     rebuilt,
@@ -67,7 +68,7 @@ def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
 
 
 def _of_shifted(op: Any, x: Variable) -> Variable | None:
-    axes = _axes(op, x.type.ndim)
+    axes = axes_of(op.axis, x.type.ndim)
     parts = _shifted(x, axes)
     return None if parts is None else op(parts[0])
 
@@ -78,7 +79,7 @@ def _log_of_shifted_sum(total: Variable) -> Variable | None:
     inner = None if reduction is None else _without_guard(reduction.inputs[0])
     if inner is None or scalar_name(inner.owner) != "Exp":
         return None
-    axes = _axes(reduction.op, inner.type.ndim)
+    axes = axes_of(reduction.op.axis, inner.type.ndim)
     parts = _shifted(inner.owner.inputs[0], axes)
     if parts is None:
         return None
@@ -124,7 +125,7 @@ def _as_softmax(above: Variable, below: Variable) -> Variable | None:
     reduction = sum_behind(below)
     if scalar_name(powers.owner) != "Exp" or reduction is None or reduction is below.owner:
         return None
-    axes, kept = _axes(reduction.op, powers.type.ndim), below.owner.op.new_order
+    axes, kept = axes_of(reduction.op.axis, powers.type.ndim), below.owner.op.new_order
     left = [k for k in range(powers.type.ndim) if k not in axes]
     order = range(powers.type.ndim) if shuffle is None else shuffle.new_order
     expected = tuple("x" if k == "x" or k in axes else left.index(k) for k in order)
@@ -138,14 +139,14 @@ def _as_softmax(above: Variable, below: Variable) -> Variable | None:
 
 def _sum_of_shares(op: Any, v: Variable) -> Variable | None:
     """One, where the terms are all shares of a softmax."""
-    axes, node = _axes(op, v.type.ndim), v.owner
+    axes, node = axes_of(op.axis, v.type.ndim), v.owner
     if node is not None and isinstance(node.op, DimShuffle):
         order = node.op.new_order
         axes = tuple(order[k] for k in axes if order[k] != "x")
         node = node.inputs[0].owner
     if node is None or not isinstance(node.op, Softmax):
         return None
-    own = _axes(node.op, node.inputs[0].type.ndim)
+    own = axes_of(node.op.axis, node.inputs[0].type.ndim)
     return pt.ones_like(op(v)) if set(axes) == set(own) else None
 
 
@@ -223,8 +224,3 @@ def _is_nonnegative(v: Variable) -> bool:
     compared, least = node.inputs[0].owner.inputs
     zeros = constant_entry(least) == 0 and constant_entry(node.inputs[1]) == 0
     return zeros and compared is node.inputs[2]
-
-
-def _axes(op: Any, ndim: int) -> tuple[int, ...]:
-    axes = range(ndim) if op.axis is None else op.axis
-    return tuple(k % ndim for k in ((axes,) if isinstance(axes, int) else axes))

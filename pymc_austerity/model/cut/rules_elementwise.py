@@ -32,6 +32,7 @@ from pymc_austerity._pymc import (
     TensorFromScalar,
     TensorType,
     Variable,
+    axes_of,
     batched_index,
     indices_of,
     inner_outputs,
@@ -57,11 +58,6 @@ _RECURRENT = ("n_mit_mot", "n_mit_sot", "n_sit_sot", "n_untraced_sit_sot", "as_w
 
 ONE_BY_ONE = "generator of rows of "
 """How the names of generators begin with which rows are drawn one by one."""
-
-
-def axes_of(axis: Any, ndim: int) -> set[int]:
-    """Axes as a set of non-negative numbers; None means all of them."""
-    return set(range(ndim)) if axis is None else {int(a) % ndim for a in np.atleast_1d(axis)}
 
 
 def refuse_if_along_rows(op: Any, axis: Any, wanted: Wanted) -> None:

@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
     LogSoftmax,
     SearchsortedOp,
     Softmax,
+    axes_of,
 )
 from pymc_austerity.model.kernel.cells import (
     Cells,
@@ -46,8 +47,8 @@ def _elemwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
 def _reduction(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Over all axes or some."""
     (operand,) = operands
-    axes = range(operand.ndim) if op.axis is None else op.axis
-    return reduced(scalar_name(node), operand, list(axes), kind_of(node.outputs[0].type.dtype))
+    axes = axes_of(op.axis, operand.ndim)
+    return reduced(scalar_name(node), operand, axes, kind_of(node.outputs[0].type.dtype))
 
 
 @cells_of.register(CumOp)

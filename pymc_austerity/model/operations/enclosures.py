@@ -200,7 +200,7 @@ def _pick(yes: NDArray, no: NDArray, same: NDArray, a: Jet, b: Jet) -> Jet:
     picked = {}
     for m in a.keys() | b.keys():
         x, y = _entry(a, m), _entry(b, m)
-        both = _intersection(x, y) if np.any(same) else (np.nan, np.nan)
+        both = _intersection(x, y) if np.any(same) else point(np.asarray(np.nan))
         ends = [
             np.where(yes, p, np.where(no, q, np.where(same, r, np.nan)))
             for p, q, r in zip(x, y, both, strict=True)

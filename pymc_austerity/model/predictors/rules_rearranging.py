@@ -23,6 +23,7 @@ from pymc_austerity._pymc import (
     Subtensor,
     TensorFromScalar,
     Variable,
+    axes_of,
     indices_of,
     join_arguments,
 )
@@ -192,7 +193,7 @@ def _sum(op: Any, node: Any, walk: Walk) -> Linear:
     if not isinstance(op.scalar_op, Add):
         raise BeyondError
     found = walk.linear[node.inputs[0]]
-    axes = tuple(range(node.inputs[0].ndim)) if op.axis is None else tuple(op.axis)
+    axes = axes_of(op.axis, node.inputs[0].ndim)
     if isinstance(found, Affine):
         return affine.summed(found, axes)
     axis = walk.facts.axis(node.outputs[0])
