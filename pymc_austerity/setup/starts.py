@@ -122,7 +122,7 @@ def disperse_about(
     approximation : GaussianApproximation
         Of the posterior.
     point : array, shape (d,)
-        Fallback if none of ten draws is possible. If some are but none is left, the first of these
+        Fallback if none of ten draws is possible. If some are but none is left, the last of these
         is the start.
     is_possible : callable
         Whether the log-density at a point is finite.
@@ -146,7 +146,7 @@ def _disperse(
     rng: np.random.Generator,
     width: float = 2.0,
 ) -> NDArray:
-    first = None
+    last = point
     for _ in range(_RETRIES):
         candidate = dispersed(width, rng).astype(point.dtype)
         if not is_possible(candidate):
@@ -154,6 +154,5 @@ def _disperse(
             continue
         if is_left(candidate):
             return candidate
-        first = candidate if first is None else first
-        width *= _NARROWER
-    return point if first is None else first
+        last, width = candidate, _NARROWER * width
+    return last
