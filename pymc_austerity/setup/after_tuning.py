@@ -210,7 +210,8 @@ def _tried(
     """Decide some questions with a test whose epsilon was multiplied by `strictness`."""
     state, sampling, settings = decider.state, decider.sampling, decider.settings
     values, promised = [differences for differences, _ in known], settings.tail
-    check = rows.check(values, rng, epsilon=strictness * promised, promised=promised)
+    tail = strictness * promised
+    check = rows.check(values, sampling.strata, rng, epsilon=tail, promised=promised)
     n_wrong = n_decisions = n_looks = 0
     for differences, log_known in known:
         total = rows.total(differences)

@@ -74,16 +74,20 @@ class RowsToCheck:
     def check(
         self,
         differences: list[NDArray[np.float64]],
+        strata: Strata,
         rng: np.random.Generator,
         *,
         epsilon: float,
         promised: float | None = None,
     ) -> NormalityCheck:
-        """Compare the t statistics of first looks at some differences with Student's t."""
+        """Compare the t statistics of first looks at some differences with Student's t.
+
+        The strata are those of the rows; their first looks may be larger by now.
+        """
         samples = first_look_statistics(
-            differences, self.strata, n_samples=_SAMPLES, rng=rng, counts=self.counts
+            differences, strata, n_samples=_SAMPLES, rng=rng, counts=self.counts
         )
-        n_independent = max(1, len(differences) * self.n_rows // self.strata.n_first)
+        n_independent = max(1, len(differences) * self.n_rows // strata.n_first)
         n_independent = min(samples[0].size, n_independent)
         return NormalityCheck(
             *samples, epsilon=epsilon, n_independent=n_independent, promised=promised
@@ -195,7 +199,7 @@ def check_normality(
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
-    check = rows.check(differences, rng, epsilon=settings.tail)
+    check = rows.check(differences, strata, rng, epsilon=settings.tail)
     if not check.statistics.size:
         return None
     if not check.passes:
