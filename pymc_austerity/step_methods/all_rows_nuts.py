@@ -1,7 +1,7 @@
 """PyMC's own samplers, where reading few rows does not help."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,8 +16,10 @@ from pymc_austerity._pymc import (
     assign_step_methods,
     discrete_types,
     instantiate_steppers,
+    set_target_acceptance,
     underivable,
 )
+from pymc_austerity.errors import SettingError
 from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
@@ -25,6 +27,9 @@ from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 
 _log = logging.getLogger("pymc.austerity")
 
+_INIT = "jitter+adapt_diag"
+_LATE_SETTINGS = {"init", "target_accept", "max_treedepth", "early_max_treedepth"}
+"""Settings of NUTS that it can be given after it was constructed."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
 
@@ -71,6 +76,7 @@ def _has_gradient(variable: Any, model: pm.Model) -> bool:
 class _OnAllRows(AusterityStep):
     """Descriptions of a run of PyMC's own step methods."""
 
+    is_chosen_by_default = True
     reason: str
     vars: list
 
@@ -172,6 +178,31 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         )
         self._describe(model, reason)
         self._end_setup(started)
+
+    def use(self, settings: Mapping[str, Any]) -> None:
+        """Take settings that ``pm.sample`` was given for NUTS.
+
+        Parameters
+        ----------
+        settings : dict
+            ``target_accept``, ``max_treedepth`` and ``early_max_treedepth``, as in `pymc.NUTS`, and
+            ``init``, which is that of ``pm.sample()``.
+
+        Raises
+        ------
+        SettingError
+            Another setting, which only a new NUTS can have.
+        """
+        others = settings.keys() - _LATE_SETTINGS
+        if others or settings.get("init", _INIT) != _INIT:
+            given = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+            raise SettingError(
+                f"{given} does not reach the NUTS that AusterityMH() has already set up: leave "
+                "out step= to sample with it."
+            )
+        set_target_acceptance(self, settings.get("target_accept", self.target_accept))
+        self.max_treedepth = settings.get("max_treedepth", self.max_treedepth)
+        self.early_max_treedepth = settings.get("early_max_treedepth", self.early_max_treedepth)
 
     def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Take a step, the first one of a chain from a jittered start."""
