@@ -28,8 +28,8 @@ from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 _log = logging.getLogger("pymc.austerity")
 
 _INIT = "jitter+adapt_diag"
-_LATE_SETTINGS = {"init", "target_accept", "max_treedepth", "early_max_treedepth"}
-"""Settings of NUTS that it can be given after it was constructed."""
+_LATE_SETTINGS = {"target_accept": 0.8, "max_treedepth": 10, "early_max_treedepth": 8}
+"""Settings of NUTS that it can be given after it was constructed, and PyMC's defaults."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
 
@@ -180,7 +180,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self._end_setup(started)
 
     def use(self, settings: Mapping[str, Any]) -> None:
-        """Take settings that ``pm.sample`` was given for NUTS.
+        """Take settings that ``pm.sample`` was given for NUTS, and PyMC's defaults of others.
 
         Parameters
         ----------
@@ -193,16 +193,17 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         SettingError
             Another setting, which only a new NUTS can have.
         """
-        others = settings.keys() - _LATE_SETTINGS
-        if others or settings.get("init", _INIT) != _INIT:
+        init = settings.get("init", _INIT)
+        if init != _INIT or settings.keys() - _LATE_SETTINGS.keys() - {"init"}:
             given = ", ".join(f"{key}={value!r}" for key, value in settings.items())
             raise SettingError(
                 f"{given} does not reach the NUTS that AusterityMH() has already set up: leave "
                 "out step= to sample with it."
             )
-        set_target_acceptance(self, settings.get("target_accept", self.target_accept))
-        self.max_treedepth = settings.get("max_treedepth", self.max_treedepth)
-        self.early_max_treedepth = settings.get("early_max_treedepth", self.early_max_treedepth)
+        its = {name: settings.get(name, default) for name, default in _LATE_SETTINGS.items()}
+        set_target_acceptance(self, its["target_accept"])
+        self.max_treedepth = its["max_treedepth"]
+        self.early_max_treedepth = its["early_max_treedepth"]
 
     def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Take a step, the first one of a chain from a jittered start."""

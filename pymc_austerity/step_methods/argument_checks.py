@@ -85,20 +85,20 @@ def _use_settings_of_nuts(
     model: pm.Model, steps: list[Any], ours: list[AusterityStep], nuts_settings: dict[str, Any]
 ) -> bool:
     """Whether the settings are used up; PyMC uses them for variables that it moves by NUTS."""
-    moved = {variable for step in steps for variable in step.vars}
-    if not nuts_settings or not set(model.continuous_value_vars) <= moved:
-        return False
-    settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
     on_all_rows = [step for step in ours if isinstance(step, AllRowsNUTS)]
     for step in on_all_rows:
         step.use(nuts_settings)
-    if not on_all_rows and not all(step.is_chosen_by_default for step in ours):
+    moved = {variable for step in steps for variable in step.vars}
+    are_all_moved = set(model.continuous_value_vars) <= moved
+    if on_all_rows or not nuts_settings or not are_all_moved:
+        return are_all_moved
+    settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
+    if not all(step.is_chosen_by_default for step in ours):
         raise SettingError(
             f"{settings} has no effect, because {type(ours[0]).__name__} updates all variables "
             "and NUTS is not used: leave it out."
         )
-    if not on_all_rows:
-        _log.info(f"{settings} has no effect, because NUTS is not used.")
+    _log.info(f"{settings} has no effect, because NUTS is not used.")
     return True
 
 

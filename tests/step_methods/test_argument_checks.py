@@ -123,6 +123,7 @@ def test_settings_of_nuts_reach_the_nuts_that_was_chosen(given, with_discrete):
         step = AusterityMH()
     idata = sample(step, model, draws=300, tune=300, chains=1, **given)
     assert idata.sample_stats["acceptance_rate"].mean() > 0.93
+    assert sample(step, model, draws=1, tune=1, chains=1) and step.target_accept == 0.8
 
 
 @pytest.mark.choice
