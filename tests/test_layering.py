@@ -44,7 +44,7 @@ MAY_IMPORT = {
         "compiled", "setup", "step_methods",
     },
     "distributed": {"errors", "_pymc", "rows", "model", "sources", "step_methods", "diagnostics"},
-    "pointwise": {"errors", "_pymc", "model", "setup"},
+    "pointwise": {"errors", "arguments", "_pymc", "model", "setup"},
     "diagnostics": {"errors", "sequential", "design"},
     "plots": {"errors", "diagnostics"},
 }  # fmt: skip

@@ -6,7 +6,7 @@ nowhere else, so that a new release is met in one place.
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -322,6 +322,18 @@ def rebuilt(graphs: Sequence[Variable], rule: Callable[[Any, list], list | None]
         if outputs is not None:
             new.update(zip(node.outputs, outputs, strict=True))
     return [new.get(graph, graph) for graph in graphs]
+
+
+def computed_from(
+    graphs: Sequence[Variable], roots: Iterable[Variable], *, through_shapes: bool = True
+) -> set[Variable]:
+    """Roots, and those variables of graphs that are computed from some of them."""
+    found = set(roots)
+    for node in toposort(list(graphs)):
+        is_shape = isinstance(node.op, Shape | Shape_i)
+        if not found.isdisjoint(node.inputs) and (through_shapes or not is_shape):
+            found.update(node.outputs)
+    return found
 
 
 def vectorized_node(node: Any, inputs: Sequence[Variable]) -> list[Variable]:

@@ -67,6 +67,9 @@ center_and_scale = njit(cache=True, error_model="numpy")(hamiltonian.center_and_
 walk = njit(cache=True, error_model="numpy")(hamiltonian.walk)
 """See `pymc_austerity.proposals.hamiltonian`."""
 
+kind_of_move = njit(cache=True, error_model="numpy")(hamiltonian.kind_of_move)
+"""See `pymc_austerity.proposals.hamiltonian`."""
+
 
 class CompiledTrajectories(NamedTuple):
     """Trajectories on a surrogate of the posterior, in a state that no longer changes.
@@ -110,14 +113,13 @@ class CompiledTrajectories(NamedTuple):
 @numba.njit(cache=True, error_model="numpy")
 def _end(its: CompiledTrajectories, current: NDArray, rng: Any) -> tuple[NDArray, int]:
     """The point at the end of the trajectories, and how many of them were accepted."""
+    kind = kind_of_move(its.step_size, its.time, its.n_trajectories, rng)
     known, scaled, place = (its.anchor, its.gradient, its.hessian, its.scaled), its.scaled, current
     if scaled.size > 0:
         center, scale = center_and_scale(its.exact, current, its.anchor, its.hessian, scaled)
         place = current.copy()
         place[scaled] = (current[scaled] - center) / scale
-    found = walk(
-        its.exact, known, place, its.root, its.step_size, its.time, its.n_trajectories, rng
-    )
+    found = walk(its.exact, known, place, its.root, *kind, rng)
     end, n_accepted = found[0], found[2]
     if scaled.size > 0 and n_accepted > 0:
         center, scale = center_and_scale(its.exact, end, its.anchor, its.hessian, scaled)

@@ -13,6 +13,8 @@ from pymc_austerity.rows import LARGEST_BLOCK, Block, RowSource, sum_over_rows
 _CLOSE_ENOUGH = 0.02
 """Distance from the mode, in posterior standard deviations, at which the search ends."""
 
+_STEEP = 1e3
+"""Gradient relative to that at the start of a search, from which on it leads to no mode."""
 _MOST_PASSES = 25
 _BISECTIONS = 15
 _JUMP = 0.1
@@ -156,8 +158,10 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
     Raises
     ------
     NoModeError
-        The search did not end at a finite point.
+        The search did not end at a finite point, or the density has no bound, as that of a
+        hierarchy whose levels are all equal and whose spread goes to 0.
     """
+    first = None
 
     def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
         value, gradient = density.gradient(point)
@@ -166,6 +170,11 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
         return -value, -gradient
 
     def hessian(point: NDArray) -> NDArray[np.float64]:
+        nonlocal first  # called at the points to which the search goes
+        steepest = float(np.abs(density.gradient(point)[1]).max())
+        first = max(steepest, 1.0) if first is None else first
+        if steepest > _STEEP * first:
+            raise NoModeError("the log-density has no bound")
         return np.nan_to_num(-density.hessian(point))
 
     with np.errstate(all="ignore"):

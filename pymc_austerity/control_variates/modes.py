@@ -24,6 +24,7 @@ from pymc_austerity.control_variates.mode import (
     NoModeError,
     RowDensity,
     approach_mode,
+    trust_region,
 )
 from pymc_austerity.rows import RowSource
 
@@ -153,6 +154,62 @@ def find_modes(
         raise NoAnchorError(first)
     with threadpool_limits(1, user_api="blas"):
         return _Comparison(density, some, row_function, start.dtype, nearest).modes(ends)
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A log-density of some entries, the others being fixed."""
+
+    density: RowDensity
+    point: NDArray[np.float64]
+    free: NDArray[np.intp]
+
+    def whole(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """All entries."""
+        whole = self.point.copy()
+        whole[self.free] = own
+        return whole
+
+    def gradient(self, own: NDArray) -> tuple[float, NDArray[np.float64]]:
+        value, gradient = self.density.gradient(self.whole(own))
+        return value, gradient[self.free]
+
+    def hessian(self, own: NDArray) -> NDArray[np.float64]:
+        return self.density.hessian(self.whole(own))[np.ix_(self.free, self.free)]
+
+
+def conditional_mode(
+    start: NDArray,
+    free: NDArray[np.intp],
+    rows: Differentiable,
+    exact: Differentiable,
+    source: RowSource,
+    *,
+    rng: np.random.Generator,
+) -> NDArray:
+    """A point whose free entries are near their mode given the others, on some of the rows.
+
+    Parameters
+    ----------
+    start : array, shape (d,)
+        Where the search starts, with the values of the others.
+    free : int array, shape (k,)
+        Entries to search for.
+    rows, exact, source, rng
+        As in `find_anchor`.
+
+    Returns
+    -------
+    array, shape (d,)
+        The start, if there is no such mode.
+    """
+    density = RowDensity(rows, exact, [(source, 1.0)], start.dtype)
+    given = _Given(some_rows(density, source, _SOME_ROWS, rng), start.astype(np.float64), free)
+    try:
+        with threadpool_limits(1, user_api="blas"):
+            return given.whole(trust_region(given.point[free], given)).astype(start.dtype)
+    except NoModeError:
+        return start
 
 
 # ---------------------------------------------------------------------- on some of the rows

@@ -314,7 +314,7 @@ def r_hat_of_entries(chains: NDArray) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(1.0 + np.nan_to_num(ratio, nan=0.0, posinf=np.inf)))
 
 
-def effective_draws(chains: NDArray) -> float:
+def effective_draws(chains: NDArray, but_for: float = 0.0) -> float:
     """Effective draws of the entry that has fewest, in all chains together.
 
     Autocorrelations of all chains by the Fourier transform, summed over lags in pairs as long as
@@ -325,6 +325,8 @@ def effective_draws(chains: NDArray) -> float:
     ----------
     chains : float array, shape (m, n, d)
         Draws of m chains.
+    but_for : float
+        Share of the entries that may have fewer: of many, the least is far off by chance.
 
     Examples
     --------
@@ -345,4 +347,5 @@ def effective_draws(chains: NDArray) -> float:
     pairs = rho[: n // 2 * 2].reshape(n // 2, 2, -1).sum(axis=1)
     pairs = np.minimum.accumulate(np.maximum(pairs, 0.0), axis=0)
     time = np.maximum(2.0 * pairs.sum(axis=0) - 1.0, 1.0)
-    return float(m * n / time.max(initial=1.0))
+    longest = np.quantile(np.append(time, 1.0), 1.0 - but_for, method="higher")
+    return float(m * n / longest)

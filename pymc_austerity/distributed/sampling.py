@@ -35,8 +35,7 @@ from pymc_austerity.distributed.pickling import Parcels
 from pymc_austerity.errors import AusterityWarning, SettingError
 from pymc_austerity.rows import SharedRows
 from pymc_austerity.step_methods import AusterityMH
-from pymc_austerity.step_methods.argument_checks import check_step_methods
-from pymc_austerity.step_methods.configured import with_model
+from pymc_austerity.step_methods.configured import check_step_methods, with_model
 
 _log = logging.getLogger("pymc.austerity")
 

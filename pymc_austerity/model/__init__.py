@@ -14,7 +14,6 @@ from pymc_austerity.model.compiled_functions import (
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples, RowLeaf
-from pymc_austerity.model.explain import explain, row_length_deterministics
 from pymc_austerity.model.kernel.density import (
     DensityGradient,
     DensityKernel,

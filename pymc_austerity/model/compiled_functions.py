@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numba
@@ -341,14 +341,8 @@ def _hessian(
     model: pm.Model, inputs: list, product: _Product, compile_kwargs: dict[str, Any] | None
 ) -> Callable[..., NDArray]:
     """The Hessian, compiled when it is asked for first: not every use of a gradient needs it."""
-    made: list[Callable[..., NDArray]] = []
-
-    def hessian(*arguments: NDArray) -> NDArray:
-        if not made:
-            made.append(_compiled_hessian(model, inputs, product, compile_kwargs))
-        return made[0](*arguments)
-
-    return hessian
+    made = cache(lambda: _compiled_hessian(model, inputs, product, compile_kwargs))
+    return lambda *arguments: made()(*arguments)
 
 
 def _compiled_hessian(

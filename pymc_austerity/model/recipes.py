@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
     Alloc,
-    Shape,
-    Shape_i,
     TensorType,
     Variable,
     ancestors,
     clone_replace,
+    computed_from,
     equal_computations,
     toposort,
 )
@@ -126,15 +125,10 @@ def _largest_of_data(
     rows: Variable, data: Sequence[Variable], parameters: Sequence[Variable]
 ) -> list[Variable]:
     """Variables computed from data and combined with parameters, without views and casts."""
-    by_row, beyond = set(data), set(parameters)
+    by_row, beyond = (computed_from([rows], r, through_shapes=False) for r in (data, parameters))
     found: dict[Variable, None] = {}
-    nodes = list(toposort([rows]))
-    for node in nodes:
-        for kind in (by_row, beyond):
-            if any(i in kind for i in node.inputs) and not isinstance(node.op, Shape | Shape_i):
-                kind.update(node.outputs)
     wanted = [rows] if rows not in beyond else []
-    for node in nodes:
+    for node in toposort([rows]):
         if any(o in beyond for o in node.outputs):
             wanted += [i for i in node.inputs if i in by_row and i not in beyond]
     for variable in wanted:

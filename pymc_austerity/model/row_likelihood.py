@@ -20,6 +20,7 @@ from pymc_austerity._pymc import (
     Switch,
     Variable,
     ancestors,
+    computed_from,
     join_nonshared_inputs,
     toposort,
 )
@@ -322,35 +323,18 @@ def variables_that_move_the_support(likelihood: RowLikelihood) -> list[Variable]
     >>> variables_that_move_the_support(split_log_density(model))
     [low]
     """
-    leaves = {leaf.placeholder for leaf in likelihood.leaves}
-    parameters, depends = set(likelihood.value_vars), _Dependence(leaves, likelihood)
-    found: set[Variable] = set()
-    for node in toposort([likelihood.rows]):
+    rows = [likelihood.rows]
+    on_rows = computed_from(rows, likelihood.placeholders)
+    on_parameters = computed_from(rows, likelihood.value_vars)
+    inside: set[Variable] = set()
+    for node in toposort(rows):
         if _is_elementwise(node, Switch) and any(map(_is_minus_infinity, node.inputs[1:])):
             for comparison in toposort([node.inputs[0]]):
-                if _is_elementwise(comparison, OrderComparison) and depends.differ(comparison):
-                    found |= parameters & set(ancestors(comparison.inputs))
-    return [variable for variable in likelihood.value_vars if variable in found]
-
-
-class _Dependence:
-    """Which variables of a graph depend on rows, and which on parameters."""
-
-    def __init__(self, leaves: set[Variable], likelihood: RowLikelihood) -> None:
-        self.on_rows, self.on_parameters = set(leaves), set(likelihood.value_vars)
-        for node in toposort([likelihood.rows]):
-            for kind in (self.on_rows, self.on_parameters):
-                if any(variable in kind for variable in node.inputs):
-                    kind.update(node.outputs)
-
-    def differ(self, comparison: Variable) -> bool:
-        """Whether data are compared with something that depends on parameters."""
-        one, other = comparison.inputs
-        return self._is_data(one, other) or self._is_data(other, one)
-
-    def _is_data(self, one: Variable, other: Variable) -> bool:
-        is_data = one in self.on_rows and one not in self.on_parameters
-        return is_data and other in self.on_parameters
+                data = on_rows.difference(on_parameters).intersection(comparison.inputs)
+                moves = data and not on_parameters.isdisjoint(comparison.inputs)
+                if moves and _is_elementwise(comparison, OrderComparison):
+                    inside.update(ancestors(comparison.inputs))
+    return [variable for variable in likelihood.value_vars if variable in inside]
 
 
 def _is_elementwise(node: Variable, kind: type | tuple[type, ...]) -> bool:

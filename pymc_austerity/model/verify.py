@@ -1,7 +1,6 @@
 """The numerical guard: the cut graph must give the numbers of the model itself."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -107,10 +106,11 @@ def verify(
     functions = _Functions(row_likelihood)
     start = [np.asarray(point[v.name], dtype=v.dtype) for v in row_likelihood.value_vars]
     refuse_infinite_start(row_likelihood, functions.rows, functions.exact, start, rng, max_rows)
-    rows = _rows_to_compare(row_likelihood.n_in_model, max_rows, rng)
-    _compare(functions, start, rows, rng)
+    windows = _rows_to_compare(row_likelihood.n_in_model, max_rows, rng)
+    _compare(functions, start, windows, rng)
     for _ in range(n_points - 1):
-        _compare(functions, finite_nearby(functions.rows, start, rows.rows, rng), rows, rng)
+        nearby = finite_nearby(functions.rows, start, np.concatenate(windows), rng)
+        _compare(functions, nearby, windows, rng)
     if row_likelihood.n_in_model <= _ADD_UP_TO:
         _refuse_wrong_sum(functions, start)
     return functions.verified
@@ -143,7 +143,7 @@ def verify_centered(
         None if the numbers differ.
     """
     functions = _Functions(row_likelihood)
-    chosen = _rows_to_compare(row_likelihood.n_in_model, max_rows, rng).rows
+    chosen = np.concatenate(_rows_to_compare(row_likelihood.n_in_model, max_rows, rng))
     for old, new in pairs:
         expected, found = before.rows(old, chosen), functions.rows(new, chosen)
         tolerance = tolerance_of(expected)
@@ -197,23 +197,15 @@ def _compiled(split: RowLikelihood, more: list, output: Any, mode: Any) -> Calla
         return pm.compile(inputs, output, mode=mode, on_unused_input="ignore")
 
 
-@dataclass(frozen=True)
-class _Windows:
+def _rows_to_compare(
+    n_rows: int, max_rows: int, rng: np.random.Generator
+) -> list[NDArray[np.int64]]:
     """Consecutive rows at several places."""
-
-    bounds: list[tuple[int, int]]
-
-    @property
-    def rows(self) -> NDArray[np.int64]:
-        return np.concatenate([np.arange(first, last) for first, last in self.bounds])
-
-
-def _rows_to_compare(n_rows: int, max_rows: int, rng: np.random.Generator) -> _Windows:
     if n_rows <= max_rows:
-        return _Windows([(0, n_rows)])
+        return [np.arange(n_rows)]
     length = max(max_rows // _N_WINDOWS, 1)
     firsts = rng.integers(0, n_rows - length, size=_N_WINDOWS, endpoint=True)
-    return _Windows([(int(first), int(first) + length) for first in firsts])
+    return [np.arange(first, first + length) for first in firsts]
 
 
 def finite_nearby(
@@ -243,12 +235,15 @@ def tolerance_of(log_density: NDArray) -> float:
 
 
 def _compare(
-    functions: _Functions, point: list[NDArray], windows: _Windows, rng: np.random.Generator
+    functions: _Functions,
+    point: list[NDArray],
+    windows: list[NDArray[np.int64]],
+    rng: np.random.Generator,
 ) -> None:
-    expected = np.concatenate([functions.window(point, *bounds) for bounds in windows.bounds])
-    tolerance = tolerance_of(expected)
+    expected = np.concatenate([functions.window(point, w[0], w[-1] + 1) for w in windows])
+    rows, tolerance = np.concatenate(windows), tolerance_of(expected)
     for chosen in subsets_of(len(expected), rng):
-        found = functions.rows(point, windows.rows[chosen])
+        found = functions.rows(point, rows[chosen])
         if found.shape != chosen.shape or not np.allclose(
             found, expected[chosen], rtol=tolerance, atol=tolerance
         ):

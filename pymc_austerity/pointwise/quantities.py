@@ -13,7 +13,6 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from pymc_austerity.errors import SettingError, StorageError
-from pymc_austerity.model.pointwise import log_likelihood_rows, predictive_rows
 from pymc_austerity.pointwise.request import (
     Generators,
     PointwiseRequest,
@@ -21,6 +20,7 @@ from pymc_austerity.pointwise.request import (
     observed_names,
     refuse_too_many,
 )
+from pymc_austerity.pointwise.rows import log_likelihood_rows, predictive_rows
 
 Store: TypeAlias = str | PathLike[str]
 """Path of a folder."""

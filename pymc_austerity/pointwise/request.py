@@ -14,7 +14,7 @@ from rich.progress import track
 
 from pymc_austerity._pymc import Variable
 from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError
-from pymc_austerity.model.pointwise import PointwiseRows
+from pymc_austerity.pointwise.rows import PointwiseRows
 from pymc_austerity.setup.model_inputs import refuse_draws_of_bambi
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 

@@ -52,6 +52,10 @@ _LEAST_SHARE = 0.1
 may start far away."""
 
 
+_SINGLE, _SHORTEST = 0.1, 0.1
+"""Share of the proposals that are a single step, and the least factor of its size."""
+
+
 def evaluate(exact: Exact, point: NDArray) -> tuple[float, NDArray]:
     """The row-free part and its gradient; in compiled code, of a function that has an address."""
     value, gradient = exact(point)
@@ -292,6 +296,31 @@ def walk(
     return place, total / n_trajectories, n_accepted
 
 
+def kind_of_move(
+    size: float, time: float, n_trajectories: int, rng: np.random.Generator
+) -> tuple[float, float, int]:
+    """Step size, mean length and number of the trajectories of a proposal, drawn at random.
+
+    Some proposals are single steps, short or very short. Ends of trajectories hardly depend on
+    where they begin: from a tail in which the surrogate falls below the posterior by many nats,
+    all of them lead back to the bulk, and all would be rejected.
+
+    Parameters
+    ----------
+    size, time, n_trajectories
+        Of the other proposals; see `walk`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    size, time, n_trajectories
+        Arguments of `walk`; the time is 0 for a single step.
+    """
+    if rng.random() < _SINGLE:
+        return size * _SHORTEST ** rng.random(), 0.0, 1
+    return size, time, n_trajectories
+
+
 class Surrogate(Protocol):
     """A log-density near that of the posterior, in coordinates of its own."""
 
@@ -341,6 +370,8 @@ class HamiltonianState(NamedTuple):
         Step size.
     acceptance : float
         Mean acceptance probability of the trajectories of the last proposal.
+    is_single : bool
+        Whether it was a single step, whose size is another.
     window : int
         Steps after which the metric is estimated anew.
     path : Path
@@ -350,6 +381,7 @@ class HamiltonianState(NamedTuple):
     root: NDArray[np.float64]
     averaging: DualAveraging
     acceptance: float = math.nan
+    is_single: bool = False
     window: int = _FIRST_WINDOW
     path: Path = Path()
 
@@ -364,7 +396,8 @@ class SurrogateHamiltonianProposal:
 
     is evaluated without reading rows: :math:`\log \rho` is the row-free part, with the priors, and
     :math:`G` and :math:`H` are the sums over all rows that control variates provide. A proposal is
-    a few trajectories on this surrogate, each accepted or rejected by its change of energy; its
+    a few trajectories on this surrogate, each accepted or rejected by its change of energy, or one
+    time in ten a single step, which leads out of tails that the surrogate does not know; its
     log-ratio is :math:`S(\theta) - S(\theta')`. The decision adds the row-free part and the
     expansion, which cancel the log-ratio: only the residuals remain for the rows to decide. The
     acceptance is that of an independence sampler whose only errors are the residuals, whatever the
@@ -460,16 +493,12 @@ class SurrogateHamiltonianProposal:
         self, state: HamiltonianState, point: NDArray, rng: np.random.Generator
     ) -> tuple[NDArray, float, HamiltonianState]:
         """New point, log-ratio (-inf if no trajectory was accepted), and new state."""
-        surrogate = self.surrogate
+        surrogate, usual = self.surrogate, state.averaging.size
+        size, time, n_trajectories = kind_of_move(usual, self.time, self.n_trajectories, rng)
         end, acceptance, n_accepted = surrogate.walk(
-            surrogate.coordinates(point),
-            state.root,
-            state.averaging.size,
-            self.time,
-            self.n_trajectories,
-            rng,
+            surrogate.coordinates(point), state.root, size, time, n_trajectories, rng
         )
-        state = state._replace(acceptance=acceptance)
+        state = state._replace(acceptance=acceptance, is_single=not time)
         if n_accepted == 0:
             return point, -math.inf, state
         new = surrogate.point(end).astype(point.dtype, copy=False)
@@ -478,7 +507,9 @@ class SurrogateHamiltonianProposal:
 
     def tune(self, state: HamiltonianState, outcome: Outcome) -> HamiltonianState:
         """One step of dual averaging; at the end of a window, a new metric."""
-        averaging = state.averaging.after(state.acceptance, self.target_acceptance)
+        averaging = state.averaging
+        if not state.is_single:
+            averaging = averaging.after(state.acceptance, self.target_acceptance)
         path = state.path.append(self.surrogate.coordinates(outcome.following))
         state = state._replace(averaging=averaging, path=path)
         return state if averaging.n_steps < state.window else self._next_window(state)
@@ -488,7 +519,8 @@ class SurrogateHamiltonianProposal:
         covariance = covariance_estimate(state.path.to_array(), full=True, known=known)
         root = state.root if covariance is None else root_of(covariance)
         size = max(state.averaging.end().size, _LEAST_SHARE * self.surrogate.step_size)
-        return HamiltonianState(root, DualAveraging.begin(size), state.acceptance, 2 * state.window)
+        averaging, window = DualAveraging.begin(size), 2 * state.window
+        return state._replace(root=root, averaging=averaging, window=window, path=Path())
 
     def freeze(self, state: HamiltonianState) -> HamiltonianState:
         """The average step size of the last window, and no more learning."""

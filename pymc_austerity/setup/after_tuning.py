@@ -18,13 +18,12 @@ from pymc_austerity.deciding.sampling import (
     StratifiedSampling,
     UniformSampling,
 )
-from pymc_austerity.design import NormalityCheck, first_look_statistics
+from pymc_austerity.design import NormalityCheck
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.rows import RowSource, StratifiedWindows
 from pymc_austerity.sequential import StudentTTest, Survey
 from pymc_austerity.setup.embedding import Question
-from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE
-from pymc_austerity.setup.rows_to_check import RowsToCheck
+from pymc_austerity.setup.normality import SINGLE_ROWS_DECIDE, RowsToCheck
 from pymc_austerity.setup.target import Target
 
 N_QUESTIONS = 4
@@ -36,7 +35,6 @@ _DECISIONS = 50
 _MOST_LOOKS = 5_000
 """Limit on the looks of all these decisions, so that small batches of many rows take no longer."""
 
-_SAMPLES = 1_000
 _BY_CHANCE = 1e-3
 """Probability that a test which keeps its promise is made stricter."""
 
@@ -211,17 +209,8 @@ def _tried(
 ) -> _Trial:
     """Decide some questions with a test whose epsilon was multiplied by `strictness`."""
     state, sampling, settings = decider.state, decider.sampling, decider.settings
-    strata = sampling.strata
-    values = [differences for differences, _ in known]
-    samples = first_look_statistics(values, strata, n_samples=_SAMPLES, rng=rng, counts=rows.counts)
-    n_independent = max(1, len(known) * rows.n_rows // strata.n_first)
-    promised = settings.tail
-    check = NormalityCheck(
-        *samples,
-        epsilon=strictness * promised,
-        n_independent=min(samples[0].size, n_independent),
-        promised=promised,
-    )
+    values, promised = [differences for differences, _ in known], settings.tail
+    check = rows.check(values, rng, epsilon=strictness * promised, promised=promised)
     n_wrong = n_decisions = n_looks = 0
     for differences, log_known in known:
         total = rows.total(differences)

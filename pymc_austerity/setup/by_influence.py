@@ -24,7 +24,6 @@ from pymc_austerity.rows import (
     in_random_order,
 )
 from pymc_austerity.setup.leaves import NumberedBlocks
-from pymc_austerity.setup.plans import About, Plan
 from pymc_austerity.setup.source_rows import Labeled
 from pymc_austerity.setup.strata import (
     ByScore,
@@ -33,6 +32,7 @@ from pymc_austerity.setup.strata import (
     strata_by_score,
     words_on_strata,
 )
+from pymc_austerity.setup.target import About, Target
 
 _PAIRS_TO_CHECK = 4
 
@@ -150,8 +150,8 @@ class DividedRows:
     def _labels(self) -> NDArray[np.int64]:
         return self.strata.labels(self.scores)
 
-    def plan(self) -> Plan:
-        """Store the rows by stratum, and plan to sample them."""
+    def target(self) -> Target:
+        """Store the rows by stratum, to sample them."""
         about = self.rows.about
         function = about.residuals.function
         source, sizes, squares = self._stored()
@@ -160,7 +160,7 @@ class DividedRows:
         sampling = StratifiedSampling(function, StratifiedWindows(source, strata), deviations)
         n_take_all = int(sizes[0]) if self.strata.n_take_all else 0
         words = f"{words_on_strata(strata, n_take_all)}."
-        return about.plan(function, source, sampling, words)
+        return about.target(function, source, sampling, words)
 
     def _stored(self) -> tuple[Store, NDArray[np.int64], NDArray[np.float64]]:
         """All rows by their strata; number of rows and sum of squared scores of each stratum."""

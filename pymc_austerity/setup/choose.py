@@ -1,30 +1,25 @@
 """The choice between exact decisions and sequential tests, once rows are expanded."""
 
+from dataclasses import replace
 from functools import partial
 
 from pymc_austerity.deciding.poisson import PoissonSampling
 from pymc_austerity.deciding.sampling import uniform_sampling
 from pymc_austerity.design.wording import in_round_numbers
-from pymc_austerity.rows import SharedRows, Store
+from pymc_austerity.errors import SettingError
 from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
-from pymc_austerity.setup.checked_bounds import NotExactError
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, with_stored_rows
 from pymc_austerity.setup.kept_rows import keep_influential
-from pymc_austerity.setup.plans import (
-    About,
-    Plan,
-    not_exact,
-    not_possible,
-    refuse_too_few_for_strata,
-)
+from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
+from pymc_austerity.setup.target import About, Target
 from pymc_austerity.setup.together import together
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
 
 
-def choose(about: About) -> Plan:
+def choose(about: About) -> Target:
     """Choose how decisions get their rows, and store these.
 
     Raises
@@ -38,34 +33,36 @@ def choose(about: About) -> Plan:
     return _cheaper(about) if settings.may_decide_exactly else _sequential(about)
 
 
-def _exact(about: About) -> Plan:
+def _exact(about: About) -> Target:
     about.say(_BOUNDING)
     try:
-        return _plan_of(exact_sampling(about, only_cheap=False, refuse=lambda _: None), about)
+        return _target_of(exact_sampling(about, only_cheap=False, refuse=lambda _: None), about)
     except NotExactError as reason:
-        raise not_possible(about.settings, reason) from None
+        raise SettingError(
+            f"{about.settings.who_decides_exactly} is not possible because {reason}: use "
+            "AusterityMH(), which uses a sequential test there."
+        ) from None
 
 
-def _cheaper(about: About) -> Plan:
+def _cheaper(about: About) -> Target:
     """Exact decisions, unless a sequential test reads fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
         exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
-        return together(about) or not_exact(_sequential(about), str(reason))
+        return together(about) or _not_exact(_sequential(about), str(reason))
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
-        return _plan_of(exact, about)
+        return _target_of(exact, about)
     if rows <= FEWEST_FIRST_ROWS:
-        return _plan_of(exact, about, FEWEST_FIRST_ROWS)
-    if (plan := together(about)) is not None:
-        return plan
+        return _target_of(exact, about, FEWEST_FIRST_ROWS)
+    if (found := together(about)) is not None:
+        return found
     about.say(_INFLUENCE)
     sampled = ScoredRows.of(about).divided()
     if rows <= sampled.n_first:
-        return _plan_of(exact, about, sampled.n_first)
-    plan = _best(sampled)
-    return not_exact(plan, f"they are expected to read {in_round_numbers(rows)} rows")
+        return _target_of(exact, about, sampled.n_first)
+    return _not_exact(_best(sampled), f"they are expected to read {in_round_numbers(rows)} rows")
 
 
 def _refuse_many(about: About, expected: float) -> None:
@@ -77,26 +74,30 @@ def _refuse_many(about: About, expected: float) -> None:
         raise NotExactError(f"they are expected to read {in_round_numbers(expected)} rows")
 
 
-def _sequential(about: About) -> Plan:
+def _sequential(about: About) -> Target:
     about.say(_INFLUENCE)
     settings = about.settings
     if settings.by_influence and has_room_for_strata(settings):
         return _best(ScoredRows.of(about).divided())
-    refuse_too_few_for_strata(settings)
+    if settings.sampling == "strata":
+        raise SettingError(
+            f"sampling='strata' is not possible with batch_size={settings.batch_size}, too few "
+            "rows for strata: choose a larger batch_size, or leave one of them out."
+        )
     return _uniform(about)
 
 
-def _best(divided: DividedRows) -> Plan:
+def _best(divided: DividedRows) -> Target:
     """Sample by influence what is not kept."""
     about = divided.rows.about
     if about.problem.prepared.from_sources:
-        return divided.plan()
+        return divided.target()
     about.say("looking for rows to keep")
     kept = keep_influential(about, divided.rows.scores)
-    return (divided if kept is None else ScoredRows.of(kept).divided()).plan()
+    return (divided if kept is None else ScoredRows.of(kept).divided()).target()
 
 
-def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Plan:
+def _target_of(sampling: PoissonSampling, about: About, n_first: int | None = None) -> Target:
     sampling = with_stored_rows(sampling, about.residuals)
     details: tuple[str, ...] = (
         "Rows are drawn at rates that bound what they can change, in "
@@ -105,18 +106,19 @@ def _plan_of(sampling: PoissonSampling, about: About, n_first: int | None = None
     )
     if n_first is not None:
         details += (f"A sequential test would read {n_first:,} rows or more at its first look.",)
-    return about.plan(sampling.function, sampling.source, sampling, *details)
+    return about.target(sampling.function, sampling.source, sampling, *details)
 
 
-def _uniform(about: About) -> Plan:
+def _uniform(about: About) -> Target:
     problem, settings, residuals = about.problem, about.settings, about.residuals
     about.say("storing the rows")
-    rows, rng = problem.prepared.from_sources, problem.prepared.rng
-    if rows is None:
-        source: Store = SharedRows(residuals.arrays, rng.permutation(problem.likelihood.n_rows))
-    else:
-        source = rows.shuffled(rng, residuals.block_of)
+    source = problem.prepared.shuffled(residuals.arrays, residuals.block_of)
     sampling, words = uniform_sampling(residuals.function, source, settings, of_residuals=True)
     if settings.by_influence:
         words += ", too few for strata"
-    return about.plan(residuals.function, source, sampling, f"{words}.")
+    return about.target(residuals.function, source, sampling, f"{words}.")
+
+
+def _not_exact(target: Target, reason: str) -> Target:
+    """The target of a sequential test, with the reason why decisions are not exact."""
+    return replace(target, details=(*target.details, f"No exact decisions because {reason}."))

@@ -1,5 +1,6 @@
 """The default plan: control variates about the mode, and rows sampled by influence."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,15 +12,15 @@ from pymc_austerity.control_variates import (
     Anchor,
     Modes,
     NoAnchorError,
+    conditional_mode,
     find_anchor,
     find_modes,
     posterior_mean,
 )
 from pymc_austerity.deciding.settings import Settings
+from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.choose import choose
-from pymc_austerity.setup.modes import normal_approximations, warn_of_modes, words_on_mode
-from pymc_austerity.setup.plans import ANYTHING, About, May, NoPlan, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import ExpandedRows, expanded_rows
 from pymc_austerity.setup.setup_progress import Say
@@ -29,6 +30,7 @@ from pymc_austerity.setup.surrogate_anchor import (
     is_nearly_normal,
     surrogate_about,
 )
+from pymc_austerity.setup.target import ANYTHING, NOTHING, About, May, NoPlan, Target
 
 _MOST_WITH_GROUPS = 300
 """Dimensions up to which all are moved together where levels of groups could be moved one by one.
@@ -44,7 +46,7 @@ _OF_MODES = "constrain what the data do not identify, or give anchor= near the i
 _OF_SUPPORT = "write the bound as a prior or a transform"
 
 
-def control_variate_plan(
+def with_control_variates(
     problem: Problem,
     settings: Settings,
     row_free_difference: Callable[..., Any],
@@ -53,13 +55,13 @@ def control_variate_plan(
     anchor: NDArray | None,
     say: Say,
     may: May = ANYTHING,
-) -> Plan | NoPlan:
+) -> Target | NoPlan:
     """Find the anchor, measure the influence of the rows, and store them by influence.
 
     Parameters
     ----------
     problem, settings, anchor, say
-        As in `pymc_austerity.setup.target.build`.
+        As in `pymc_austerity.setup.build.build`.
     row_free_difference : callable
         Difference of the row-free part, nats.
     by_default : bool
@@ -100,11 +102,21 @@ def control_variate_plan(
         approximation = _about_mean(modes.anchor, expanded, problem)
         if by_default and _has_hyperparameters(problem):
             surrogate, pairs = _of_hierarchy(modes.anchor, problem, row_free_difference)
-    about = About(residuals, modes.anchor, approximation, surrogate, where, problem, settings, say)
     is_open = settings.control_variates == "auto" and settings.test == "auto"
-    if by_default and is_open and not is_far:
-        about = about._replace(row_free_difference=row_free_difference, may=may)
-    return choose(about._replace(pairs=pairs))
+    about = About(
+        residuals,
+        modes.anchor,
+        approximation,
+        surrogate,
+        where,
+        problem,
+        settings,
+        say,
+        row_free_difference,
+        may if by_default and is_open and not is_far else NOTHING,
+        pairs,
+    )
+    return choose(about)
 
 
 def _has_hyperparameters(problem: Problem) -> bool:
@@ -137,27 +149,24 @@ def _found(
     say: Say,
 ) -> tuple[Modes, SurrogatePosterior | None]:
     """The anchor at a mode, or at the mean of the surrogate where no mode is useful."""
-
-    def by_surrogate() -> tuple[Modes, SurrogatePosterior]:
-        anchor, surrogate = anchor_by_surrogate(
-            problem, expanded, row_free_difference, order=settings.order, at=at
-        )
-        return Modes(anchor), surrogate
-
+    modes, reason = None, NoAnchorError()
     try:
         modes = _modes(expanded, problem, settings, at, say)
     except NoAnchorError as error:
-        try:
-            return by_surrogate()
-        except (NoAnchorError, *underivable):
-            raise error from None
-    is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
-    if is_usual or not by_default:
-        return modes, None
+        reason = error
+    if modes is not None:
+        is_usual = modes.others or is_nearly_normal(row_free_difference, modes.anchor)
+        if is_usual or not by_default:
+            return modes, None
     try:
-        return by_surrogate()
+        anchor, surrogate = anchor_by_surrogate(
+            problem, expanded, row_free_difference, order=settings.order, at=at
+        )
     except (NoAnchorError, *underivable):
+        if modes is None:
+            raise reason from None
         return modes, None
+    return Modes(anchor), surrogate
 
 
 def _modes(
@@ -170,6 +179,13 @@ def _modes(
     rng, order = problem.prepared.rng, settings.order
     if at is not None:
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
+    if _has_hyperparameters(problem):
+        # from levels that are all equal, as at the start, a search leads to a spread of 0
+        touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
+        known = (expanded.derivatives, exact, rows)
+        start = conditional_mode(problem.start, touched, *known, rng=rng)
+        mode = find_anchor(start, *search[1:], rng=rng, order=order).point
+        search = (mode.astype(start.dtype), *search[1:])
     return find_modes(*search, rng=rng, order=order)
 
 
@@ -208,3 +224,57 @@ def _most_entries(problem: Problem) -> int:
 
 def _listed(variables: Sequence, problem: Problem) -> str:
     return ", ".join(repr(problem.model.values_to_rvs[variable].name) for variable in variables)
+
+
+def normal_approximations(modes: Modes) -> tuple[GaussianApproximation, ...]:
+    """Normal approximations about the modes of comparable weight, the best first."""
+    best = GaussianApproximation(modes.anchor.point, modes.anchor.root)
+    return (best, *(GaussianApproximation(mode.point, mode.root) for mode in modes.others))
+
+
+def warn_of_modes(modes: Modes, problem: Problem) -> None:
+    """Warn that the posterior has several modes, or that a better one may have been missed.
+
+    Warns
+    -----
+    AusterityWarning
+        Either of these is the case; the message is one sentence with a remedy.
+    """
+    if modes.n_found > 1 and modes.n_at_best <= 1:
+        sentence = (
+            f"Searches from dispersed points found {modes.n_found} modes, and only one search "
+            "reached the highest: there may be a higher one; give initial_point= near the intended "
+            "mode, or a more informative prior."
+        )
+    elif modes.others:
+        sentence = (
+            f"The posterior has {1 + len(modes.others)} modes of comparable weight, which differ "
+            f"most in {_where_apart(modes, problem)!r}: chains start at any of them and may never "
+            "reach the others; constrain what the data do not identify, such as a sign or an "
+            "order, or give anchor= near the intended mode."
+        )
+    else:
+        return
+    warnings.warn(sentence, AusterityWarning, stacklevel=6)
+
+
+def _where_apart(modes: Modes, problem: Problem) -> str:
+    """Name of the variable in which the modes differ most."""
+    apart = np.abs(modes.others[0].point - modes.anchor.point)
+    entry = int(np.argmax(apart / np.linalg.norm(modes.anchor.root, axis=1)))
+    blocks = zip(problem.layout.blocks, problem.variables, strict=True)
+    (variable,) = [v for block, v in blocks if entry in range(*block.entries.indices(apart.size))]
+    name: str = problem.model.values_to_rvs[variable].name
+    return name
+
+
+def words_on_mode(modes: Modes) -> str:
+    """Where the anchor is, as a phrase."""
+    if modes.n_found == 1:
+        return "the mode"
+    if modes.rise <= 0.0:
+        return f"the best of {modes.n_found} modes"
+    return (
+        f"the best of {modes.n_found} modes, {modes.rise:,.0f} nats above the one nearest to the "
+        "start"
+    )

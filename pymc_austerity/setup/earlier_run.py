@@ -15,7 +15,7 @@ from pymc_austerity.deciding.decider import DecisionState
 from pymc_austerity.deciding.exact import AnyDecider, ExactState
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.levels import Sweep
-from pymc_austerity.proposals import Outcome, Proposal
+from pymc_austerity.proposals import Proposal
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.embedding import Embedding
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
@@ -180,13 +180,9 @@ def learn(
     around.place(run.last[chain])
     for _ in range(_STEPS):
         decider.begin_draw(tuning=True)
-        seen = around.centered(current)
-        moved, log_ratio, state = proposal.propose(state, seen, rng)
-        proposed = around.back(moved)
-        decision = around.decide(decider, proposed, current, log_ratio, rng, tuning=True)
-        after = moved if decision.accept else seen
-        state = proposal.tune(state, Outcome(seen, after, decision.accept, decision.n_rows_used))
-        current = proposed if decision.accept else current
+        current, _, state, _ = around.transition(
+            decider, proposal, state, current, rng, tuning=True, adapts=True
+        )
     decider.stop_tuning()
     return Learnt(proposal.freeze(state), decider.state, run.own_last)
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from pymc_austerity.proposals import (
     Conditional,
     GaussianApproximation,
     Layout,
+    Outcome,
     Proposal,
     RandomWalkProposal,
     conditional,
@@ -38,55 +39,28 @@ class Question(NamedTuple):
     log_ratio: float
 
 
-class Embedding(Protocol):
-    """How points of a step method are embedded in the points of decisions."""
+class Transition(NamedTuple):
+    """Where a step leads.
 
-    layout: Layout
-    start: NDArray
-    approximation: GaussianApproximation | None
+    Attributes
+    ----------
+    point : array, shape (d,)
+        Of the step method.
+    decision : Decision
+    state : Any
+        Of the proposal.
+    scaling : float
+        Size of the proposal that was made.
+    """
 
-    def look(self, point: Mapping[str, NDArray]) -> None:
-        """Record the values of the other variables, before a step."""
-        ...
-
-    def place(self, whole: NDArray) -> None:
-        """Record the values of all variables that decisions are about."""
-        ...
-
-    def centered(self, own: NDArray) -> NDArray:
-        """A point as proposals use it."""
-        ...
-
-    def back(self, centered: NDArray) -> NDArray:
-        """Inverse of `centered`."""
-        ...
-
-    def start_of_chain(
-        self, rng: np.random.Generator, proposal: Proposal[Any], is_left: Callable[[NDArray], bool]
-    ) -> NDArray:
-        """An overdispersed start."""
-        ...
-
-    def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
-        """A proposal in terms of all variables of decisions."""
-        ...
-
-    def decide(
-        self,
-        decider: AnyDecider,
-        proposed: NDArray,
-        current: NDArray,
-        log_ratio: float,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> Decision:
-        """Accept or reject a proposal."""
-        ...
+    point: NDArray
+    decision: Decision
+    state: Any
+    scaling: float
 
 
-class EveryVariable:
-    """Decisions are about the variables of the step method and no others.
+class Embedding:
+    """How points of a step method are embedded in the points of decisions: here they are the same.
 
     Parameters
     ----------
@@ -95,22 +69,21 @@ class EveryVariable:
     """
 
     def __init__(self, target: Target) -> None:
-        self.target = target
-        self.layout, self.start = target.layout, target.start
+        self.target, self.layout, self.start = target, target.layout, target.start
         self.approximation = target.approximation
 
     def look(self, point: Mapping[str, NDArray]) -> None:
-        """There are no other variables to record."""
+        """Record the values of the other variables, before a step."""
 
     def place(self, whole: NDArray) -> None:
-        """There are no other variables to record."""
+        """Record the values of all variables that decisions are about."""
 
     def centered(self, own: NDArray) -> NDArray:
-        """The point itself."""
+        """A point as proposals use it."""
         return own
 
     def back(self, centered: NDArray) -> NDArray:
-        """The point itself."""
+        """Inverse of `centered`."""
         return centered
 
     def start_of_chain(
@@ -120,25 +93,40 @@ class EveryVariable:
         return start_of_chain(self.target, rng, proposal=proposal, is_left=is_left)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
-        """The proposal itself."""
+        """A proposal in terms of all variables of decisions."""
         return Question(proposed, current, log_ratio)
 
-    def decide(
+    def transition(
         self,
         decider: AnyDecider,
-        proposed: NDArray,
+        proposal: Proposal[Any],
+        state: Any,
         current: NDArray,
-        log_ratio: float,
         rng: np.random.Generator,
         *,
         tuning: bool,
-    ) -> Decision:
-        """Accept or reject a proposal."""
-        return decider.decide(proposed, current, log_ratio, rng, tuning=tuning)
+        adapts: bool,
+    ) -> Transition:
+        """Propose, decide, and let the proposal learn if it adapts."""
+        seen = self.centered(current)
+        moved, log_ratio, state = proposal.propose(state, seen, rng)
+        proposed = self.back(moved)
+        new, old, log_known = self.question(proposed, current, log_ratio)
+        if new is not proposed and np.array_equal(new, old):  # no row depends on what is moved
+            accept = log_known > log_uniform(rng)
+            decision = Decision(accept, 0, 0, 0.0, math.nan, True)
+        else:
+            decision = decider.decide(new, old, log_known, rng, tuning=tuning)
+        scaling = proposal.current_scaling(state)
+        if tuning and adapts:
+            after = moved if decision.accept else seen
+            outcome = Outcome(seen, after, decision.accept, decision.n_rows_used)
+            state = proposal.tune(state, outcome)
+        return Transition(proposed if decision.accept else current, decision, state, scaling)
 
 
 @dataclass(eq=False)
-class SomeVariables:
+class SomeVariables(Embedding):
     """Decisions depend on more variables than the step method moves, or rows on fewer of them.
 
     Rows are expanded in all real variables that they depend on. Those that other step methods move
@@ -227,22 +215,6 @@ class SomeVariables:
 
         usual = RandomWalkProposal()
         return own(start_of_chain(self.target, rng, proposal=usual, is_left=is_own_left))
-
-    def decide(
-        self,
-        decider: AnyDecider,
-        proposed: NDArray,
-        current: NDArray,
-        log_ratio: float,
-        rng: np.random.Generator,
-        *,
-        tuning: bool,
-    ) -> Decision:
-        """Accept or reject a proposal, without reading rows if none depends on what is moved."""
-        new, old, log_known = self.question(proposed, current, log_ratio)
-        if np.array_equal(new, old):
-            return Decision(log_known > log_uniform(rng), 0, 0, 0.0, math.nan, True)
-        return decider.decide(new, old, log_known, rng, tuning=tuning)
 
     def question(self, proposed: NDArray, current: NDArray, log_ratio: float) -> Question:
         """The proposal among all variables that rows depend on, with the row-free part included."""

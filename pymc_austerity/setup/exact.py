@@ -4,35 +4,26 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import Anchor
-from pymc_austerity.deciding.poisson import PoissonSampling, RowBoundError
+from pymc_austerity.deciding.poisson import PoissonSampling, RowBoundError, StoredResiduals
 from pymc_austerity.exact import (
-    Directions,
-    Grid,
+    RELATIVE,
     GridTotals,
     Groups,
     Inflation,
     RowsOfCells,
-    expected_rows,
-    group_rows,
-    nearest_directions,
+    measured_rounding,
+    rates_of,
     rows_of_pairs,
 )
-from pymc_austerity.model import DesignFunction, RowStructure, design_function
-from pymc_austerity.model.bounds import (
-    CellBounds,
-    NoBoundError,
-    ScalarFunction,
-    are_cheap,
-    third_derivative_constants,
-)
+from pymc_austerity.model import RowStructure, design_function
+from pymc_austerity.model.bounds import CellBounds, are_cheap
 from pymc_austerity.rows import (
     LARGEST_BLOCK,
     ArrayRows,
@@ -42,26 +33,21 @@ from pymc_austerity.rows import (
     StoredRows,
     in_order,
 )
-from pymc_austerity.setup.checked_bounds import NotExactError, checked
-from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_bounds import BoundsOfRows, NotExactError, Pair
 from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.source_rows import Labeled, SourceRows
-from pymc_austerity.setup.whitened import WhitenedRows, whitened_block, whitened_rows
+from pymc_austerity.setup.target import About
 from pymc_austerity.sources import usual_threads
 
 _log = logging.getLogger("pymc.austerity")
 
-_Pair: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
-
-_PAIRS = 16
 _TRIALS = 150
-_DIRECTIONS = (8, 32, 128)
-_FEW_ROWS = 50.0
-"""Expected rows of a decision below which a search for directions of the data does not pay."""
-
-_ROWS_OF_A_GROUP = 0.05
-"""Rows that are evaluated in the time that a group takes at every decision."""
+_PAIRS_TO_CHECK, _MOST_TO_CHECK = 3, 100_000
+_RUN = 500
+"""Rows of a store that are checked together: single ones would bring all of it into memory."""
+_GROSS = 1e-6
+"""Excess over a bound, nats, that is too large to be rounding of rows of ordinary size."""
 
 _SOME_ROWS = 5_000
 MOST_ROWS = 500.0
@@ -104,13 +90,8 @@ def exact_sampling(
     """
     problem, rows = about.problem, about.problem.prepared.rows
     structure = _structure_of(problem, about.residuals)
-    bounds = _BoundsOfRows(
-        design_function(structure, problem.model),
-        problem.scalar_function,
-        about.anchor,
-        _radii_for(about.anchor.point.size),
-        partial(_whitened_pairs, about),
-    )
+    designs = design_function(structure, problem.model)
+    bounds = BoundsOfRows(about, designs, problem.scalar_function)
     if isinstance(rows, SourceRows):
         return _of_sources(about, rows, bounds, only_cheap=only_cheap, refuse=refuse)
     by_directions = not only_cheap or _pays_by_directions(about, bounds, refuse)
@@ -139,7 +120,7 @@ def _sampling(
     source: ReorderedRows | StoredRows,
     numbers: ArrayRows | StoredRows,
     groups: Groups,
-    pairs: Sequence[_Pair],
+    pairs: Sequence[Pair],
 ) -> PoissonSampling:
     anchor, problem = about.anchor, about.problem
     inverse_root = np.ascontiguousarray(anchor.inverse_root)
@@ -149,7 +130,7 @@ def _sampling(
 
 
 def _pays_by_directions(
-    about: About, bounds: "_BoundsOfRows", refuse: Callable[[float], None]
+    about: About, bounds: BoundsOfRows, refuse: Callable[[float], None]
 ) -> bool:
     """Whether a search for directions saves rows of decisions, estimated on a few rows."""
     problem, arrays = about.problem, about.problem.likelihood.arrays
@@ -177,7 +158,7 @@ def _refuse_slow_bounds(problem: Problem, arrays: Sequence[NDArray], n_rows: int
 def _of_sources(
     about: About,
     rows: SourceRows,
-    bounds: "_BoundsOfRows",
+    bounds: BoundsOfRows,
     *,
     only_cheap: bool,
     refuse: Callable[[float], None],
@@ -216,13 +197,13 @@ def _of_sources(
     return _sampling(about, source, source.split(source.n_arrays - 1), totals.groups(), pairs)
 
 
-def _say_if_long(bounds: "_BoundsOfRows", sample: Sequence[NDArray], n_rows: int) -> None:
+def _say_if_long(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> None:
     minutes = _minutes(bounds, sample, n_rows)
     if minutes > _LONG:
         _log.info(f"Bounds of {n_rows:,} rows of this model take about {minutes:,.0f} minutes.")
 
 
-def _minutes(bounds: "_BoundsOfRows", sample: Sequence[NDArray], n_rows: int) -> float:
+def _minutes(bounds: BoundsOfRows, sample: Sequence[NDArray], n_rows: int) -> float:
     """Expected minutes of a pass that bounds all rows, once the tables exist.
 
     A part of the time does not depend on the number of rows, so the whole sample, which is about
@@ -253,154 +234,49 @@ def _structure_of(problem: Problem, residuals: Residuals) -> RowStructure:
     return structure
 
 
-def _whitened_pairs(about: About) -> list[_Pair]:
-    center, root = about.anchor.point, about.anchor.inverse_root
-    return [(root @ (a - center), root @ (b - center)) for a, b in about.pilot_pairs(_PAIRS)]
+def checked(sampling: PoissonSampling, anchor: Anchor, problem: Problem) -> PoissonSampling:
+    """The same sampling with its rounding measured, if no row changes by more than its bound.
 
+    Decisions check only the rows that they draw, and rows with small or zero bounds are hardly
+    ever drawn.
 
-def _radii_for(size: int) -> NDArray[np.float64]:
-    """A few radii about the anchor: for a few directions, most draws, nearly all, and beyond.
-
-    Whitened draws of the posterior lie at a distance of about the square root of the dimension.
-    """
-    usual = math.sqrt(size)
-    return np.unique([min(3.0, usual + 1.0), usual + 1.0, usual + 3.0, 3.0 * (usual + 3.0)])
-
-
-@dataclass(frozen=True, eq=False)
-class _BoundsOfRows:
-    """Bounds of any rows about an anchor.
-
-    Attributes
+    Parameters
     ----------
-    designs : callable
-        Evaluates the predictors.
-    function : ScalarFunction
-        Of the predictors.
-    anchor : Anchor
-    radii : float array, shape (R,)
-    pairs : callable
-        Makes whitened points between which there are decisions.
-    cells : CellBounds or None
-        For rows that come in several blocks: filled as these need them.
+    sampling, anchor, problem
+        What is sampled.
+
+    Raises
+    ------
+    NotExactError
+        A row changes by more than its bound.
     """
-
-    designs: DesignFunction
-    function: ScalarFunction
-    anchor: Anchor
-    radii: NDArray[np.float64]
-    pairs: Callable[[], list[_Pair]]
-    cells: CellBounds | None = None
-
-    def of_all(self, arrays: Sequence[NDArray], n_rows: int | None = None) -> "_BoundedRows":
-        """Rows that are there, all of them or a sample of `n_rows`.
-
-        Raises
-        ------
-        NotExactError
-            Most of them have no bound.
-        """
-        rows = whitened_rows(self.designs, arrays, self.anchor)
-        try:
-            constants = self._constants(arrays, rows)
-        except NoBoundError as error:
-            raise NotExactError(f"the rows have {error}") from None
-        each = (n_rows or len(rows.center)) / len(rows.center)
-        return _BoundedRows(rows, self.radii, constants, self.anchor.point.size, self.pairs, each)
-
-    def of_any(self, block: Sequence[NDArray]) -> tuple[NDArray[np.float64], WhitenedRows]:
-        """Constants of the rows of a block, shape (R, m), and their whitened predictors.
-
-        Constants are infinite if most of the rows have no bound.
-        """
-        rows = whitened_block(self.designs, block, self.anchor)
-        try:
-            return self._constants(block, rows), rows
-        except NoBoundError:
-            return np.full((self.radii.size, len(block[0])), np.inf), rows
-
-    def _constants(self, block: Sequence[NDArray], rows: WhitenedRows) -> NDArray[np.float64]:
-        known = (self.function, block, rows.center, rows.gram, self.radii.tolist())
-        return third_derivative_constants(*known, cells=self.cells)
-
-
-# ------------------------------------------------------------------ groups
-
-
-class _Grouped(NamedTuple):
-    """Rows in groups, and how many of all rows decisions are expected to read."""
-
-    grid: Grid
-    directions: Directions | None
-    labels: NDArray[np.int32]
-    groups: Groups
-    expected_rows: float
-
-    @property
-    def cost(self) -> float:
-        """In rows."""
-        return self.expected_rows + _ROWS_OF_A_GROUP * self.groups.n_groups
-
-
-@dataclass(frozen=True, eq=False)
-class _BoundedRows:
-    """Rows and their bounds.
-
-    Attributes
-    ----------
-    rows : WhitenedRows
-    radii : float array, shape (R,)
-    constants : float array, shape (R, n)
-    size : int
-        Dimension of the posterior.
-    pairs : callable
-        Makes whitened points between which there are decisions.
-    each : float
-        Rows of the data that each of these represents.
-    """
-
-    rows: WhitenedRows
-    radii: NDArray[np.float64]
-    constants: NDArray[np.float64]
-    size: int
-    pairs: Callable[[], list[_Pair]]
-    each: float
-
-    def cost(self, rng: np.random.Generator, *, by_directions: bool) -> float:
-        """Rows that decisions are expected to read."""
-        found = self._directions(_DIRECTIONS[1], rng) if by_directions else None
-        return self._grouped(found, self.pairs()).expected_rows
-
-    def grouped(
-        self, rng: np.random.Generator, *, by_directions: bool = True
-    ) -> tuple[_Grouped, list[_Pair]]:
-        """Groups by constants, and by directions too where the rows saved outweigh more groups."""
-        pairs = self.pairs()
-        best = self._grouped(None, pairs)
-        if by_directions and self.rows.is_single and best.cost > _FEW_ROWS:
-            for n in _DIRECTIONS:
-                found = self._grouped(self._directions(n, rng), pairs)
-                if found.cost > best.cost:
-                    break
-                best = found
-        return best, pairs
-
-    def _directions(self, n_directions: int, rng: np.random.Generator) -> Directions:
-        usual = self.constants[len(self.radii) // 2]
-        weights = np.where(np.isfinite(usual), usual, 0.0)
-        return nearest_directions(self.rows.gradients(), weights, n_directions, rng)
-
-    def _grouped(self, directions: Directions | None, pairs: Sequence[_Pair]) -> _Grouped:
-        vectors = np.eye(1, self.size) if self.rows.is_single else None
-        if directions is not None:
-            vectors = directions.vectors
-        grid = Grid.of(self.constants, self.radii, vectors, by_direction=directions is not None)
-        labels, groups = group_rows(self.constants, grid, directions)
-        return _Grouped(grid, directions, labels, groups, self.each * expected_rows(groups, pairs))
+    groups, rng = sampling.groups, np.random.default_rng(5)
+    if groups.n_rows <= _MOST_TO_CHECK:
+        rows = np.arange(groups.n_rows)
+    elif isinstance(sampling.source, StoredRows):  # in random order within each group
+        starts = np.linspace(0, groups.n_rows - _RUN, _MOST_TO_CHECK // _RUN).astype(np.int64)
+        rows = (starts[:, None] + np.arange(_RUN)).ravel()
+    else:
+        rows = np.sort(rng.choice(groups.n_rows, _MOST_TO_CHECK, replace=False))
+    owners = np.searchsorted(groups.starts, rows, side="right") - 1
+    residuals = StoredResiduals(sampling.function, sampling.source)
+    rounding, worst = groups.rounding, -np.inf
+    for _ in range(_PAIRS_TO_CHECK):
+        new, old = (anchor.draw(rng).astype(problem.start.dtype) for _ in range(2))
+        its = rates_of(sampling.whitened(old), sampling.whitened(new), 1.0, groups)
+        own = its.bounds[owners]
+        drawn, own = rows[np.isfinite(own)], own[np.isfinite(own)]
+        of_drawn, start = partial(residuals, rows=drawn), old.astype(np.float64)
+        rounding = max(rounding, measured_rounding(of_drawn, start, new - start))
+        excess = abs(residuals(new, old, drawn)) - own * (1.0 + RELATIVE)
+        worst = max(worst, float(excess.max(initial=-np.inf, where=~np.isnan(excess))))
+    if worst > max(_GROSS, rounding):
+        raise NotExactError(f"a row changes by {worst:.2g} nats more than its bound")
+    return replace(sampling, groups=replace(groups, rounding=rounding))
 
 
 def _inflated(
-    sampling: PoissonSampling, anchor: Anchor, problem: Problem, pairs: Sequence[_Pair]
+    sampling: PoissonSampling, anchor: Anchor, problem: Problem, pairs: Sequence[Pair]
 ) -> PoissonSampling:
     """The same sampling with the inflation of a short run, and the rows that decisions then read.
 

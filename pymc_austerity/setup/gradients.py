@@ -1,7 +1,8 @@
 """Gradients from the rows of a step method, for the proposals that use them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from pymc_austerity.rows import (
     RowSource,
 )
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.ratio import PosteriorRatio
+from pymc_austerity.setup.target import Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,40 +58,20 @@ class RowGradients:
     decisions: Literal["metropolis", "barker", "poisson", "none"]
     dtype: np.dtype
 
-    def draw(self, rng: np.random.Generator) -> "BatchGradient":
-        """A new mini-batch."""
+    def draw(self, rng: np.random.Generator) -> Callable[[NDArray], NDArray[np.float64]]:
+        """Gradient from a new mini-batch, a function of the point, nats per unit."""
         blocks = self.rows.begin(rng).read(self.batch_size)
-        return BatchGradient(self, [block[: self.n_leaves] for block in blocks])
+        return partial(self._of, [block[: self.n_leaves] for block in blocks])
 
-
-class BatchGradient:
-    """The gradient from one mini-batch, a function of the point.
-
-    Parameters
-    ----------
-    gradients : RowGradients
-        Common to all mini-batches.
-    blocks : list of Block
-        The rows.
-    """
-
-    __slots__ = ("blocks", "gradients")
-
-    def __init__(self, gradients: RowGradients, blocks: list[Block]) -> None:
-        self.gradients = gradients
-        self.blocks = blocks
-
-    def __call__(self, point: NDArray) -> NDArray[np.float64]:
-        """Gradient at a point, shape (d,), nats per unit."""
-        its = self.gradients
-        about = point if its.anchor is None else its.anchor.point.astype(its.dtype, copy=False)
-        row_weight = np.asarray(its.n_rows / its.batch_size, its.dtype)
-        prior_weight = np.asarray(1.0 / len(self.blocks), its.dtype)
-        first, *more = self.blocks
-        gradient = its.function(point, about, row_weight, prior_weight, *first)
-        for block in more:
-            gradient = gradient + its.function(point, about, row_weight, prior_weight, *block)
-        return gradient if its.anchor is None else gradient + _expansion(its.anchor, point)
+    def _of(self, blocks: Sequence[Block], point: NDArray) -> NDArray[np.float64]:
+        """Gradient at a point from some rows, shape (d,)."""
+        anchor = self.anchor
+        about = point if anchor is None else anchor.point.astype(self.dtype, copy=False)
+        row_weight = np.asarray(self.n_rows / self.batch_size, self.dtype)
+        prior_weight = np.asarray(1.0 / len(blocks), self.dtype)
+        of_blocks = (self.function(point, about, row_weight, prior_weight, *b) for b in blocks)
+        gradient = reduce(np.add, of_blocks)
+        return gradient if anchor is None else gradient + _expansion(anchor, point)
 
 
 def _expansion(anchor: Anchor, point: NDArray) -> NDArray[np.float64]:
@@ -131,7 +112,7 @@ class IndependentRows:
 
 
 def with_gradients(
-    proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio, settings: Settings
+    proposal: Proposal[Any], problem: Problem, target: Target, settings: Settings
 ) -> Proposal[Any]:
     """Give a proposal the gradients that it needs, if any.
 
@@ -147,7 +128,7 @@ def with_gradients(
     name, n_rows = type(proposal).__name__, problem.likelihood.n_rows
     _refuse_discrete(name, problem)
     batch_size = min(asking.batch_size or n_rows, n_rows)
-    anchor = None if batch_size == n_rows else _anchor(name, asking, ratio)
+    anchor = None if batch_size == n_rows else _anchor(name, asking, target)
     try:
         function = compile_gradient(
             problem.parts,
@@ -162,7 +143,7 @@ def with_gradients(
     start = problem.start
     gradients = RowGradients(
         function,
-        _draw(ratio, settings, everything=batch_size == n_rows),
+        _draw(target, settings, everything=batch_size == n_rows),
         anchor,
         n_rows,
         batch_size,
@@ -184,18 +165,18 @@ def _refuse_discrete(name: str, problem: Problem) -> None:
         )
 
 
-def _anchor(name: str, proposal: GradientProposal[Any], ratio: PosteriorRatio) -> Anchor | None:
-    if proposal.control_variates is True and ratio.anchor is None:
+def _anchor(name: str, proposal: GradientProposal[Any], target: Target) -> Anchor | None:
+    if proposal.control_variates is True and target.anchor is None:
         raise SettingError(
             f"{name}(control_variates=True) needs the control variates of the step method, which "
             "has none: use AusterityMH with control variates, or control_variates='auto' here."
         )
-    return ratio.anchor if proposal.control_variates else None
+    return target.anchor if proposal.control_variates else None
 
 
-def _draw(ratio: PosteriorRatio, settings: Settings, *, everything: bool) -> RowDraw:
+def _draw(target: Target, settings: Settings, *, everything: bool) -> RowDraw:
     if everything:
-        return AllRows(ratio.source)
-    if isinstance(ratio.sampling, StratifiedSampling | PoissonSampling):
-        return IndependentRows(ratio.source)
-    return row_draw(ratio.source, settings)
+        return AllRows(target.source)
+    if isinstance(target.sampling, StratifiedSampling | PoissonSampling):
+        return IndependentRows(target.source)
+    return row_draw(target.source, settings)

@@ -13,12 +13,11 @@ from pymc_austerity.control_variates import Anchor, NoAnchorError, influence_sco
 from pymc_austerity.model import RowSlopes, RowStructure, design_function, row_slopes_of
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import ArrayRows, Block
-from pymc_austerity.setup.explored import explored
-from pymc_austerity.setup.plans import About
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.row_free_gradient import AnyGradient, row_free_gradient
-from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
+from pymc_austerity.setup.row_free import AnyGradient, row_free_gradient
+from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior, explored
 from pymc_austerity.setup.surrogate_anchor import is_nearly_normal
+from pymc_austerity.setup.target import About
 
 _MOST, _SHARE = 500, 0.98
 """Rows to keep: those with this share of the influence, or as many as trajectories can afford."""
@@ -179,8 +178,7 @@ def keep_influential(about: About, scores: NDArray[np.float64]) -> About | None:
         The expansion of the others, with a surrogate that is tuned and pilot pairs from it; None
         where rows cannot be kept, or a normal approximation does as well.
     """
-    is_possible = about.may.keep_rows and about.residuals.is_stored
-    if about.row_free_difference is None or not is_possible:
+    if not (about.may.keep_rows and about.residuals.is_stored):
         return None
     kept = _kept(about, _most_influential(scores))
     if kept is None or kept.surrogate is None:
@@ -204,7 +202,7 @@ def _kept(
     problem, row_free_difference = about.problem, about.row_free_difference
     block, at_anchor = tuple(a[which] for a in about.residuals.data), about.residuals.at_anchor
     rows = kept_rows(problem, block)
-    if isinstance(rows, str) or row_free_difference is None or at_anchor is None:
+    if isinstance(rows, str) or at_anchor is None:
         return None
     k = len(rows.offsets) // which.size
     anchor = _of_others(about.anchor, rows, at_anchor(*block)[:, 2 * k :])

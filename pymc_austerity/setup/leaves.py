@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,26 +60,11 @@ class Leaves:
             yield first + start, self.of(part, first + start)
 
 
-@dataclass(frozen=True, eq=False)
-class OnPieces(Generic[Result]):
-    """A function of blocks, turned into a function of the pieces in which sources are read.
-
-    Attributes
-    ----------
-    function : callable
-        Of the blocks of a piece.
-    leaves : Leaves
-    n_rows : int
-        Largest number of rows of a block.
-    """
-
-    function: Callable[[NumberedBlocks], Result]
-    leaves: Leaves
-    n_rows: int
-
-    def __call__(self, piece: Piece) -> Result:
-        """Result of the function for a piece."""
-        return self.function(self.leaves.blocks_of(piece, self.n_rows))
+def on_piece(
+    function: Callable[[NumberedBlocks], Result], leaves: Leaves, n_rows: int, piece: Piece
+) -> Result:
+    """What a function makes of the rows of a piece, in blocks of at most `n_rows`."""
+    return function(leaves.blocks_of(piece, n_rows))
 
 
 def _as_dtype(

@@ -2,20 +2,137 @@
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import differences_of_all
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider
 from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.promise import expected_errors
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck, first_look_statistics
+from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import AusterityWarning
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.setup.rows_to_check import RowsToCheck
+from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, RowSource
 from pymc_austerity.setup.target import Target
 from pymc_austerity.strata import Strata
+from pymc_austerity.time_limit import end_if_late
+
+_MOST = 2_000_000
+_TIMES_AS_MANY = 10
+"""Fewest rows of a stratum, as a multiple of those of a first look."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowsToCheck:
+    """The first rows of each stratum; the order is random, so they represent the whole stratum.
+
+    Attributes
+    ----------
+    source : RowSource
+        Rows stratum by stratum.
+    strata : Strata
+    counts : int array, shape (H,)
+        Rows of each stratum that are used.
+    """
+
+    source: RowSource
+    strata: Strata
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, source: RowSource, strata: Strata) -> "RowsToCheck":
+        """All rows, unless there are too many."""
+        if strata.n_rows <= _MOST:
+            return cls(source, strata, strata.sizes)
+        shares = np.ceil(strata.sizes * (_MOST / strata.n_rows)).astype(np.int64)
+        wanted = np.maximum(shares, _TIMES_AS_MANY * strata.first_counts)
+        return cls(source, strata, np.minimum(strata.sizes, wanted))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that are used."""
+        return int(self.counts.sum())
+
+    def differences(
+        self, function: Callable[..., NDArray], proposed: NDArray, current: NDArray
+    ) -> NDArray[np.float64]:
+        """Differences between two points, stratum by stratum, nats."""
+        found = []
+        for first, end in self._ranges:
+            for start in range(first, end, LARGEST_BLOCK):
+                end_if_late()
+                block = self.source.window(start, min(start + LARGEST_BLOCK, end))
+                found.append(function(proposed, current, *block))
+        return np.concatenate(found)
+
+    def check(
+        self,
+        differences: list[NDArray[np.float64]],
+        rng: np.random.Generator,
+        *,
+        epsilon: float,
+        promised: float | None = None,
+    ) -> NormalityCheck:
+        """Compare the t statistics of first looks at some differences with Student's t."""
+        samples = first_look_statistics(
+            differences, self.strata, n_samples=_SAMPLES, rng=rng, counts=self.counts
+        )
+        n_independent = max(1, len(differences) * self.n_rows // self.strata.n_first)
+        n_independent = min(samples[0].size, n_independent)
+        return NormalityCheck(
+            *samples, epsilon=epsilon, n_independent=n_independent, promised=promised
+        )
+
+    def total(self, differences: NDArray[np.float64]) -> float:
+        """Sum of the differences over all rows, or an estimate from those that are used, nats."""
+        each = self.strata.sizes / self.counts
+        return float(np.add.reduceat(differences, self._begins).dot(each))
+
+    def everywhere(self, differences: NDArray[np.float64]) -> RowSource:
+        """The differences, repeated in each stratum up to its number of rows."""
+        if self.n_rows == self.strata.n_rows:
+            return ArrayRows([differences])
+        return _Repeated(differences, self)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[int, int]]:
+        """Ends of the rows without a gap; there may be thousands of strata."""
+        ends = self.strata.offsets + self.counts
+        is_gap = ends[:-1] < self.strata.offsets[1:]
+        firsts = self.strata.offsets[np.r_[True, is_gap]]
+        return list(zip(firsts.tolist(), ends[np.r_[is_gap, True]].tolist(), strict=True))
+
+    @cached_property
+    def _begins(self) -> NDArray[np.int64]:
+        return np.cumsum(self.counts) - self.counts
+
+    def places(self, indices: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Positions, among the rows that are used, of those that represent some rows."""
+        own = np.searchsorted(self.strata.offsets, indices, side="right") - 1
+        return self._begins[own] + (indices - self.strata.offsets[own]) % self.counts[own]
+
+
+@dataclass(frozen=True, eq=False)
+class _Repeated:
+    differences: NDArray[np.float64]
+    rows: RowsToCheck
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.strata.n_rows
+
+    def window(self, start: int, stop: int) -> Block:
+        return self.take(np.arange(start, stop))
+
+    def take(self, indices: NDArray[np.intp]) -> Block:
+        return (self.differences[self.rows.places(indices)],)
+
 
 SINGLE_ROWS_DECIDE = (
     "if these rows are not sampled, points of zero posterior density can be accepted; use "
@@ -78,16 +195,11 @@ def check_normality(
     differences = [values for values in differences if np.isfinite(values).all()]
     if not differences:
         return None
-    samples = first_look_statistics(
-        differences, strata, n_samples=_SAMPLES, rng=rng, counts=rows.counts
-    )
-    if not samples[0].size:
+    check = rows.check(differences, rng, epsilon=settings.tail)
+    if not check.statistics.size:
         return None
-    n_independent = max(1, len(differences) * rows.n_rows // strata.n_first)
-    n_independent = min(samples[0].size, n_independent)
-    check = NormalityCheck(*samples, epsilon=settings.tail, n_independent=n_independent)
     if not check.passes:
-        warnings.warn(f"{check} {_remedy(check, strata)}", AusterityWarning, stacklevel=4)
+        warnings.warn(f"{check} {_remedy(check, strata)}", AusterityWarning, stacklevel=3)
     return check
 
 
@@ -129,7 +241,7 @@ def _warn_of_hard_supports(
     elif any(0.0 < share < 1.0 for share in shares):
         found = f"{max(shares):.2%} of the rows make a proposal impossible that the others permit"
     if found:
-        warnings.warn(f"{found}: {SINGLE_ROWS_DECIDE}", AusterityWarning, stacklevel=5)
+        warnings.warn(f"{found}: {SINGLE_ROWS_DECIDE}", AusterityWarning, stacklevel=4)
 
 
 def _remedy(check: NormalityCheck, strata: Strata) -> str:
@@ -142,4 +254,34 @@ def _remedy(check: NormalityCheck, strata: Strata) -> str:
     return (
         f"Stratum {check.worst_stratum} deviates most from normality: choose a larger batch_size; "
         "more rows are then always read, and the first look takes more from every stratum."
+    )
+
+
+def warn_if_loose(decider: AnyDecider) -> None:
+    """Warn before the run that `epsilon` bounds the error of one look, if decisions take many.
+
+    Parameters
+    ----------
+    decider : Decider or ExactDecider
+        With the settings of the user.
+
+    Warns
+    -----
+    AusterityWarning
+        The expected share of wrong decisions is larger than the epsilon that was given.
+    """
+    epsilon = decider.settings.epsilon
+    if isinstance(decider, ExactDecider) or epsilon is None or callable(epsilon):
+        return
+    if decider.target.sampling.is_exact:
+        return
+    expected = expected_errors(decider)
+    if math.isnan(expected) or expected <= epsilon:
+        return
+    warnings.warn(
+        f"epsilon={epsilon:g} bounds the error of one look, and decisions take many: about "
+        f"{percentage(expected)} of all decisions will be wrong, which widens the posterior; use "
+        f"max_error={epsilon:g} for whole decisions, epsilon=0 for none, or control variates.",
+        AusterityWarning,
+        stacklevel=3,
     )

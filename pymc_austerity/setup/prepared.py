@@ -2,8 +2,9 @@
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,8 @@ from pymc_austerity.model import (
     verify_examples,
 )
 from pymc_austerity.model.cut import array_of
-from pymc_austerity.rows import ArrayRows, SharedRows, Store
+from pymc_austerity.rows import ArrayRows, Block, SharedRows, Store
 from pymc_austerity.setup.first_pass import first_pass, windows_of
-from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import (
     checked_data,
     checked_generator,
@@ -28,7 +28,7 @@ from pymc_austerity.setup.model_inputs import (
     checked_setup_folder,
 )
 from pymc_austerity.setup.pass_cache import PassCache, about_set_up
-from pymc_austerity.setup.setup_progress import Say
+from pymc_austerity.setup.setup_progress import Say, collection_paused
 from pymc_austerity.setup.source_rows import SourceRows, open_sources
 
 _log = logging.getLogger("pymc.austerity")
@@ -38,6 +38,7 @@ _ORDER_OF_ROWS = 20_140_621
 ``pm.sample`` then depend on its ``random_seed`` alone."""
 
 
+@dataclass(eq=False)
 class PreparedModel:
     """A model that was split and verified; several step methods can share it and its rows.
 
@@ -65,28 +66,21 @@ class PreparedModel:
         Why levels are not moved by themselves, as a clause; empty if that was not tried.
     seconds : float
         Time that preparing took.
+    stages : dict of str to float
+        The same by its stages.
     """
 
-    def __init__(
-        self,
-        likelihood: RowLikelihood,
-        point: Mapping[str, NDArray],
-        verified: Verified,
-        rng: np.random.Generator,
-        seconds: float = 0.0,
-        from_sources: SourceRows | None = None,
-    ) -> None:
-        self.likelihood = likelihood
-        self.point = point
-        self.verified = verified
-        self.rng = rng
-        self.seconds = seconds
-        self.targets: dict[tuple[str, ...], Any] = {}
-        self.problems: dict[tuple[str, ...], Any] = {}
-        self.centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = {}
-        self.from_sources = from_sources
-        self.no_groups = ""
-        self._shuffled: Store | None = None
+    likelihood: RowLikelihood
+    point: Mapping[str, NDArray]
+    verified: Verified
+    rng: np.random.Generator
+    seconds: float = 0.0
+    from_sources: SourceRows | None = None
+    stages: dict[str, float] = field(default_factory=dict)
+    targets: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    problems: dict[tuple[str, ...], Any] = field(default_factory=dict)
+    centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = field(default_factory=dict)
+    no_groups: str = ""
 
     @property
     def rows(self) -> ArrayRows | SourceRows:
@@ -112,14 +106,18 @@ class PreparedModel:
         if self.from_sources is not None:
             self.from_sources.kept = None
 
+    @cached_property
     def shuffled_rows(self) -> Store:
-        """The rows in random order, stored once."""
-        if self._shuffled is None and self.from_sources is not None:
-            self._shuffled = self.from_sources.shuffled(self.rng)
-        elif self._shuffled is None:
-            order = self.rng.permutation(self.likelihood.n_rows)
-            self._shuffled = SharedRows(self.likelihood.arrays, order)
-        return self._shuffled
+        """The rows in random order."""
+        return self.shuffled(self.likelihood.arrays)
+
+    def shuffled(
+        self, arrays: Sequence[NDArray], block_of: Callable[[Block], Block] = tuple
+    ) -> Store:
+        """Store arrays of all rows, or what is made of blocks of sources, in random order."""
+        if self.from_sources is not None:
+            return self.from_sources.shuffled(self.rng, block_of)
+        return SharedRows(arrays, self.rng.permutation(self.likelihood.n_rows))
 
 
 def _say_if_mapped(model: pm.Model) -> None:

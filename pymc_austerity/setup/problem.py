@@ -1,7 +1,7 @@
 """The problem of one step method: a prepared model, and the variables that are moved."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,6 +25,7 @@ from pymc_austerity.model import (
     RowLikelihood,
     RowStructure,
     compile_row_free_derivatives,
+    differences_agree,
     find_blocks,
     find_predictors,
     random_variable_of,
@@ -32,9 +33,9 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.model.bounds import ScalarFunction, scalar_function
 from pymc_austerity.proposals import Block, Layout
-from pymc_austerity.setup.garbage import collection_paused
 from pymc_austerity.setup.model_inputs import raveled
 from pymc_austerity.setup.prepared import PreparedModel
+from pymc_austerity.setup.setup_progress import collection_paused
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -105,6 +106,11 @@ class Problem:
         """Do without linear predictors from now on, for a reason given as a clause."""
         self.__dict__.pop("blocks", None)
         self.__dict__["structure"] = reason
+
+    def agrees(self, differences: Callable[..., NDArray[np.float64]]) -> bool:
+        """Whether what was written for the rows gives the numbers of the model."""
+        rng = np.random.default_rng(0)
+        return differences_agree(differences, self.parts, self.prepared.verified, rng)
 
     @cached_property
     def scalar_function(self) -> ScalarFunction:

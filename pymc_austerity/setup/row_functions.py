@@ -16,7 +16,6 @@ from pymc_austerity.model import (
     compile_residuals,
     compile_row_derivatives,
     compile_row_differences,
-    differences_agree,
     kernel_of,
     predictor_derivatives,
     row_loops_of,
@@ -167,7 +166,7 @@ def expanded_rows(problem: Problem, order: int) -> ExpandedRows:
         return expanded_rows(problem, order)
     made = None if isinstance(loops, str) else (loops.first, loops.second)
     by_predictors = predictor_derivatives(structure, model, loops=made, compile_kwargs=kwargs)
-    if not _agree(problem, by_predictors.differences):
+    if not problem.agrees(by_predictors.differences):
         problem.read_as_a_whole("functions of them give other numbers than the model")
         return expanded_rows(problem, order)
     is_stored = n_predictors <= _MOST_STORED
@@ -225,11 +224,6 @@ def _kernel(problem: Problem, order: int, *, by_row: bool = False) -> Kernel | s
     if isinstance(structure, str):
         return structure
     kernel = kernel_of(structure, order, by_row=by_row)
-    if isinstance(kernel, Kernel) and not by_row and not _agree(problem, kernel.differences):
+    if isinstance(kernel, Kernel) and not by_row and not problem.agrees(kernel.differences):
         return "the loop written for it gives other numbers than the model"
     return kernel
-
-
-def _agree(problem: Problem, differences: RowFunction) -> bool:
-    verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    return differences_agree(differences, problem.parts, verified, rng)

@@ -1,5 +1,6 @@
 """The current stage of set-up, shown on terminals and in notebooks."""
 
+import gc
 import logging
 import threading
 import time
@@ -137,3 +138,28 @@ def _duration(seconds: float) -> str:
     if seconds < 100.0:
         return f"{seconds:.0f} s"
     return f"{seconds / 60.0:.0f} min" if seconds < 6000.0 else f"{seconds / 3600.0:.0f} h"
+
+
+@contextmanager
+def collection_paused() -> Iterator[None]:
+    """Pause Python's cyclic garbage collector; also works as a decorator.
+
+    PyTensor makes hundreds of thousands of objects for a model, most of which stay in use. Repeated
+    garbage collection among them takes a fifth of the time of set-up.
+
+    Examples
+    --------
+    >>> import gc
+    >>> with collection_paused():
+    ...     gc.isenabled()
+    False
+    >>> gc.isenabled()
+    True
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

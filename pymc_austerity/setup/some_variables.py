@@ -19,16 +19,16 @@ from pymc_austerity.proposals import (
     UserProposal,
     try_proposal,
 )
+from pymc_austerity.setup.build import build
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import EarlierRun, earlier_run
-from pymc_austerity.setup.embedding import Embedding, EveryVariable, SomeVariables
+from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.model_inputs import draws_of_model, raveled
-from pymc_austerity.setup.plans import May
 from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.row_free_part import row_free_difference
+from pymc_austerity.setup.row_free import row_free_difference
 from pymc_austerity.setup.setup_progress import Say
 from pymc_austerity.setup.support import is_unconstrained
-from pymc_austerity.setup.target import Target, build
+from pymc_austerity.setup.target import NOTHING, May, Target
 
 
 class Built(NamedTuple):
@@ -40,7 +40,7 @@ class Built(NamedTuple):
         The posterior in the form that decisions use.
     proposal : Proposal
         Makes new points.
-    embedding : EveryVariable or SomeVariables
+    embedding : Embedding
         How points of the step method lie in those of the target.
     about : Problem
         The problem of the target.
@@ -95,12 +95,10 @@ def build_among_others(
         target, proposal = build(
             problem, settings, proposal, anchor=at, earlier=earlier, say=say, may=may
         )
-        return Built(target, proposal, EveryVariable(target), problem, proposal, run)
+        return Built(target, proposal, Embedding(target), problem, proposal, run)
     known, names = whole.prepared.targets, tuple(variable.name for variable in variables)
     if names not in known:  # built once for all step methods that move one variable each
-        known[names] = build(
-            whole, settings, anchor=at, earlier=earlier, say=say, may=May(False, False)
-        )
+        known[names] = build(whole, settings, anchor=at, earlier=earlier, say=say, may=NOTHING)
     target, usual = known[names]
     embedding = _beside(problem, whole, target, proposal)
     real = embedding.real_approximation

@@ -1,7 +1,8 @@
 """All rows of a model that holds a few of them: read from sources, block by block."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial, reduce
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -12,7 +13,7 @@ from pymc_austerity.model import Examples, LeafRecipes
 from pymc_austerity.model.cut import array_of
 from pymc_austerity.model.row_likelihood import fingerprint
 from pymc_austerity.rows import LARGEST_BLOCK, ArrayRows, Block, StoredRows, store_by_label
-from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, OnPieces
+from pymc_austerity.setup.leaves import Leaves, NumberedBlocks, on_piece
 from pymc_austerity.setup.pass_cache import PassCache
 from pymc_austerity.setup.setup_progress import rows_done
 from pymc_austerity.sources import (
@@ -85,17 +86,15 @@ class FromExample(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class SourceRows:
     """Rows that stay where they are, as the leaves of a row likelihood.
-
-    Parameters
-    ----------
-    sources : dict of str to Source
-    leaves : Leaves
 
     Attributes
     ----------
     sources : dict of str to Source
+    leaves : Leaves
+        From these to arrays.
     n_passes : int
         Passes over all rows so far.
     sample : ArrayRows or None
@@ -104,12 +103,11 @@ class SourceRows:
         Results of passes, during set-up, if the user named a folder for them.
     """
 
-    def __init__(self, sources: Mapping[str, Source], leaves: Leaves) -> None:
-        self.sources = dict(sources)
-        self.n_passes = 0
-        self.sample: ArrayRows | None = None
-        self.kept: PassCache | None = None
-        self._leaves = leaves
+    sources: dict[str, Source]
+    leaves: Leaves
+    n_passes: int = 0
+    sample: ArrayRows | None = None
+    kept: PassCache | None = None
 
     @classmethod
     def of(cls, sources: Mapping[str, Source], cut: FromExample) -> "SourceRows":
@@ -117,7 +115,7 @@ class SourceRows:
         assert cut.recipes is not None
         variables = cut.examples.variables
         dtypes = {name: array_of(v).dtype for name, v in variables.items()}
-        return cls(sources, Leaves(cut.recipes, dtypes))
+        return cls(dict(sources), Leaves(cut.recipes, dtypes))
 
     @property
     def n_rows(self) -> int:
@@ -126,16 +124,16 @@ class SourceRows:
 
     def window(self, start: int, stop: int) -> Block:
         """Consecutive rows."""
-        return self._leaves.of(self._read(start, stop), start)
+        return self.leaves.of(self._read(start, stop), start)
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Rows at the given positions; slow where storage reads whole blocks."""
         raw = {name: take(source, indices) for name, source in self.sources.items()}
-        return self._leaves.of(raw, indices)
+        return self.leaves.of(raw, indices)
 
     def data(self, start: int, stop: int) -> dict[str, NDArray]:
         """Consecutive rows of the named data, in the dtypes of the example."""
-        return self._leaves.cast(self._read(start, stop), start)
+        return self.leaves.cast(self._read(start, stop), start)
 
     def blocks(self) -> Iterator[Block]:
         """All rows in order, in blocks that fit the cache: one pass, in this process."""
@@ -157,9 +155,9 @@ class SourceRows:
         """
 
         def of_piece(blocks: NumberedBlocks) -> NDArray[np.float64]:
-            return _sum(function(block) for _, block in blocks)
+            return reduce(np.add, (function(block) for _, block in blocks))
 
-        return _sum(self.in_pieces(of_piece, arguments=arguments))
+        return reduce(np.add, self.in_pieces(of_piece, arguments=arguments))
 
     def mapped_with_numbers(
         self,
@@ -209,7 +207,7 @@ class SourceRows:
             Whether to stay in this process, as where the blocks themselves are returned.
         """
         self.n_passes += 1
-        of_piece, ranges = OnPieces(function, self._leaves, n_rows), self.pieces(n_rows)
+        of_piece, ranges = partial(on_piece, function, self.leaves, n_rows), self.pieces(n_rows)
 
         def run(some: Sequence[tuple[int, int]]) -> Iterator[Result]:
             return pass_over(of_piece, self.sources, some, here=here)
@@ -233,7 +231,7 @@ class SourceRows:
         StorageError
             There is no room for the rows, or they were changed while they were read.
         """
-        types = self._leaves.types(self.sources)
+        types = self.leaves.types(self.sources)
         source, sizes = store_by_label(
             labeled, n_rows=self.n_rows, shares=shares, rng=rng, types=types
         )
@@ -282,10 +280,3 @@ class SourceRows:
 
     def _read(self, start: int, stop: int) -> dict[str, NDArray]:
         return {name: source.read(start, stop) for name, source in self.sources.items()}
-
-
-def _sum(parts: Iterable[NDArray[np.float64]]) -> NDArray[np.float64]:
-    total: NDArray[np.float64] = np.zeros(())
-    for part in parts:
-        total = total + part
-    return total

@@ -87,13 +87,14 @@ def disperse(
         point itself if there is none.
     """
     move = getattr(proposal, "disperse", _moved_uniformly)
-    radius = 1.0
-    for _ in range(_RETRIES):
-        candidate = move(layout, point, radius, rng).astype(point.dtype)
-        if is_possible(candidate):
-            return candidate
-        radius /= 2.0
-    return point
+    return _disperse(
+        lambda radius, rng: move(layout, point, radius, rng),
+        point,
+        is_possible,
+        lambda start: True,
+        rng,
+        width=1.0,
+    )
 
 
 def _moved_uniformly(
@@ -121,7 +122,7 @@ def disperse_about(
     approximation : GaussianApproximation
         Of the posterior.
     point : array, shape (d,)
-        Fallback if none of ten draws is possible. If some are but none is left, the first of these
+        Fallback if none of ten draws is possible. If some are but none is left, the last of these
         is the start.
     is_possible : callable
         Whether the log-density at a point is finite.
@@ -143,8 +144,9 @@ def _disperse(
     is_possible: Callable[[NDArray], bool],
     is_left: Callable[[NDArray], bool],
     rng: np.random.Generator,
+    width: float = 2.0,
 ) -> NDArray:
-    width, first = 2.0, None
+    last = point
     for _ in range(_RETRIES):
         candidate = dispersed(width, rng).astype(point.dtype)
         if not is_possible(candidate):
@@ -152,6 +154,5 @@ def _disperse(
             continue
         if is_left(candidate):
             return candidate
-        first = candidate if first is None else first
-        width *= _NARROWER
-    return point if first is None else first
+        last, width = candidate, _NARROWER * width
+    return last

@@ -10,13 +10,11 @@ from numpy.typing import NDArray
 from pymc_austerity.control_variates import Anchor, NoAnchorError, RowDensity, find_anchor
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals import Proposal
-from pymc_austerity.setup.conditionally_normal import conditionally_normal
-from pymc_austerity.setup.explored import Explored, explored
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.ratio import PosteriorRatio
-from pymc_austerity.setup.row_free_gradient import row_free_gradient
+from pymc_austerity.setup.row_free import conditionally_normal, row_free_gradient
 from pymc_austerity.setup.row_functions import ExpandedRows
-from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
+from pymc_austerity.setup.surrogate import Expansion, Explored, SurrogatePosterior, explored
+from pymc_austerity.setup.target import Target
 
 _WIDE = 10.0
 """Standard deviation of a prior that keeps the mode of the rows finite, in unconstrained space."""
@@ -179,9 +177,7 @@ def surrogate_about(
     return explored(surrogate, anchor.point, problem.prepared.rng)
 
 
-def with_surrogate(
-    proposal: Proposal[Any], problem: Problem, ratio: PosteriorRatio
-) -> Proposal[Any]:
+def with_surrogate(proposal: Proposal[Any], problem: Problem, target: Target) -> Proposal[Any]:
     """Give a proposal the surrogate, if it needs one.
 
     Raises
@@ -191,7 +187,7 @@ def with_surrogate(
     """
     if not hasattr(proposal, "with_surrogate"):
         return proposal
-    name, surrogate, anchor = type(proposal).__name__, ratio.surrogate, ratio.anchor
+    name, surrogate, anchor = type(proposal).__name__, target.surrogate, target.anchor
     if anchor is None:
         raise SettingError(
             f"{name} needs the expansion of the rows that comes with control variates, and there "
@@ -199,7 +195,7 @@ def with_surrogate(
         )
     if surrogate is None:
         try:
-            surrogate = surrogate_about(anchor, problem, ratio.row_free_difference).surrogate
+            surrogate = surrogate_about(anchor, problem, target.row_free_difference).surrogate
         except NoAnchorError as error:
             raise SettingError(f"{name} cannot be used because {error}.") from error
     return proposal.with_surrogate(surrogate)

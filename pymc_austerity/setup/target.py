@@ -1,46 +1,31 @@
-"""From a problem and settings to the one frozen target of a step method."""
+"""The one frozen target of a step method, and what it is made of."""
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.deciding.sampling import AllRowsTogether, uniform_sampling
+from pymc_austerity.control_variates import Anchor
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.sampling import RowFunction, Sampling
 from pymc_austerity.deciding.settings import Settings
-from pymc_austerity.errors import SettingError
-from pymc_austerity.proposals import (
-    CrankNicolsonProposal,
-    GaussianApproximation,
-    Layout,
-    Proposal,
-    ProposalMixture,
-    RandomWalkProposal,
-    SurrogateHamiltonianProposal,
-    try_proposal,
-)
-from pymc_austerity.setup.control_variates import control_variate_plan
-from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.gradients import with_gradients
-from pymc_austerity.setup.plans import ANYTHING, May, NoPlan, Plan
+from pymc_austerity.proposals import GaussianApproximation, Layout
+from pymc_austerity.rows import RowSource, StoredRows, blocks_of
 from pymc_austerity.setup.problem import Problem
-from pymc_austerity.setup.ratio import PosteriorRatio
-from pymc_austerity.setup.row_free_part import row_free_difference
-from pymc_austerity.setup.row_functions import row_differences
+from pymc_austerity.setup.row_functions import Residuals
 from pymc_austerity.setup.setup_progress import Say
-from pymc_austerity.setup.support import is_unconstrained, refuse_local
-from pymc_austerity.setup.surrogate_anchor import with_surrogate
+from pymc_austerity.setup.surrogate import SurrogatePosterior
 
-_FEW_TRAJECTORIES = 2, 1.5
-"""Number and length of trajectories that evaluate rows."""
-
-_MANY_ENTRIES = 100
-"""With more, trajectories are as few as those that evaluate rows: they take time quadratic in the
-number of entries."""
+_PILOT_PAIRS = 8
 
 
 @dataclass(frozen=True, eq=False)
-class Target(PosteriorRatio):
+class Target:
     """The posterior for a step method; it never changes.
+
+    A log-ratio has a row-free part, an expansion, and rows to sample.
 
     Attributes
     ----------
@@ -48,163 +33,168 @@ class Target(PosteriorRatio):
         Kinds of the entries of a point.
     start : array, shape (d,)
         The raveled point at which the model was verified.
+    row_free_difference : callable
+        ``f(proposed, current)``: difference of the row-free part, nats.
+    row_function : callable
+        Differences of rows, or their residuals about the expansion.
+    source : RowSource
+        All rows, for passes over them.
+    sampling : Sampling or PoissonSampling
+        Samples of values of the row function.
+    anchor : Anchor or None
+        Where the row differences are expanded; None if they are not.
+    details : tuple of str
+        What was chosen and why, in sentences.
+    compiled_as : str
+        How rows are evaluated and why, as the end of a sentence.
+    modes : tuple of GaussianApproximation
+        The posterior about each of its modes, the best first; empty where none is known.
     approximation : GaussianApproximation or None
         Normal approximation of the posterior; None where no mode is known.
+    surrogate : SurrogatePosterior or None
+        The row-free part and the expansion, tuned for moves, where the posterior is not normal.
+    n_kept : int
+        Rows that are part of what is known, and not of the source.
+    without : str
+        Why there are no control variates, and a remedy, as a sentence; empty where there are some
+        or none are requested.
+    no_control_variates : str
+        The reason alone, as a clause.
     """
 
-    layout: Layout = field(kw_only=True)
-    start: NDArray = field(kw_only=True)
-    approximation: GaussianApproximation | None = field(kw_only=True)
+    layout: Layout
+    start: NDArray
+    row_free_difference: Callable[..., Any]
+    row_function: RowFunction
+    source: RowSource
+    sampling: Sampling | PoissonSampling
+    anchor: Anchor | None
+    details: tuple[str, ...]
+    compiled_as: str
+    modes: tuple[GaussianApproximation, ...] = ()
+    approximation: GaussianApproximation | None = None
+    surrogate: SurrogatePosterior | None = None
+    n_kept: int = 0
+    without: str = ""
+    no_control_variates: str = ""
+
+    @property
+    def n_rows(self) -> int:
+        """Number of all rows."""
+        return self.source.n_rows + self.n_kept
+
+    def row_free_part(self, proposed: NDArray, current: NDArray) -> float:
+        """Difference of the row-free part, nats."""
+        return float(self.row_free_difference(proposed, current))
+
+    def expansion(self, proposed: NDArray, current: NDArray) -> float:
+        """Sum of the control variates of all rows, nats; 0 without any."""
+        return 0.0 if self.anchor is None else self.anchor.expansion(proposed, current)
+
+    def is_possible(self, candidate: NDArray, start: NDArray) -> bool:
+        """Whether the log-density at a point is finite, as at the start; may read all rows."""
+        if not np.isfinite(self.row_free_difference(candidate, start)):
+            return False
+        if isinstance(self.sampling, PoissonSampling) and self.sampling.is_bounded_at(candidate):
+            return True
+        return all(
+            np.isfinite(self.row_function(candidate, start, *block)).all()
+            for block in blocks_of(self.source)
+        )
 
 
-@collection_paused()
-def build(
-    problem: Problem,
-    settings: Settings,
-    proposal: Proposal[Any] | None = None,
-    *,
-    anchor: NDArray | None = None,
-    earlier: NDArray | None = None,
-    say: Say = str,
-    may: May = ANYTHING,
-) -> tuple[Target, Proposal[Any]]:
-    """Compile what decisions need, choose how rows are sampled, and approximate the posterior.
+class NoPlan(NamedTuple):
+    """Why there are no control variates, and a remedy, as clauses; also the modes found."""
 
-    Parameters
+    reason: str
+    remedy: str = ""
+    modes: tuple[GaussianApproximation, ...] = ()
+
+
+class May(NamedTuple):
+    """What a plan may do.
+
+    Attributes
     ----------
-    problem : Problem
-        What to sample.
-    settings : Settings
-        What the user chose.
-    proposal : Proposal, optional
-        The user's; None selects the default.
-    anchor : array, shape (d,), optional
-        Where to expand, instead of at the mode.
-    earlier : array, shape (n, d), optional
-        Draws of an earlier run, whose moments are used to approximate the posterior.
-    say : callable
-        Shows which stage begins.
-    may : May
-        What the plan may do.
-
-    Returns
-    -------
-    target : Target
-        The posterior in the form that decisions use.
-    proposal : Proposal
-        Makes new points, with the gradients that it needs.
-
-    Raises
-    ------
-    SettingError
-        A variable has one entry per row, or the user's settings are not possible for the model.
+    keep_rows : bool
+        Know influential rows as they are.
+    decide_together : bool
+        Evaluate proposals on all rows before the chain is where they are decided.
     """
-    refuse_local(problem)
-    ratio = _posterior_ratio(problem, settings, proposal, anchor, say, may)
-    approximation = ratio.modes[0] if ratio.modes else None
-    if earlier is not None and is_unconstrained(problem.variables, problem.model, proposal):
-        approximation = GaussianApproximation.of_points(earlier) or approximation
-    if proposal is None:
-        proposal = _default_proposal(ratio)
-    else:
-        proposal = with_gradients(proposal, problem, ratio, settings)
-        proposal = with_surrogate(proposal, problem, ratio)
-    try_proposal(proposal, problem.layout, approximation, problem.start)
-    target = Target(
-        **vars(ratio),
-        layout=problem.layout,
-        start=problem.start,
-        approximation=approximation,
-    )
-    return target, proposal
+
+    keep_rows: bool = True
+    decide_together: bool = True
 
 
-def _default_proposal(ratio: PosteriorRatio) -> Proposal[Any]:
-    """Trajectories for hierarchies and for what is far from normal; else usual moves."""
-    if isinstance(ratio.sampling, AllRowsTogether):
-        return CrankNicolsonProposal()
-    if ratio.anchor is None:
-        return RandomWalkProposal()
-    if ratio.surrogate is None:
-        return ProposalMixture()
-    are_dear = ratio.n_kept or ratio.anchor.point.size > _MANY_ENTRIES
-    proposal = SurrogateHamiltonianProposal(*(_FEW_TRAJECTORIES if are_dear else ()))
-    return proposal.with_surrogate(ratio.surrogate)
+ANYTHING, NOTHING = May(), May(keep_rows=False, decide_together=False)
 
 
-def _posterior_ratio(
-    problem: Problem,
-    settings: Settings,
-    proposal: Proposal[Any] | None,
-    anchor: NDArray | None,
-    say: Say,
-    may: May,
-) -> PosteriorRatio:
-    say("compiling")
-    exact, without = row_free_difference(problem), NoPlan("")
-    if settings.order and not settings.is_exact:
-        plan: Plan | NoPlan = NoPlan("its variables cannot move in every direction")
-        if is_unconstrained(problem.variables, problem.model, proposal):
-            plan = control_variate_plan(
-                problem,
-                settings,
-                exact,
-                by_default=proposal is None,
-                anchor=anchor,
-                say=say,
-                may=may,
+class About(NamedTuple):
+    """Parts of a plan: rows, expanded about an anchor, and a description of the anchor.
+
+    The normal approximation has the mean of the posterior. `pairs` are points of a chain on the
+    surrogate, and `kept` the numbers of rows that it knows as they are.
+    """
+
+    residuals: Residuals
+    anchor: Anchor
+    approximation: GaussianApproximation
+    surrogate: SurrogatePosterior | None
+    where: str
+    problem: Problem
+    settings: Settings
+    say: Say
+    row_free_difference: Callable[..., Any]
+    may: May
+    pairs: list[tuple[NDArray, NDArray]] | None = None
+    kept: NDArray[np.intp] | None = None
+
+    def target(
+        self,
+        function: RowFunction,
+        source: RowSource,
+        sampling: Sampling | PoissonSampling,
+        *details: str,
+    ) -> Target:
+        """The target for rows that are stored and sampled in some way."""
+        details = (
+            f"Control variates of order {self.anchor.order} about {self.where}.",
+            *details,
+        )
+        if (rows := self.problem.prepared.from_sources) and isinstance(source, StoredRows):
+            details += (
+                "The rows were stored on this machine in sampling order "
+                f"({source.n_bytes / 1e9:,.2g} GB), in {rows.n_passes} passes over all of them.",
             )
-        if isinstance(plan, Plan):
-            known = exact if plan.surrogate is None else plan.surrogate.row_free_difference
-            return PosteriorRatio(known, *plan)
-        without = plan
-        _refuse_without_control_variates(settings, without.reason)
-    say("storing the rows")
-    source = problem.prepared.shuffled_rows()
-    differences, compiled_as = row_differences(problem)
-    differences(problem.start, problem.start, *source.window(0, 1))
-    usual = settings.without_control_variates(by_single_rows=bool(problem.moving_support))
-    sampling, words = uniform_sampling(differences, source, usual)
-    if usual.is_exact and not settings.is_exact:
-        words += ", the default without control variates"
-    return PosteriorRatio(
-        exact,
-        differences,
-        source,
-        sampling,
-        None,
-        (f"{words}.",),
-        compiled_as,
-        without.modes,
-        None,
-        without=_in_a_sentence(without, all_rows=usual.is_exact),
-        no_control_variates=without.reason,
-    )
-
-
-def _in_a_sentence(without: NoPlan, *, all_rows: bool) -> str:
-    if not without.reason:
-        return ""
-    cheaper = ", or give epsilon= to read fewer rows at the price of wrong decisions"
-    remedy = without.remedy or f"use NUTS if this is too slow{cheaper if all_rows else ''}"
-    return f"There are no control variates because {without.reason}: {remedy}."
-
-
-def _refuse_without_control_variates(settings: Settings, reason: str) -> None:
-    if settings.only_with_surrogate:
-        raise SettingError(f"{reason}: sample all rows by NUTS.")
-    if settings.decides_exactly:
-        raise SettingError(
-            f"{settings.who_decides_exactly} is not possible without control variates, and there "
-            f"are none because {reason}: use AusterityMH(), which does not need them."
+        n_kept = 0 if self.kept is None else self.kept.size
+        if n_kept:
+            details += (
+                f"The {n_kept:,} rows with the most influence are evaluated as they are, at every "
+                "decision and by proposals, because the posterior is far from normal.",
+            )
+        normal, surrogate = self.approximation, self.surrogate
+        known = self.row_free_difference if surrogate is None else surrogate.row_free_difference
+        return Target(
+            self.problem.layout,
+            self.problem.start,
+            known,
+            function,
+            source,
+            sampling,
+            self.anchor,
+            details,
+            self.residuals.compiled_as,
+            (normal,),
+            normal,
+            surrogate,
+            n_kept,
         )
-    if settings.control_variates != "auto":
-        raise SettingError(
-            f"control_variates={settings.control_variates!r} is not possible because {reason}: use "
-            "control_variates='auto', which omits them where necessary."
-        )
-    if settings.sampling == "strata":
-        raise SettingError(
-            f"sampling='strata' is not possible without control variates, and there are none "
-            f"because {reason}: use sampling='auto', which samples uniformly where necessary."
-        )
+
+    def pilot_pairs(self, most: int = _PILOT_PAIRS) -> list[tuple[NDArray, NDArray]]:
+        """Pairs of points of the surrogate, or else so many of the normal approximation."""
+        if self.pairs is not None:
+            return self.pairs
+        anchor, rng, dtype = self.anchor, self.problem.prepared.rng, self.problem.start.dtype
+        return [
+            (anchor.draw(rng).astype(dtype), anchor.draw(rng).astype(dtype)) for _ in range(most)
+        ]

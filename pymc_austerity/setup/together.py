@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from pymc_austerity.control_variates import influence_scores
 from pymc_austerity.deciding.sampling import AT_ONCE, AllRowsTogether, TotalsOfAll
-from pymc_austerity.model import RowStructure, RowTotals, differences_agree, row_totals
+from pymc_austerity.model import RowStructure, RowTotals, row_totals
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.rows import AllRows, ArrayRows, Block
-from pymc_austerity.setup.plans import About, Plan
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.row_functions import row_differences
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, expected_first_look
+from pymc_austerity.setup.target import About, Target
 
 _SOME_ROWS = 4_096
 _WORTH = 4.0
@@ -34,8 +34,8 @@ have, 0.59 were accepted and effective draws a second fell to a twelfth. Fewer w
 decision takes less time than a sequential test."""
 
 
-def together(about: About) -> Plan | None:
-    """The plan to decide on all rows, many proposals at once; None where another is better.
+def together(about: About) -> Target | None:
+    """The target to decide on all rows, many proposals at once; None where another is better.
 
     Proposals are draws of the normal approximation. As these do not depend on where a chain is,
     the log-density of the next 64 of them is computed in one pass over the rows, and decisions are
@@ -46,15 +46,14 @@ def together(about: About) -> Plan | None:
     about : About
         Rows in memory and their expansion.
     """
-    problem, row_free_difference = about.problem, about.row_free_difference
-    is_possible = about.may.decide_together and problem.prepared.from_sources is None
-    if row_free_difference is None or not is_possible:
+    problem, normal = about.problem, about.approximation
+    if not about.may.decide_together or problem.prepared.from_sources is not None:
         return None
     if not isinstance(problem.structure, RowStructure):
         return None
     about.say("timing decisions on all rows")
     n_rows, (some, per_row) = problem.likelihood.n_rows, _some_rows(problem)
-    points = _draws(about.approximation, problem)
+    points = _draws(normal, problem)
     of_some = _seconds_of_some(about, some, per_row)
     least = _OVERHEAD + n_rows * (_OF_FORMULA + _OF_PRODUCT * points.shape[1])
     if least > _WORTH * of_some:
@@ -66,10 +65,10 @@ def together(about: About) -> Plan | None:
     seconds = _seconds_of_all(sums, points, some, n_rows)
     if seconds > _WORTH * of_some:
         return None
-    source = problem.prepared.shuffled_rows()
+    source = problem.prepared.shuffled_rows
     totals = TotalsOfAll(sums, source)
-    known = [float(row_free_difference(point, problem.start)) for point in points]
-    accepted = acceptance(known + totals(points) - about.approximation.log_densities(points))
+    known = [float(about.row_free_difference(point, problem.start)) for point in points]
+    accepted = acceptance(known + totals(points) - normal.log_densities(points))
     if not accepted > (_FEWEST_IF_CHEAPER if seconds < of_some else _FEWEST_ACCEPTED):
         return None
     differences, compiled_as = row_differences(problem)
@@ -79,8 +78,19 @@ def together(about: About) -> Plan | None:
         "them are evaluated on all rows at once, faster than one decision after the other on some "
         f"of the rows; {accepted:.0%} of them are expected to be accepted.",
     )
-    modes = (about.approximation,)
-    return Plan(differences, source, sampling, None, details, compiled_as, modes)
+    return Target(
+        problem.layout,
+        problem.start,
+        about.row_free_difference,
+        differences,
+        source,
+        sampling,
+        None,
+        details,
+        compiled_as,
+        (normal,),
+        normal,
+    )
 
 
 def acceptance(log_weights: NDArray[np.float64]) -> float:
@@ -116,8 +126,7 @@ def _agree(sums: RowTotals, problem: Problem) -> bool:
         new, old = np.transpose([sums(points, *row) for row in rows])
         return np.asarray(new - old)
 
-    verified, rng = problem.prepared.verified, np.random.default_rng(0)
-    return differences_agree(differences, problem.parts, verified, rng)
+    return problem.agrees(differences)
 
 
 def _some_rows(problem: Problem) -> tuple[Block, float]:

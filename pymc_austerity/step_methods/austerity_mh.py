@@ -8,12 +8,12 @@ from typing import Any, Literal, Never, Unpack
 
 import pymc as pm
 
-from pymc_austerity.arguments import refuse_positional
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.sequential import Schedule, SequentialTest, StoppingRule
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.by_default import (
+    allows_groups,
     best_of_all,
     grouped_if_possible,
     leaves_the_choice,
@@ -21,8 +21,7 @@ from pymc_austerity.step_methods.by_default import (
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep, PerVariable
 from pymc_austerity.step_methods.grouped_mh import GroupedStep
-from pymc_austerity.step_methods.options import OptionFields, Options
-from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.request import OptionFields, Options
 
 _log = logging.getLogger("pymc.austerity")
 
@@ -188,33 +187,20 @@ class AusterityMH(Configured, ABC):
         **more: Unpack[OptionFields],
     ) -> Any:
         """Hold the settings, and set up the step method inside a model."""
-        refuse_positional(cls, args)
-        request = Request(
-            vars=vars,
-            epsilon=epsilon,
-            max_error=max_error,
-            test=test,
-            audit=audit,
-            likelihood=likelihood,
-            proposal=proposal,
-            data=data,
-            resume=resume,
-            rng=rng,
-            model=model,
-            options=cls._merged(options, more),
-        )
-        return cls._made(request)
+        return cls._made(locals())
 
     def _set_up(self, variables: list, model: pm.Model) -> Any:
         request = self._request
-        kept: list[PreparedModel] = []
         if leaves_the_choice(request):
             return best_of_all(request, variables, model)
-        grouped = grouped_if_possible(request, variables, model, kept)
-        if grouped is not None:
-            _log.info(grouped.summary)
-            return grouped
-        return FewRowsStep.made(variables, request, model, *kept)
+        prepared: PreparedModel | None = None
+        if allows_groups(request):
+            prepared = request.prepared(model)
+            grouped = grouped_if_possible(request, variables, model, prepared)
+            if grouped is not None:
+                _log.info(grouped.summary)
+                return grouped
+        return FewRowsStep.made(variables, request, model, prepared)
 
 
 for _step in (FewRowsStep, PerVariable, GroupedStep, AllRowsNUTS, PyMCSteps):

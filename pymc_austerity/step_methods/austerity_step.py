@@ -6,11 +6,33 @@ from typing import Any
 import numpy as np
 import pymc as pm
 
-from pymc_austerity._pymc import Competence
+from pymc_austerity._pymc import Competence, Sampler
 from pymc_austerity.errors import SettingError
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
 from pymc_austerity.step_methods.summary import StatisticsTypes, Words
-from pymc_austerity.step_methods.whole_model import WholeModelSampler
+
+
+class WholeModelSampler:
+    """Has the method of PyMC's coming base class of samplers, of which it is a virtual subclass.
+
+    PyMC plans ``pm.sample(sampler=...)`` (pull request 8358). Its samplers hold the settings of an
+    algorithm, and get the model and the length of the run when sampling begins.
+    """
+
+    def sample_from_init(
+        self, *, model: pm.Model | None = None, tune: int | None = 1000, **run: Any
+    ) -> Any:
+        """Sample a model: ``pm.sample(step=self, ...)``, whose arguments these are.
+
+        Returns
+        -------
+        InferenceData or DataTree
+        """
+        return pm.sample(step=self, model=model, tune=1000 if tune is None else tune, **run)
+
+
+if Sampler is not None:
+    Sampler.register(WholeModelSampler)
 
 
 class AusterityStep(WholeModelSampler):

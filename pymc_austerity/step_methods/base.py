@@ -3,59 +3,46 @@
 import inspect
 import logging
 from collections.abc import Callable
-from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.progress import TextColumn
 from rich.table import Column
 
 from pymc_austerity._pymc import (
     ArrayStepShared,
+    RaveledVars,
     get_random_generator,
 )
 from pymc_austerity.errors import StaleDataError
-from pymc_austerity.model import explain, row_length_deterministics
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.step_methods.austerity_step import AusterityStep
+from pymc_austerity.step_methods.explanation import explain, row_length_deterministics
 from pymc_austerity.step_methods.interrupts import (
     defer_interrupts,
 )
-from pymc_austerity.step_methods.statistics import STATISTICS
+from pymc_austerity.step_methods.statistics import STATISTICS, of_draw
 
 
-class Phase(Enum):
-    """The phase of a chain: before or after its first step, tuning or not.
+class Phase(NamedTuple):
+    """The phase of a chain.
 
-    Examples
-    --------
-    >>> Phase.START.with_tuning(False).begun()
-    <Phase.SAMPLING: 'sampling'>
+    Attributes
+    ----------
+    is_start : bool
+        Whether the first step of the chain has not been taken yet.
+    is_tuning : bool
+        Whether learned quantities may still change.
     """
 
-    START = "start"
-    START_UNTUNED = "start without tuning"
-    TUNING = "tuning"
-    SAMPLING = "sampling"
-
-    @property
-    def is_start(self) -> bool:
-        """Whether the first step of the chain has not been taken yet."""
-        return self in (Phase.START, Phase.START_UNTUNED)
-
-    @property
-    def is_tuning(self) -> bool:
-        """Whether learned quantities may still change."""
-        return self in (Phase.START, Phase.TUNING)
+    is_start: bool
+    is_tuning: bool
 
     def begun(self) -> "Phase":
         """The phase at the first step."""
-        return Phase.TUNING if self.is_tuning else Phase.SAMPLING
-
-    def with_tuning(self, tuning: bool) -> "Phase":
-        """The same phase with tuning turned on or off."""
-        if self.is_start:
-            return Phase.START if tuning else Phase.START_UNTUNED
-        return Phase.TUNING if tuning else Phase.SAMPLING
+        return self._replace(is_start=False)
 
 
 _MEMORY = 100
@@ -92,8 +79,8 @@ _log = logging.getLogger("pymc.austerity")
 class SubsamplingStep(AusterityStep, ArrayStepShared):
     """A step method that was built from rows: its chains, pickle, statistics and descriptions.
 
-    A subclass has ``constants``, ``_words`` and ``reset_tuning``, and calls `_begin` at the start
-    and `_finish` at the end of its ``__init__``.
+    A subclass has ``constants``, ``_words``, ``reset_tuning`` and what ``astep`` calls. It calls
+    `_begin` at the start and `_finish` at the end of its ``__init__``.
     """
 
     default_blocked = True
@@ -123,14 +110,14 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         rows = problem.prepared.from_sources
         self._rows_elsewhere = {} if rows is None else {"data": ", ".join(rows.sources)}
         self.deterministics_by_row = tuple(row_length_deterministics(problem.likelihood))
-        self.phase = Phase.TUNING
+        self.phase = Phase(is_start=False, is_tuning=True)
         self._replaced_data: Callable[[], list[str]] = problem.likelihood.stale
         self._is_for(problem.model)
 
     def _finish(self, started: float, problem: Problem, **about_rows: Any) -> None:
         """Record how long set-up took, and log what was built.
 
-        `about_rows` holds other facts about the rows, for `pymc_austerity.model.explain`.
+        `about_rows` holds other facts about the rows, for `explain`.
         """
         self.reset_tuning()
         self._end_setup(started)
@@ -143,6 +130,43 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
     def _common_constants(self) -> dict[str, Any]:
         return super()._common_constants | self._rows_elsewhere
 
+    # ------------------------------------------------------------------ one step
+
+    coordinates: Coordinates
+    steps_per_draw = 1
+
+    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
+        """Make as many transitions as there are in a draw, and record the cost."""
+        to = self.coordinates
+        current = to.inner(apoint.data)
+        if self.phase.is_start:
+            self.phase = self.phase.begun()
+            if np.array_equal(apoint.data, to.start):
+                current = self._start()
+            else:  # the user chose it
+                self._refuse_impossible_start(self._row_free_part(current))
+        self._begin_draw(current)
+        transitions = []
+        for _ in range(self.steps_per_draw):
+            current, statistics = self._transition(current)
+            transitions.append(statistics)
+        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(transitions)]
+
+    def _start(self) -> NDArray:
+        """An overdispersed start of a chain."""
+        raise NotImplementedError
+
+    def _row_free_part(self, point: NDArray) -> float:
+        """Row-free part of the log-density relative to the initial point, nats."""
+        raise NotImplementedError
+
+    def _begin_draw(self, current: NDArray) -> None:
+        """Do what is due before the transitions of a draw."""
+
+    def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
+        """The point after one, and its statistics."""
+        raise NotImplementedError
+
     # ------------------------------------------------------------------ a chain
 
     def setup_chain(self, rng: Any, tune: int, draws: int) -> None:
@@ -154,7 +178,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
         defer_interrupts()
         self._refuse_stale_data()
         self.rng = get_random_generator(rng, copy=False)
-        self.phase = Phase.START
+        self.phase = Phase(is_start=True, is_tuning=True)
         self.reset_tuning()
 
     @property
@@ -164,7 +188,7 @@ class SubsamplingStep(AusterityStep, ArrayStepShared):
 
     @tune.setter
     def tune(self, tuning: bool) -> None:
-        self.phase = self.phase.with_tuning(tuning)
+        self.phase = self.phase._replace(is_tuning=tuning)
 
     def reset_tuning(self) -> None:
         """Forget what was learned."""

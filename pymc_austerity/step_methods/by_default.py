@@ -11,27 +11,24 @@ from pymc_austerity.deciding.sampling import StratifiedSampling
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
-from pymc_austerity.setup.expected_time import (
-    SETUP_SECONDS,
-    Size,
-    nuts_seconds,
-    seconds_per_effective_draw,
-    size_of,
-)
-from pymc_austerity.setup.levels import (
-    MOST_AT_ONCE,
-    NoFactorError,
-    NoGroupsError,
-    build_groups,
-)
+from pymc_austerity.setup.levels.anchor import NoGroupsError
+from pymc_austerity.setup.levels.build import MOST_AT_ONCE, NoFactorError, build_groups
 from pymc_austerity.setup.model_inputs import checked_point
-from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
 from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
+from pymc_austerity.step_methods.expected_time import (
+    SETUP_SECONDS,
+    Probe,
+    Size,
+    nuts_seconds,
+    probe,
+    seconds_per_effective_draw,
+    size_of,
+)
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
-from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, within
@@ -46,9 +43,10 @@ _PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.02
 step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
-_MARGIN = 3.0
+_MARGIN, _OF_LEVELS = 3.0, 15.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
-where it has no difficulties, and short chains still tune."""
+where it has no difficulties, and short chains still tune. In hierarchies of many levels NUTS has
+some: of ten of its draws, none to one is effective for the worst entry."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -137,20 +135,19 @@ def _candidates(
     request: Request, variables: Sequence, model: pm.Model, size: Size
 ) -> Iterator[Any]:
     """Step methods in the order in which they are tried."""
-    kept: list[PreparedModel] = []
-    grouped = grouped_if_possible(request, variables, model, kept)
+    prepared = request.prepared(model)
+    grouped = grouped_if_possible(request, variables, model, prepared)
     if grouped is not None:
         yield grouped
         return
     if size.dimension > MOST_ENTRIES:
-        kept = kept or [prepare(model, **request.for_preparing)]
-        problem = pose(kept[0], variables, dict(request.options.compile_kwargs or {}))
+        problem = pose(prepared, variables, dict(request.options.compile_kwargs or {}))
         if has_sparse_design(problem):
             yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
             return
-    its: Any = {"rng": request.rng, "prepared": kept[0] if kept else None}
+    its: Any = {"rng": request.rng, "prepared": prepared}
     yield FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
-    grouped = grouped_if_possible(request, variables, model, kept, only_where_best=False)
+    grouped = grouped_if_possible(request, variables, model, prepared, only_where_best=False)
     if grouped is not None:
         yield grouped
 
@@ -176,20 +173,29 @@ def _why_not(step: Any, found: Probe, size: Size) -> str:
         return f"a sequential test reads {found.share_of_rows:.0%} of the rows"
     if found.wrong:
         return found.wrong
-    if found.seconds_per_effective_draw < _MARGIN * seconds_per_effective_draw(size):
+    margin = _OF_LEVELS if isinstance(step, GroupedStep) else _MARGIN
+    if found.seconds_per_effective_draw < margin * seconds_per_effective_draw(size):
         return ""
     return "an effective draw is expected to take longer without it"
+
+
+def allows_groups(request: Request) -> bool:
+    """Whether the settings of `AusterityMH` have a meaning for moves of levels."""
+    asked = set(request.given) - {"max_error"}  # no decision is wrong without an epsilon
+    if isinstance(request.test, str) and request.test == "exact":
+        asked.discard("test")
+    return asked <= set(GroupedMH.settings_known()) and not callable(request.epsilon)
 
 
 def grouped_if_possible(
     request: Request,
     variables: Sequence,
     model: pm.Model,
-    kept: list[PreparedModel],
+    prepared: PreparedModel,
     *,
     only_where_best: bool = True,
 ) -> GroupedStep | None:
-    """Moves of levels, if the settings and the model allow them.
+    """Moves of levels, if the model allows them.
 
     Parameters
     ----------
@@ -199,25 +205,18 @@ def grouped_if_possible(
         Value variables.
     model : pymc.Model
         The model.
-    kept : list of PreparedModel
-        The prepared model, if there is one, and the place where it is left.
+    prepared : PreparedModel
+        The same, prepared; it gets the reason where there are no such moves.
     only_where_best : bool
         Whether to refuse models for which moves of everything at once are likely to be faster.
     """
-    asked = set(request.given) - {"max_error"}  # no decision is wrong without an epsilon
-    if isinstance(request.test, str) and request.test == "exact":
-        asked.discard("test")
-    if not asked <= set(GroupedMH.settings_known()) or callable(request.epsilon):
-        return None
     kwargs = dict(request.options.compile_kwargs or {})
-    beyond = MOST_AT_ONCE if "epsilon" in asked else 0
-    where = (model, variables, kwargs, request.for_preparing, kept.append, *kept)
+    beyond = MOST_AT_ONCE if "epsilon" in request.given else 0
+    where = prepared, variables, kwargs
     try:
         built = build_groups(*where, only_where_best=only_where_best, only_beyond=beyond)
-    except NoFactorError:
-        return None
     except NoGroupsError as error:
-        for prepared in kept:
+        if not isinstance(error, NoFactorError):
             prepared.no_groups = str(error)
         return None
     return GroupedStep(variables, request=request, model=model, built=built)

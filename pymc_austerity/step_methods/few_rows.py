@@ -5,22 +5,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pymc as pm
 
 from pymc_austerity._pymc import CompoundStep
 from pymc_austerity.arguments import unless_auto
+from pymc_austerity.deciding.exact import decider_of
+from pymc_austerity.deciding.poisson import PoissonSampling
+from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.setup.coordinates import best_coordinates
-from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.earlier_run import learn
+from pymc_austerity.setup.normality import check_normality, warn_if_loose
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.ready import make_ready
 from pymc_austerity.setup.setup_progress import setup_progress
-from pymc_austerity.setup.some_variables import build_among_others
+from pymc_austerity.setup.some_variables import Built, build_among_others
 from pymc_austerity.setup.support import (
     refuse_left_to_the_example,
     refuse_uncorrected,
     refuse_unsuitable,
 )
-from pymc_austerity.step_methods.in_compiled_code import compile_now
+from pymc_austerity.step_methods.draws_ahead import compile_now
 from pymc_austerity.step_methods.metropolis import MetropolisStep
 from pymc_austerity.step_methods.request import Request
 
@@ -68,7 +73,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         its: Any = {"request": request, "model": model, "rng": request.rng}
         if request.options.blocked or len(variables) == 1:
             return cls(variables, **its, prepared=prepared)
-        prepared = prepare(model, **request.for_preparing)
+        prepared = request.prepared(model)
         compile_kwargs = dict(request.options.compile_kwargs or {})
         refuse_left_to_the_example(pose(prepared, variables, compile_kwargs))
         return PerVariable(cls(variables, **its, blocked=False, prepared=prepared).methods)
@@ -87,12 +92,13 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
         self._is_candidate = is_candidate
         settings = replace(request.settings, only_with_surrogate=is_candidate)
         options, proposal = request.options, request.own_proposal
+        self.steps_per_draw = options.steps_per_draw
         self.adapts = options.tune and settings.test is not None  # else nothing is learned
         refuse_unsuitable(vars, model, proposal)
         refuse_uncorrected(settings, proposal)
-        started = time.perf_counter() - (prepared.seconds if prepared else 0.0)
+        prepared = prepared or request.prepared(model)
+        started = time.perf_counter() - prepared.seconds
         with setup_progress(type(self).__name__) as say:
-            prepared = prepared or prepare(model, **request.for_preparing, say=say)
             posed = pose(prepared, vars, dict(options.compile_kwargs or {}))
             if blocked:
                 refuse_left_to_the_example(posed)
@@ -110,8 +116,7 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             self.target, self.proposal, self.embedding = built[:3]
             self._begin(problem, blocked=blocked, rng=rng)
             say("trying decisions")
-            ready = make_ready(built, settings, prepared.rng)
-            self.settings, self.decider, self.learnt, self.normality = ready
+            self._try(built, settings, prepared.rng)
             self.python_needed = self._why_python()
             if not self.python_needed:
                 say("compiling transitions")
@@ -122,7 +127,23 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             problem,
             structure=built.about.structure,
             compiled_as=self.target.compiled_as,
-            seconds=say.seconds,
+            seconds=prepared.stages | say.seconds,
             centered=self.coordinates.names,
             blocks=built.about.blocks,
+        )
+
+    def _try(self, built: Built, settings: Settings, rng: np.random.Generator) -> None:
+        """Choose the test, tune it on an earlier run if there is one, and check its assumption."""
+        target, moving_support = self.target, built.about.moving_support
+        if isinstance(target.sampling, PoissonSampling) and not settings.decides_exactly:
+            settings = replace(settings, test="exact", max_error=None)
+        elif target.anchor is None:
+            settings = settings.without_control_variates(by_single_rows=bool(moving_support))
+        self.settings, self.decider = settings, decider_of(settings, target)
+        self.learnt = None
+        if built.earlier is not None:
+            self.learnt = learn(built.earlier, self.proposal, self.decider, self.embedding, rng)
+        warn_if_loose(self.decider)
+        self.normality = check_normality(
+            target, built.usual, settings, moving_support=moving_support, rng=rng
         )

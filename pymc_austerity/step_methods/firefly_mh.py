@@ -8,14 +8,12 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity.arguments import refuse_positional
 from pymc_austerity.deciding.exact import FireflyDecider
 from pymc_austerity.proposals import Proposal, ProposalFunction
 from pymc_austerity.step_methods.austerity_mh import AusterityMH
 from pymc_austerity.step_methods.configured import Configured
 from pymc_austerity.step_methods.few_rows import FewRowsStep
-from pymc_austerity.step_methods.options import OptionFields, Options
-from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.request import OptionFields, Options
 from pymc_austerity.step_methods.statistics import STATISTICS
 
 
@@ -94,19 +92,8 @@ class FireflyMH(Configured, ABC):
         **more: Unpack[OptionFields],
     ) -> Any:
         """Hold the settings, and set up the step method inside a model."""
-        refuse_positional(cls, args)
-        request = Request(
-            vars=vars,
-            test="firefly",
-            likelihood=likelihood,
-            proposal=proposal,
-            data=data,
-            resume=resume,
-            rng=rng,
-            model=model,
-            options=cls._merged(options, more),
-        )
-        return cls._made(request)
+        test = "firefly"
+        return cls._made(locals())
 
     def _set_up(self, variables: list, model: pm.Model) -> Any:
         return FireflyStep.made(variables, self._request, model)

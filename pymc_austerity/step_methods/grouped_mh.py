@@ -6,36 +6,29 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, Never, Unpack
 
-import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
-from pymc_austerity.arguments import checked_fraction, checked_tail, refuse_positional
+from pymc_austerity._pymc import StepMethodState, dataclass_state
+from pymc_austerity.arguments import checked_fraction, checked_tail
 from pymc_austerity.compiled import SequentialSettings
 from pymc_austerity.deciding.poisson import rows_named
 from pymc_austerity.errors import SettingError
 from pymc_austerity.levels import SweepState, pilot_sweeps
 from pymc_austerity.setup.earlier_run import Learnt, earlier_run, learn_sweeps
-from pymc_austerity.setup.levels import (
-    BuiltGroups,
-    GroupedTarget,
-    NoGroupsError,
-    build_groups,
-)
+from pymc_austerity.setup.levels.anchor import NoGroupsError
+from pymc_austerity.setup.levels.build import BuiltGroups, GroupedTarget, build_groups
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
 from pymc_austerity.step_methods.configured import Configured
-from pymc_austerity.step_methods.options import OptionFields, Options
-from pymc_austerity.step_methods.request import Request
-from pymc_austerity.step_methods.statistics import of_draw
-from pymc_austerity.step_methods.summary import Words
-from pymc_austerity.step_methods.sweep_statistics import (
+from pymc_austerity.step_methods.request import OptionFields, Options, Request
+from pymc_austerity.step_methods.statistics import (
     cost_in_words,
     in_words,
     of_sweep,
     statistics_of_blocks,
 )
+from pymc_austerity.step_methods.summary import Words
 
 
 class GroupedMH(Configured, ABC):
@@ -146,19 +139,9 @@ class GroupedMH(Configured, ABC):
         **more: Unpack[OptionFields],
     ) -> Any:
         """Hold the settings, and set up the step method inside a model."""
-        refuse_positional(cls, args)
-        request = Request(
-            vars=vars,
-            epsilon=checked_tail("epsilon", epsilon),
-            audit=checked_fraction("audit", audit, 1.0, "the share of decisions to check"),
-            likelihood=likelihood,
-            data=data,
-            resume=resume,
-            rng=rng,
-            model=model,
-            options=cls._merged(options, more),
-        )
-        return cls._made(request)
+        epsilon = checked_tail("epsilon", epsilon)
+        audit = checked_fraction("audit", audit, 1.0, "the share of decisions to check")
+        return cls._made(locals())
 
     def _set_up(self, variables: list, model: pm.Model) -> Any:
         return GroupedStep(variables, request=self._request, model=model)
@@ -229,14 +212,14 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
         self._is_candidate = built is not None
         if built is None:
             try:
-                built = build_groups(
-                    model, vars, dict(options.compile_kwargs or {}), request.for_preparing
-                )
+                compile_kwargs = dict(options.compile_kwargs or {})
+                built = build_groups(request.prepared(model), vars, compile_kwargs)
             except NoGroupsError as error:
                 raise SettingError(
                     f"GroupedMH has no moves for this model because {error}: use AusterityMH()."
                 ) from None
         self.target, problem = built.target.with_tests(tests), built.problem
+        self.coordinates = self.target.coordinates
         self.stats_dtypes_shapes = statistics_of_blocks(self.target.sweep.blocks)
         self._begin(built.posed, blocked=True, rng=request.rng)
         with setup_progress(type(self).__name__) as say:
@@ -263,31 +246,16 @@ class GroupedStep(SubsamplingStep, shown_as="GroupedMH"):
             blocks=problem.blocks,
         )
 
-    # ------------------------------------------------------------------ one step
-
-    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Sweep over all blocks as often as there are steps in a draw."""
-        to = self.target.coordinates
-        current = to.inner(apoint.data)
-        if self.phase.is_start:
-            self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):
-                current = self._start()
-            else:  # the user chose it
-                row_free_part = self.target.sweep.posterior.row_free_part
-                self._refuse_impossible_start(row_free_part(current, to.inner(to.start)))
-        sweeps = []
-        for _ in range(self.steps_per_draw):
-            current, statistics = self._sweep(current)
-            sweeps.append(statistics)
-        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(sweeps)]
-
     def _start(self) -> NDArray:
         if self.learnt is None:
             return self.target.sweep.begin(self.rng)
         return self.learnt.start(self.rng)
 
-    def _sweep(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
+    def _row_free_part(self, point: NDArray) -> float:
+        to = self.coordinates
+        return self.target.sweep.posterior.row_free_part(point, to.inner(to.start))
+
+    def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
         tuning = self.tune and self.adapts
         with rows_named(self.target.numbers):
             following, self.sweep_state, uses = self.target.sweep.step(

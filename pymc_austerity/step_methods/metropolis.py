@@ -9,24 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity._pymc import StepMethodState, dataclass_state
 from pymc_austerity.control_variates import Anchor
 from pymc_austerity.deciding.decider import Decider, DecisionState
 from pymc_austerity.deciding.exact import AnyDecider, ExactState
 from pymc_austerity.deciding.sampling import AT_ONCE
 from pymc_austerity.deciding.settings import Settings
 from pymc_austerity.design import NormalityCheck
-from pymc_austerity.proposals import Outcome, Proposal, ProposalMixture
+from pymc_austerity.proposals import Proposal, ProposalMixture
 from pymc_austerity.setup.after_tuning import N_QUESTIONS, look_again
-from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.earlier_run import Learnt
-from pymc_austerity.setup.embedding import Embedding, EveryVariable
+from pymc_austerity.setup.embedding import Embedding, SomeVariables
 from pymc_austerity.setup.target import Target
 from pymc_austerity.step_methods.base import Phase, SubsamplingStep
-from pymc_austerity.step_methods.draw_buffer import DrawBuffer
-from pymc_austerity.step_methods.in_compiled_code import draws_ahead, why_python
+from pymc_austerity.step_methods.draws_ahead import DrawBuffer, draws_ahead, why_python
 from pymc_austerity.step_methods.interrupts import stop_if_interrupted
-from pymc_austerity.step_methods.statistics import of_decision, of_draw
+from pymc_austerity.step_methods.statistics import of_decision
 from pymc_austerity.step_methods.summary import Words, constants_of, words_of
 from pymc_austerity.step_methods.together import is_independent
 
@@ -60,8 +58,6 @@ class MetropolisStep(SubsamplingStep):
         Settings of the user.
     target : Target
         The posterior, in the form that decisions use.
-    coordinates : Coordinates
-        Coordinates in which points move.
     embedding : Embedding
         Relation between the points of this step method and the points of decisions.
     decider : Decider or ExactDecider
@@ -83,7 +79,6 @@ class MetropolisStep(SubsamplingStep):
     _state_class = MetropolisState
     settings: Settings
     target: Target
-    coordinates: Coordinates
     embedding: Embedding
     decider: AnyDecider
     proposal: Proposal[Any]
@@ -116,7 +111,7 @@ class MetropolisStep(SubsamplingStep):
         """Whether transitions depend on nothing that may still change."""
         if is_independent(self.target, self.proposal):
             return not self.phase.is_start
-        return self.phase is Phase.SAMPLING
+        return not (self.phase.is_start or self.phase.is_tuning)
 
     def _give_back(self) -> None:
         """Return to the last draw that PyMC has, with all state of the chain."""
@@ -130,65 +125,44 @@ class MetropolisStep(SubsamplingStep):
         if given.n_draws and isinstance(self.proposal, ProposalMixture):
             self.proposal_state = self.proposal_state._replace(chosen=given.component)
 
-    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Propose, decide, and record the cost, as often as there are steps in a draw."""
-        to = self.coordinates
-        current = to.inner(apoint.data)
-        if self.phase.is_start:
-            self.phase = self.phase.begun()
-            if np.array_equal(apoint.data, to.start):
-                current = self._start()
-            else:  # the user chose it
-                around = self.embedding
-                start, own, _ = around.question(current, around.start, 0.0)
-                self._refuse_impossible_start(self.target.row_free_part(start, own))
-        if self.is_to_look_again:
-            self._look_again(current)
-        self.decider.begin_draw(tuning=self.tune)
-        transitions = []
-        for _ in range(self.settings.steps_per_draw):
-            current, statistics = self._transition(current)
-            transitions.append(statistics)
-        return RaveledVars(to.outer(current), apoint.point_map_info), [of_draw(transitions)]
-
     def _start(self) -> NDArray:
         if self.learnt is None:
             is_left = partial(self._is_left, rng=self._separate_rng())
             return self.embedding.start_of_chain(self.rng, self.proposal, is_left)
         return self.learnt.start(self.rng).astype(self.embedding.start.dtype)
 
+    def _row_free_part(self, point: NDArray) -> float:
+        around = self.embedding
+        start, own, _ = around.question(point, around.start, 0.0)
+        return self.target.row_free_part(start, own)
+
+    def _begin_draw(self, current: NDArray) -> None:
+        if self.is_to_look_again:
+            self._look_again(current)
+        self.decider.begin_draw(tuning=self.tune)
+
     def _is_left(self, start: NDArray, rng: np.random.Generator) -> bool:
         """Whether one of a few proposals from a start is accepted."""
-        around, seen = self.embedding, self.embedding.centered(start)
-        for _ in range(_TRIES_TO_LEAVE):
-            moved, log_ratio, _ = self.proposal.propose(self.proposal_state, seen, rng)
-            proposed = around.back(moved)
-            if around.decide(self.decider, proposed, start, log_ratio, rng, tuning=False).accept:
-                return True
-        return False
+        how = self.decider, self.proposal, self.proposal_state, start, rng
+        tries = (
+            self.embedding.transition(*how, tuning=False, adapts=False)
+            for _ in range(_TRIES_TO_LEAVE)
+        )
+        return any(each.decision.accept for each in tries)
 
     def _separate_rng(self) -> np.random.Generator:
         """Random numbers that those of the chain do not depend on."""
         return np.random.default_rng(copy.deepcopy(self.rng).integers(2**63))
 
     def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
-        tuning, decider, around, rng = self.tune, self.decider, self.embedding, self.rng
-        seen = around.centered(current)
-        moved, log_ratio, state = self.proposal.propose(self.proposal_state, seen, rng)
-        proposed = around.back(moved)
-        decision = around.decide(decider, proposed, current, log_ratio, rng, tuning=tuning)
-        following = proposed if decision.accept else current
-        scaling = self.proposal.current_scaling(state)
-        if tuning and self.adapts:
-            seen_after = moved if decision.accept else seen
-            outcome = Outcome(seen, seen_after, decision.accept, decision.n_rows_used)
-            state = self.proposal.tune(state, outcome)
-        self.proposal_state = state
-        return following, of_decision(
-            decision,
+        how = self.decider, self.proposal, self.proposal_state, current, self.rng
+        made = self.embedding.transition(*how, tuning=self.tune, adapts=self.adapts)
+        self.proposal_state = made.state
+        return made.point, of_decision(
+            made.decision,
             self.n_rows,
-            scaling=scaling,
-            epsilon=decider.epsilon,
+            scaling=made.scaling,
+            epsilon=self.decider.epsilon,
             n_kept=self.target.n_kept,
         )
 
@@ -277,7 +251,7 @@ class MetropolisStep(SubsamplingStep):
         return self.target.anchor
 
     def _why_python(self) -> str:
-        if self.shared or not isinstance(self.embedding, EveryVariable):
+        if self.shared or isinstance(self.embedding, SomeVariables):
             return "other step methods move other variables"
         if self.coordinates.names:
             return "products are moved instead of their factors"

@@ -9,10 +9,11 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import RaveledVars, StepMethodState, dataclass_state
+from pymc_austerity._pymc import StepMethodState, dataclass_state
 from pymc_austerity.control_variates import RowDensity
 from pymc_austerity.errors import SettingError
 from pymc_austerity.sequential import Decision, log_uniform
+from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.problem import Problem
 from pymc_austerity.setup.setup_progress import setup_progress
 from pymc_austerity.setup.wide import Reference, wide_reference
@@ -140,7 +141,7 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
             posterior, reference = wide_reference(problem, say)
             say("trying trajectories")
             self._moves, self._accepted = _chosen(posterior, reference, problem.prepared.rng)
-        self._start = problem.start
+        self.coordinates = Coordinates(problem.start)
         self._begin(problem, blocked=True, rng=rng)
         self._finish(started, problem, structure=problem.structure)
 
@@ -149,24 +150,30 @@ class WideHMC(SubsamplingStep, shown_as="AusterityMH"):
         self._place: Place | None = None
         self.tune = True
 
-    def astep(self, apoint: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
-        """Make a trajectory, and decide."""
-        moves, rng, place = self._moves, self.rng, self._place
-        is_start, self.phase = self.phase.is_start, self.phase.begun()
-        if is_start and np.array_equal(apoint.data, self._start):
-            place = moves.place(rng.standard_normal(apoint.data.size))
-        elif place is None or not np.array_equal(self._point(place), apoint.data):
-            place = moves.place(moves.reference.standardized(apoint.data))
-            self._refuse_impossible_start(place.log_density)
-        end, log_ratio = moves.move(place, rng)
-        accept = log_uniform(rng) < log_ratio
+    def _start(self) -> NDArray:
+        self._place = self._moves.place(self.rng.standard_normal(self.coordinates.start.size))
+        return self._point(self._place)
+
+    def _row_free_part(self, point: NDArray) -> float:
+        return self._place_of(point).log_density
+
+    def _transition(self, current: NDArray) -> tuple[NDArray, dict[str, Any]]:
+        place, moves = self._place_of(current), self._moves
+        end, log_ratio = moves.move(place, self.rng)
+        accept = log_uniform(self.rng) < log_ratio
         self._place = end if accept else place
         decision = Decision(accept, self.n_rows, 1, 0.0, math.nan, True)
         statistics = of_decision(decision, self.n_rows, scaling=moves.n_kicks, epsilon=math.nan)
-        return RaveledVars(self._point(self._place), apoint.point_map_info), [statistics]
+        return self._point(self._place), statistics
+
+    def _place_of(self, point: NDArray) -> Place:
+        """The place of a point, which is known unless something else moved it."""
+        if self._place is None or not np.array_equal(self._point(self._place), point):
+            self._place = self._moves.place(self._moves.reference.standardized(point))
+        return self._place
 
     def _point(self, place: Place) -> NDArray:
-        return self._moves.reference.point(place.standard).astype(self._start.dtype)
+        return self._moves.reference.point(place.standard).astype(self.coordinates.start.dtype)
 
     @property
     def constants(self) -> dict[str, Any]:

@@ -5,7 +5,8 @@ import pymc as pm
 import pytest
 
 from pymc_austerity.errors import DataError, NotRowwiseError, SettingError, SettingTypeError
-from pymc_austerity.model import explain, row_length_deterministics, split_log_density
+from pymc_austerity.model import split_log_density
+from pymc_austerity.step_methods.explanation import explain, row_length_deterministics
 from tests.zoo.all_shapes import SHAPES
 
 N_ROWS = 53

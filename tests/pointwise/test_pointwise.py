@@ -19,13 +19,13 @@ from pymc_austerity.errors import (
     SettingTypeError,
     StorageError,
 )
-from pymc_austerity.model.pointwise import predictive_rows
 from pymc_austerity.pointwise import (
     compute_log_likelihood,
     loo_subsample,
     sample_posterior_predictive,
 )
 from pymc_austerity.pointwise.request import PointwiseRequest
+from pymc_austerity.pointwise.rows import predictive_rows
 
 HAS_SUBSAMPLING = find_spec("arviz_stats") is not None and hasattr(
     import_module("arviz_stats"), "loo_subsample"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity import SettingError, SettingTypeError, SurrogateHamiltonianProposal
-from pymc_austerity.proposals import DualAveraging, Layout, Outcome
+from pymc_austerity.proposals import DualAveraging, Layout, Outcome, hamiltonian
 from tests.proposals.surrogates import skewed
 
 LAYOUT = Layout.continuous(2)
@@ -116,3 +116,26 @@ class TestBadInput:
     def test_without_a_surrogate(self):
         with pytest.raises(SettingError, match="by itself"):
             SurrogateHamiltonianProposal().init(LAYOUT)
+
+
+class TestTails:
+    """The posterior is wider than the surrogate, which is exp(16) times less where chains begin."""
+
+    @staticmethod
+    def escaped(rng, n_steps=3_000):
+        """Whether a chain comes from a tail to the bulk."""
+        proposal, state = bound()
+        surrogate, point = proposal.surrogate, np.array([0.0, -5.0])
+        for _ in range(n_steps):
+            new, log_ratio, state = proposal.propose(state, point, rng)
+            excess = -0.4 * surrogate.difference(new, point)
+            if log_ratio > -np.inf and math.log(rng.random()) < excess:
+                point = new
+        return point[1] > -2.0
+
+    def test_are_left(self, rng):
+        assert all(self.escaped(rng) for _ in range(5))
+
+    def test_are_not_left_by_long_trajectories_alone(self, rng, monkeypatch):
+        monkeypatch.setattr(hamiltonian, "_SINGLE", 0.0)
+        assert not all(self.escaped(rng) for _ in range(5))

@@ -5,7 +5,7 @@ import pytest
 
 from pymc_austerity import AusterityMH
 from pymc_austerity.model import Kernel
-from pymc_austerity.setup import row_free_part, row_functions
+from pymc_austerity.setup import problem, row_free
 
 
 @pytest.fixture
@@ -28,20 +28,20 @@ def test_nothing_is_in_doubt_by_default(model):
 
 @pytest.mark.exhaustive
 def test_a_loop_over_rows(model, monkeypatch):
-    real = row_functions.differences_agree
+    real = problem.differences_agree
 
     def agree(differences, *arguments, **keywords):
         is_loop = isinstance(getattr(differences, "__self__", None), Kernel)
         return not is_loop and real(differences, *arguments, **keywords)
 
-    monkeypatch.setattr(row_functions, "differences_agree", agree)
+    monkeypatch.setattr(problem, "differences_agree", agree)
     step = step_for(model)
     assert "by PyTensor, because the loop written for it gives other numbers" in step.explain()
     assert "predictors of the rows: none" not in step.explain()
 
 
 def test_functions_of_predictors(model, monkeypatch):
-    monkeypatch.setattr(row_functions, "differences_agree", lambda *_, **__: False)
+    monkeypatch.setattr(problem, "differences_agree", lambda *_, **__: False)
     step = step_for(model)
     assert "none, because functions of them give other numbers" in step.explain()
     assert step.target.anchor is not None
@@ -49,7 +49,7 @@ def test_functions_of_predictors(model, monkeypatch):
 
 @pytest.mark.exhaustive
 def test_the_row_free_part(model, monkeypatch):
-    monkeypatch.setattr(row_free_part, "row_free_difference_agrees", lambda *_, **__: False)
+    monkeypatch.setattr(row_free, "row_free_difference_agrees", lambda *_, **__: False)
     step = step_for(model)
     assert "in place of the function written for the terms" in step.explain()
     with model:

@@ -11,7 +11,7 @@ from pymc_austerity import AusterityMH
 from pymc_austerity.proposals import SurrogateHamiltonianProposal
 from pymc_austerity.rows import blocks_of
 from pymc_austerity.setup import kept_rows
-from pymc_austerity.step_methods import in_compiled_code, metropolis
+from pymc_austerity.step_methods import draws_ahead, metropolis
 from tests.running import QUIET, sample
 
 N_ROWS, N_RARE = 30_000, 6
@@ -100,7 +100,7 @@ def test_a_surrogate_without_expansion_has_all_rows(step, rng):
 
 def test_compiled_transitions_are_those_of_python(step, model, monkeypatch):
     compiled = sample(step, model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
-    for module in (in_compiled_code, metropolis):
+    for module in (draws_ahead, metropolis):
         monkeypatch.setattr(module, "why_python", lambda *_: "of the test")
     by_python = sample(step_of(model), model, draws=200, tune=100, chains=1, random_seed=2, **QUIET)
     for name in ("a", "b"):

@@ -13,15 +13,10 @@ from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import decide_levels, move_common, move_levels
 from pymc_austerity.model.bounds import NoBoundError
 from pymc_austerity.setup.compiled_target import KernelOnRows
-from pymc_austerity.setup.levels import (
-    NoGroupsError,
-    anchor,
-    blocks,
-    build_grouped,
-    centered_problem,
-    factors,
-    grouped_model,
-)
+from pymc_austerity.setup.coordinates import centered_problem
+from pymc_austerity.setup.levels import anchor, blocks, factors, grouped_model
+from pymc_austerity.setup.levels.anchor import NoGroupsError
+from pymc_austerity.setup.levels.build import build_grouped
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
 from tests.step_methods.models import groups, many_levels
@@ -182,7 +177,7 @@ def test_levels_are_eliminated_first(n_others, rng):
     found = anchor.solved(sparse.csr_array(matrix), right, levels)
     np.testing.assert_allclose(found, np.linalg.solve(matrix, right))
     matrix[:2] = matrix[:, :2] = 0.0
-    with pytest.raises(anchor.NoLevelAnchorError, match="singular"):
+    with pytest.raises(anchor.NoGroupsError, match="singular"):
         anchor.solved(sparse.csr_array(matrix), right, levels)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from pymc_austerity.design import first_look_statistics
 from pymc_austerity.rows import ArrayRows
-from pymc_austerity.setup import rows_to_check
-from pymc_austerity.setup.rows_to_check import RowsToCheck
+from pymc_austerity.setup import normality
+from pymc_austerity.setup.normality import RowsToCheck
 from pymc_austerity.strata import Strata
 
 STRATA = Strata(np.array([30, 20_000, 70_000]), np.array([30, 40, 50]))
@@ -34,7 +34,7 @@ def test_all_rows_unless_they_are_too_many(values):
 
 
 def test_some_of_each_stratum(values, monkeypatch):
-    monkeypatch.setattr(rows_to_check, "_MOST", 9_003)
+    monkeypatch.setattr(normality, "_MOST", 9_003)
     rows, found = known(values)
     assert rows.counts.tolist() == [30, 2_000, 7_000]
     parts = np.split(values, [30, 20_030])
@@ -51,7 +51,7 @@ def test_some_of_each_stratum(values, monkeypatch):
 
 def test_the_t_statistic_is_that_of_all_rows(values, monkeypatch, rng):
     _, everything = known(values)
-    monkeypatch.setattr(rows_to_check, "_MOST", 9_003)
+    monkeypatch.setattr(normality, "_MOST", 9_003)
     rows, found = known(values)
     n, use = 20_000, {"n_samples": 20_000, "rng": rng}
     whole = first_look_statistics([everything], STRATA, **use)

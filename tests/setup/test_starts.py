@@ -57,9 +57,9 @@ def test_starts_that_no_proposal_leaves_are_followed_by_less_wide_ones(rng):
     assert np.std(np.array(starts) - NORMAL.mean) > 0.07
 
 
-def test_where_no_start_is_left_the_first_one_stays(rng):
+def test_where_no_start_is_left_the_last_one_stays(rng):
     starts = [disperse_about(NORMAL, POINT, everywhere, rng, is_left=nowhere) for _ in range(500)]
-    assert np.std(starts) == pytest.approx(0.2, rel=4 / np.sqrt(2 * 1_500))
+    assert np.std(starts) == pytest.approx(0.2 * 0.75**9, rel=4 / np.sqrt(2 * 1_500))
 
 
 def test_a_proposal_may_know_better(rng):

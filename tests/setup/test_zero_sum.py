@@ -11,7 +11,9 @@ from scipy.stats import norm
 from pymc_austerity.levels import PartlyNonCentered
 from pymc_austerity.levels.moves import move_common, move_levels
 from pymc_austerity.model.compiling import NUMPY_MODE
-from pymc_austerity.setup.levels import NoGroupsError, build_grouped, grouped_problem
+from pymc_austerity.setup.coordinates import grouped_problem
+from pymc_austerity.setup.levels.anchor import NoGroupsError
+from pymc_austerity.setup.levels.build import build_grouped
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
 

@@ -77,7 +77,8 @@ class TestGradients:
 
         for _ in range(3):
             batch, beta = gradients.draw(rng), rng.normal(size=2)
-            drawn = np.concatenate([next(a for a in b if a.ndim == 2) for b in batch.blocks])
+            (blocks,) = batch.args
+            drawn = np.concatenate([next(a for a in b if a.ndim == 2) for b in blocks])
             rows = [np.flatnonzero((x == row).all(axis=1))[0] for row in drawn]
             assert len(rows) == 50 and len(set(rows)) > 35
             some = x[rows], y[rows]

@@ -17,8 +17,7 @@ from pymc_austerity import (
     SettingError,
     SettingTypeError,
 )
-from pymc_austerity.step_methods.options import OptionFields
-from pymc_austerity.step_methods.request import Request
+from pymc_austerity.step_methods.request import OptionFields, Request
 
 STEP_METHODS = [AusterityMH, FireflyMH, GroupedMH]
 

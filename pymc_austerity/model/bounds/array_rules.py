@@ -191,12 +191,17 @@ def _sum_of_exponentials(node: Any) -> Any:
     """The sum in log(sum(exp(x))), whether or not the axes are kept; None for other nodes."""
     if scalar_name(node) != "Log":
         return None
-    inner = node.inputs[0].owner
-    if inner is not None and isinstance(inner.op, DimShuffle):
-        inner = inner.inputs[0].owner
-    if inner is None or not isinstance(inner.op, CAReduce) or scalar_name(inner) != "Add":
-        return None
-    return inner if scalar_name(inner.inputs[0].owner) == "Exp" else None
+    inner = sum_behind(node.inputs[0])
+    return inner if inner and scalar_name(inner.inputs[0].owner) == "Exp" else None
+
+
+def sum_behind(v: Variable) -> Any:
+    """The sum over axes that a variable is, whether or not the axes are kept; None for others."""
+    node = v.owner
+    if node is not None and isinstance(node.op, DimShuffle):
+        node = node.inputs[0].owner
+    is_sum = scalar_name(node) == "Add" and isinstance(node.op, CAReduce)
+    return node if is_sum else None
 
 
 def _exponents(reduction: Any) -> Variable:

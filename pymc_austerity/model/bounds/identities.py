@@ -16,10 +16,10 @@ from pymc_austerity._pymc import (
     Subtensor,
     Variable,
     constant_entry,
-    indices_of,
     join_arguments,
     rebuilt,
 )
+from pymc_austerity.model.bounds.array_rules import sum_behind
 from pymc_austerity.model.operations.table import scalar_name
 
 _SINGLE_PRECISION = 1e-7
@@ -50,7 +50,6 @@ def _rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
         found = _of_shifted(op, inputs[0])
     elif isinstance(op, CAReduce) and kind == "Add":
         found = _sum_of_shares(op, inputs[0])
-        found = _telescoped(op, node.inputs[0]) if found is None else found
     elif kind == "Sub":
         found = _difference_of_sigmoids(*inputs)
     elif kind == "Log":
@@ -75,16 +74,9 @@ def _of_shifted(op: Any, x: Variable) -> Variable | None:
 
 def _log_of_shifted_sum(total: Variable) -> Variable | None:
     """log(sum(exp(x - s))) as log(sum(exp(x))) - s."""
-    kept = total.owner
-    reduction = kept.inputs[0].owner if kept and isinstance(kept.op, DimShuffle) else kept
-    if (
-        reduction is None
-        or not isinstance(reduction.op, CAReduce)
-        or scalar_name(reduction) != "Add"
-    ):
-        return None
-    inner = _without_guard(reduction.inputs[0])
-    if scalar_name(inner.owner) != "Exp":
+    reduction = sum_behind(total)
+    inner = None if reduction is None else _without_guard(reduction.inputs[0])
+    if inner is None or scalar_name(inner.owner) != "Exp":
         return None
     axes = _axes(reduction.op, inner.type.ndim)
     parts = _shifted(inner.owner.inputs[0], axes)
@@ -92,7 +84,7 @@ def _log_of_shifted_sum(total: Variable) -> Variable | None:
         return None
     x, shift = parts
     logarithm = pt.log(pt.exp(x).sum(axis=axes)) - shift.squeeze(axes)
-    return logarithm if kept is reduction else kept.op(logarithm)
+    return logarithm if total.owner is reduction else total.owner.op(logarithm)
 
 
 def _shifted(x: Variable, axes: tuple[int, ...]) -> tuple[Variable, Variable] | None:
@@ -129,18 +121,10 @@ def _as_softmax(above: Variable, below: Variable) -> Variable | None:
     """exp(x) / sum(exp(x)) as a softmax, whether or not axes of length one are added."""
     shuffle = above.owner.op if above.owner and isinstance(above.owner.op, DimShuffle) else None
     powers = above if shuffle is None else above.owner.inputs[0]
-    if scalar_name(powers.owner) != "Exp" or not isinstance(
-        getattr(below.owner, "op", None), DimShuffle
-    ):
+    reduction = sum_behind(below)
+    if scalar_name(powers.owner) != "Exp" or reduction is None or reduction is below.owner:
         return None
-    kept, reduction = below.owner.op.new_order, below.owner.inputs[0].owner
-    if (
-        reduction is None
-        or not isinstance(reduction.op, CAReduce)
-        or scalar_name(reduction) != "Add"
-    ):
-        return None
-    axes = _axes(reduction.op, powers.type.ndim)
+    axes, kept = _axes(reduction.op, powers.type.ndim), below.owner.op.new_order
     left = [k for k in range(powers.type.ndim) if k not in axes]
     order = range(powers.type.ndim) if shuffle is None else shuffle.new_order
     expected = tuple("x" if k == "x" or k in axes else left.index(k) for k in order)
@@ -163,39 +147,6 @@ def _sum_of_shares(op: Any, v: Variable) -> Variable | None:
         return None
     own = _axes(node.op, node.inputs[0].type.ndim)
     return pt.ones_like(op(v)) if set(axes) == set(own) else None
-
-
-def _telescoped(op: Any, v: Variable) -> Variable | None:
-    """Last less first entry, for the sum of all differences x[k + 1] - x[k] along an axis."""
-    axes = _axes(op, v.type.ndim)
-    if len(axes) != 1 or scalar_name(v.owner) != "Sub":
-        return None
-    ahead, behind = (part.owner for part in v.owner.inputs)
-    if not all(node and isinstance(node.op, Subtensor) for node in (ahead, behind)):
-        return None
-    x = ahead.inputs[0]
-    before = (slice(None),) * axes[0]
-    if x is not behind.inputs[0] or not (
-        _are_indices(ahead, (*before, slice(1, None)))
-        and _are_indices(behind, (*before, slice(-1)))
-    ):
-        return None
-    return x[(*before, -1)] - x[(*before, 0)]
-
-
-def _are_indices(node: Any, expected: tuple[slice, ...]) -> bool:
-    found = [_plain(index) for index in indices_of(node)]
-    while found and found[-1] == (None, None, None):
-        found.pop()
-    return found == [(s.start, s.stop, s.step) for s in expected]
-
-
-def _plain(index: Any) -> Any:
-    """Start, stop and step of a slice as numbers."""
-    if not isinstance(index, slice):
-        return None
-    parts = (index.start, index.stop, index.step)
-    return tuple(None if part is None else constant_entry(part) for part in parts)
 
 
 def _difference_of_sigmoids(above: Variable, below: Variable) -> Variable | None:

@@ -4,7 +4,6 @@ from pymc_austerity.model.cut import (
     rules_elementwise,
     rules_indexing,
     rules_shapes,
-    rules_sparse,
 )
 from pymc_austerity.model.cut.cut import (
     CannotCut,

@@ -23,6 +23,7 @@ from pymc_austerity.model.kernel.scalar import (
     Names,
     Scalar,
     given,
+    largest_parts,
     literal,
     or_reason,
     statements,
@@ -202,10 +203,7 @@ def _split(root: Scalar) -> _Formula:
     def is_outside(scalar: Scalar) -> bool:
         return scalar.name == "given" or scalar.sources in (Dependence.POINT, Dependence.DATA)
 
-    inside = subterms([root], is_outside)
-    used = dict.fromkeys(a for s in inside for a in s.arguments)
-    used = used if inside else {root: None}
-    outside = [s for s in used if is_outside(s) and not s.is_constant]
+    outside = [s for s in largest_parts([root], is_outside) if not s.is_constant]
     return _Formula(
         root,
         [s for s in outside if s.sources == Dependence.PREDICTOR],

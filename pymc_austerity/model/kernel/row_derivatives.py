@@ -19,10 +19,10 @@ from pymc_austerity.model.kernel.scalar import (
     Names,
     NoKernelError,
     Scalar,
+    computed_from,
     given,
     or_reason,
     statements,
-    subterms,
 )
 from pymc_austerity.model.predictors.structure import RowStructure
 
@@ -246,7 +246,9 @@ def _of_levels(
 ) -> str:
     """The function of addresses, for levels as rows."""
     are_common, names = [line.is_common for line in layout.lines], Names("t")
-    common = _sums(are_common, which=True) + statements(_of_the_point(outputs), names)
+    common = _sums(are_common, which=True) + statements(
+        computed_from(outputs, Dependence.POINT), names
+    )
     own = _sums(are_common, which=False) + statements(outputs, names)
     found = [names.of(output) for output in outputs]
     made = [f"leaf_{k} = {x.removesuffix(',')}" for k, x in enumerate(from_table(types, 7))]
@@ -267,16 +269,6 @@ def _sums(are_common: list[bool], *, which: bool) -> list[str]:
     """Predictors of level i: those that are common to all levels, or the others."""
     chosen = [k for k, is_common in enumerate(are_common) if is_common == which]
     return "\n".join(_SUM.format(k=k) for k in chosen).splitlines()
-
-
-def _of_the_point(outputs: list[Scalar]) -> list[Scalar]:
-    """What is the same for all levels, and costs something."""
-
-    def is_common(scalar: Scalar) -> bool:
-        return scalar.sources == Dependence.POINT and scalar.name != "given"
-
-    used = [a for scalar in subterms(outputs, is_common) for a in scalar.arguments]
-    return [scalar for scalar in dict.fromkeys([*used, *outputs]) if is_common(scalar)]
 
 
 def _quadratic_form(upper: Sequence[str], r: int) -> str:

@@ -129,28 +129,10 @@ def _blockwise(op: Any, node: Any, operands: list[Cells]) -> Cells:
 @cells_of.register(Dot)
 def _dot(op: Any, node: Any, operands: list[Cells]) -> Cells:
     """Sums of products over the axis that both have."""
-    left, right = operands
-    kind = kind_of(node.outputs[0].type.dtype)
-    if left.ndim == 1:
-        left = _with_axis(left, 0)
-        return _without_axis(_dot(op, node, [left, right]), -2 if right.ndim > 1 else 0)
-    if right.ndim == 1:
-        return _without_axis(_dot(op, node, [left, _with_axis(right, 1)]), -1)
-    left, right = _with_axis(left, left.ndim), _with_axis(right, right.ndim - 2)
-    products = elementwise(lambda pair: apply("Mul", pair, kind), [left, right])
-    return reduced("Add", products, [products.ndim - 2], kind)
-
-
-def _with_axis(cells: Cells, position: int) -> Cells:
-    row_axis = cells.row_axis
-    if row_axis is not None and row_axis >= position:
-        row_axis += 1
-    return Cells(np.expand_dims(cells.scalars, position), row_axis)
-
-
-def _without_axis(cells: Cells, position: int) -> Cells:
-    position %= cells.ndim
-    row_axis = cells.row_axis
-    if row_axis is not None and row_axis > position:
-        row_axis -= 1
-    return Cells(np.squeeze(cells.scalars, axis=position), row_axis)
+    left, right = node.inputs
+    if right.type.ndim == 1:
+        formula = (left * right).sum(axis=-1)
+    else:
+        columns = right if left.type.ndim == 1 else pt.expand_dims(right, -3)
+        formula = (left[..., None] * columns).sum(axis=-2)
+    return unrolled([formula], dict(zip(node.inputs, operands, strict=True)))[0]

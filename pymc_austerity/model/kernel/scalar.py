@@ -125,11 +125,24 @@ def subterms(
     return list(seen)
 
 
+def largest_parts(roots: Sequence[Scalar], is_part: Callable[[Scalar], bool]) -> list[Scalar]:
+    """The largest scalars of a kind that roots are made of, which are not inside of others."""
+    used = [argument for scalar in subterms(roots, is_part) for argument in scalar.arguments]
+    return [scalar for scalar in dict.fromkeys([*used, *roots]) if is_part(scalar)]
+
+
+def computed_from(roots: Sequence[Scalar], source: int) -> list[Scalar]:
+    """The largest parts that depend on one source alone, and have to be computed."""
+    parts = largest_parts(roots, lambda scalar: scalar.sources == source)
+    return [scalar for scalar in parts if scalar.name != "given"]
+
+
 class NoKernelError(Exception):
     """A likelihood has an operation without a rule; the message says which."""
 
 
-_Parameters, _Written = ParamSpec("_Parameters"), TypeVar("_Written")
+_Parameters = ParamSpec("_Parameters")
+_Written = TypeVar("_Written")
 
 
 def or_reason(write: Callable[_Parameters, _Written]) -> Callable[_Parameters, _Written | str]:

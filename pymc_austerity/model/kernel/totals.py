@@ -17,8 +17,8 @@ from pymc_austerity.model.kernel.scalar import (
     Names,
     NoKernelError,
     Scalar,
+    computed_from,
     statements,
-    subterms,
 )
 from pymc_austerity.model.predictors.derivatives import predictor_values
 from pymc_austerity.model.predictors.structure import (
@@ -138,12 +138,12 @@ def source_of_totals(structure: RowStructure) -> str:
     lines = range(len(layout.lines))
     shared = {k for k in lines if layout.lines[k].is_common}
     names = Names("t")
-    common = _largest(layout.root, Dependence.POINT)
+    common = computed_from([layout.root], Dependence.POINT)
     of_points = [f"eta_{k} = etas[{k}, 0, p]" for k in lines if k in shared]
     of_points += statements(common, names)
     of_points += [f"common[{n}, p] = {names.of(scalar)}" for n, scalar in enumerate(common)]
     names = Names("r", {scalar: _read(scalar, n) for n, scalar in enumerate(common)})
-    of_row = statements(_largest(layout.root, Dependence.DATA), names)
+    of_row = statements(computed_from([layout.root], Dependence.DATA), names)
     own = [f"eta_{k} = etas[{k}, i, p]" for k in lines]
     own += statements([layout.root], names)
     function = _FUNCTION.format(
@@ -162,14 +162,3 @@ def _read(scalar: Scalar, n: int) -> str:
     """A scalar that was stored as a real number."""
     number = f"common[{n}, p]"
     return {"b": f"({number} != 0.0)", "i": f"int({number})", "f": number}[scalar.kind]
-
-
-def _largest(root: Scalar, source: int) -> list[Scalar]:
-    """The largest parts of a formula that depend on points, or on data, alone."""
-
-    def is_one(scalar: Scalar) -> bool:
-        return scalar.sources == source
-
-    used = [a for scalar in subterms([root], is_one) for a in scalar.arguments] or [root]
-    found = [scalar for scalar in dict.fromkeys(used) if is_one(scalar)]
-    return [scalar for scalar in found if scalar.name != "given"]

@@ -57,7 +57,7 @@ def plus(columns: Sequence[Column]) -> Column:
     offsets = [c.offset for c in columns if c.offset is not None]
     return Column(
         tuple(term for c in columns for term in c.terms),
-        _sum(offsets) if offsets else None,
+        total_of(offsets) if offsets else None,
         float(sum(c.constant for c in columns)),
     )
 
@@ -66,11 +66,16 @@ def times(column: Column, factor: float) -> Column:
     """A constant multiple of a column."""
     if factor == 1.0:
         return column
-    offset = column.offset
-    if offset is not None:
-        offset = -offset if factor == -1.0 else offset * _number(factor, offset)
+    offset = None if column.offset is None else multiplied(column.offset, factor)
     terms = tuple(replace(term, scale=term.scale * factor) for term in column.terms)
     return Column(terms, offset, column.constant * factor)
+
+
+def multiplied(vector: Variable, factor: float) -> Variable:
+    """A constant multiple of a vector."""
+    if factor == 1.0:
+        return vector
+    return -vector if factor == -1.0 else vector * _number(factor, vector)
 
 
 def weighted(column: Column, weight: Variable) -> Column:
@@ -79,7 +84,7 @@ def weighted(column: Column, weight: Variable) -> Column:
     if column.constant:
         offsets.append(weight * _number(column.constant, weight))
     terms = tuple(_weighted_term(term, weight) for term in column.terms)
-    return Column(terms, _sum(offsets) if offsets else None)
+    return Column(terms, total_of(offsets) if offsets else None)
 
 
 def _weighted_term(term: Term, weight: Variable) -> Term:
@@ -88,11 +93,9 @@ def _weighted_term(term: Term, weight: Variable) -> Term:
     return replace(term, data=term.data * (weight[:, None] if term.is_matrix else weight))
 
 
-def _sum(vectors: Sequence[Variable]) -> Variable:
-    total = vectors[0]
-    for vector in vectors[1:]:
-        total = total + vector
-    return total
+def total_of(vectors: Sequence[Any]) -> Any:
+    """Sum of vectors, or of vectors and numbers."""
+    return sum(vectors[1:], start=vectors[0])
 
 
 def _number(value: float, like: Variable) -> Any:

@@ -297,7 +297,7 @@ def _cost_of_average(structure: RowStructure) -> float:
 def _n_products(term: Term) -> int:
     if term.columns is None:
         return term.entries.size
-    return int((term.is_matrix and term.data.type.shape[1]) or 1)
+    return 1 if term.data is None or not term.is_matrix else int(term.data.type.shape[1] or 1)
 
 
 def _spread(designs: Sequence[Design], root: NDArray) -> NDArray[np.float64]:

@@ -27,7 +27,9 @@ from pymc_austerity.model.predictors.columns import (
     Multiple,
     as_multiple,
     mapped,
+    multiplied,
     singles,
+    total_of,
 )
 from pymc_austerity.model.predictors.linear import (
     BeyondError,
@@ -237,8 +239,7 @@ def _key_of_entry(term: Term) -> Any:
 
 
 def _combined(multiple: Multiple, etas: Mapping[Any, Variable]) -> Variable:
-    parts = [_times(etas[_key_of_entry(t)], t.scale) for t in multiple.terms]
-    return sum(parts[1:], start=parts[0])
+    return total_of([multiplied(etas[_key_of_entry(t)], t.scale) for t in multiple.terms])
 
 
 def _too_many(n: int) -> _NoStructureError:
@@ -281,9 +282,7 @@ def _common_offset(family: Sequence[Multiple], identity: Identity) -> Variable |
     if len({(identity.of(m.offset), m.scale) for m in family}) > 1:
         return None
     offset, scale = family[0].offset, family[0].scale
-    if offset is None or scale == 1.0:
-        return offset
-    return -offset if scale == -1.0 else offset * (1.0 / scale)
+    return None if offset is None else multiplied(offset, 1.0 / scale)
 
 
 def _vector(
@@ -296,23 +295,14 @@ def _vector(
     offset = multiple.offset
     if multiple.terms:
         eta = etas[multiple.key]
-        parts.append(_times(eta, multiple.scale))
+        parts.append(multiplied(eta, multiple.scale))
         if offsets[multiple.key] is not None:
             offset = None  # it is in eta
     if offset is not None:
         parts.append(offset)
     if multiple.constant or not parts:
         parts.append(multiple.constant)
-    total = parts[0]
-    for part in parts[1:]:
-        total = total + part
-    return total
-
-
-def _times(eta: Variable, scale: float) -> Variable:
-    if scale == 1.0:
-        return eta
-    return -eta if scale == -1.0 else eta * np.asarray(scale, dtype=eta.dtype)
+    return total_of(parts)
 
 
 def _stacked(vectors: NDArray[Any], axis: int, length: Any, dtype: str) -> Variable:

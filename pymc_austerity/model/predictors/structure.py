@@ -378,9 +378,8 @@ def _on_rows(terms: Sequence[Term], values: dict[Variable, NDArray], n_rows: int
     """Terms on rows; scalar parameters become columns of one matrix."""
     found: list[OnRows] = []
     for term in terms:
-        data = np.full(n_rows, term.scale)
-        if term.data is not None:
-            data = _scaled(values[term.data], term.scale)
+        ones = np.ones(n_rows)
+        data = _scaled(ones if term.data is None else values[term.data], term.scale)
         data = data.reshape(n_rows, -1)
         if term.columns is None:
             found.append(DenseRows(term.entries, data))

@@ -29,8 +29,8 @@ _DAMPINGS = (0.0, 0.1, 1.0, 10.0, 100.0, 1e4)
 _STEPS_OF_A_ROUND = 20
 
 
-class NoLevelAnchorError(ValueError):
-    """No mode was found; the message is a clause."""
+class NoGroupsError(ValueError):
+    """There are no groups, or no moves for them; the message is a clause."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
 
     Raises
     ------
-    NoLevelAnchorError
+    NoGroupsError
         The log-density is not concave, or the search does not converge.
 
     References
@@ -109,11 +109,11 @@ def find_level_anchor(parts: GroupedModel, start: NDArray[np.float64]) -> LevelA
             if found is not None:
                 break
         else:
-            raise NoLevelAnchorError("the log-density does not rise along its gradient")
+            raise NoGroupsError("the log-density does not rise along its gradient")
         point, value, gradient, rows = found
         if distance > _SAME_CURVATURE * np.sqrt(touched.size):
             hessian, of = parts.row_hessian(point), point
-    raise NoLevelAnchorError("the search for a mode given the priors did not converge")
+    raise NoGroupsError("the search for a mode given the priors did not converge")
 
 
 def _at(
@@ -141,7 +141,7 @@ def solved(
 
     Raises
     ------
-    NoLevelAnchorError
+    NoGroupsError
         The matrix is singular.
     """
     n, own = first[0] * first[1], np.arange(first[0] * first[1]).reshape(first)
@@ -156,10 +156,10 @@ def solved(
             factor = splu(left, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
             rest = factor.solve(right[n:] - by_levels.T @ right[:n])
     except (RuntimeError, np.linalg.LinAlgError) as error:
-        raise NoLevelAnchorError("the Hessian of the log-density is singular") from error
+        raise NoGroupsError("the Hessian of the log-density is singular") from error
     solution = np.concatenate([levels @ right[:n] - by_levels @ rest, rest])
     if not np.isfinite(solution).all():
-        raise NoLevelAnchorError("the Hessian of the log-density is singular")
+        raise NoGroupsError("the Hessian of the log-density is singular")
     return solution
 
 

@@ -25,13 +25,13 @@ from pymc_austerity.model import PartialDerivatives
 from pymc_austerity.proposals import GaussianApproximation
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
-    NoLevelAnchorError,
+    NoGroupsError,
     drawn_levels,
     level_noise,
     level_normals,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
-from pymc_austerity.setup.row_free_gradient import row_free_gradient
+from pymc_austerity.setup.row_free import row_free_gradient
 
 _MOST_COLUMNS = 300
 _NOTHING, _SAME = 1e-10, 1e-9
@@ -55,7 +55,7 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
 
     Raises
     ------
-    NoLevelAnchorError
+    NoGroupsError
         The log-density is not concave.
     """
     own = parts.blocks.common
@@ -66,7 +66,7 @@ def common_normal(parts: GroupedModel, anchor: LevelAnchor) -> CommonNormal | No
     try:
         root, inverse_root = _roots(given)
     except LinAlgError:
-        raise NoLevelAnchorError("the log-density is not concave at the anchor") from None
+        raise NoGroupsError("the log-density is not concave at the anchor") from None
     exact = parts.common_row_free
     gradient = KeptAtAnchor(exact.gradient, exact.given, own, anchor.point)
     of_rows = sparse.csr_array(anchor.hessian[own])

@@ -1,12 +1,11 @@
 """From a model to the moves of its levels."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import pymc as pm
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import discrete_types, underivable
@@ -29,13 +28,8 @@ from pymc_austerity.model import (
 )
 from pymc_austerity.rows import Store
 from pymc_austerity.setup.compiled_target import KernelOnRows
-from pymc_austerity.setup.conditionally_normal import conditionally_normal
 from pymc_austerity.setup.coordinates import Coordinates, grouped_problem
-from pymc_austerity.setup.garbage import collection_paused
-from pymc_austerity.setup.levels.anchor import (
-    NoLevelAnchorError,
-    find_level_anchor,
-)
+from pymc_austerity.setup.levels.anchor import NoGroupsError, find_level_anchor
 from pymc_austerity.setup.levels.blocks import (
     common_normal,
     exchange_of,
@@ -45,18 +39,17 @@ from pymc_austerity.setup.levels.blocks import (
 )
 from pymc_austerity.setup.levels.directions import joint_block
 from pymc_austerity.setup.levels.factors import (
-    NoGroupsError,
     factors_of,
     free_means,
     have_bounds,
     rounding_of,
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel, stored_by_level
-from pymc_austerity.setup.prepared import PreparedModel, prepare
+from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import Problem, pose
-from pymc_austerity.setup.row_free_part import row_free_difference_by_levels
+from pymc_austerity.setup.row_free import conditionally_normal, row_free_difference_by_levels
 from pymc_austerity.setup.row_functions import expanded_rows
-from pymc_austerity.setup.setup_progress import Say, setup_progress
+from pymc_austerity.setup.setup_progress import Say, collection_paused, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
 _FEWEST_LEVELS = 30
@@ -155,11 +148,8 @@ def build_grouped(
     say("storing the rows")
     parts, levels, numbers = _parts(problem, blocks, expanded.derivatives)
     say("finding the mode of the levels")
-    try:
-        anchor = find_level_anchor(parts, problem.start)
-        common = common_normal(parts, anchor)
-    except NoLevelAnchorError as error:
-        raise NoGroupsError(str(error)) from None
+    anchor = find_level_anchor(parts, problem.start)
+    common = common_normal(parts, anchor)
     unread = unread_directions(parts, anchor)
     exchange = exchange_of(unread, anchor) if unread is not None and not means else None
     say("bounding the rows")
@@ -292,29 +282,22 @@ class BuiltGroups(NamedTuple):
 
 
 def build_groups(
-    model: pm.Model,
+    prepared: PreparedModel,
     variables: Sequence,
     compile_kwargs: dict[str, Any],
-    where: dict[str, Any],
-    keep: Callable[[PreparedModel], object] = bool,
-    prepared: PreparedModel | None = None,
     *,
     only_where_best: bool = False,
     only_beyond: int = 0,
 ) -> BuiltGroups:
-    """Prepare the model and build the moves of its levels.
+    """Build the moves of the levels of a model.
 
     Parameters
     ----------
-    model : pymc.Model
+    prepared : PreparedModel
     variables : sequence of variables
         Value variables.
-    compile_kwargs, where : dict
-        Arguments of ``pymc.compile``, and of `prepare`.
-    keep : callable
-        Receives the prepared model, for use where there are no groups.
-    prepared : PreparedModel, optional
-        The model, if it is prepared already.
+    compile_kwargs : dict
+        Arguments of ``pymc.compile``.
     only_where_best : bool
         As in `build_grouped`.
     only_beyond : int
@@ -325,13 +308,11 @@ def build_groups(
     NoGroupsError
         The message says why there are no groups, or no moves for them.
     """
-    started = time.perf_counter()
+    started = time.perf_counter() - prepared.seconds
     with setup_progress("AusterityMH" if only_where_best else "GroupedMH") as say:
-        prepared = prepared or prepare(model, **where, say=say)
-        keep(prepared)
         posed = pose(prepared, variables, compile_kwargs)
         if posed.start.size <= only_beyond:
             raise NoGroupsError("everything can be moved at once")
         problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
-    return BuiltGroups(posed, problem, target, started, say.seconds)
+    return BuiltGroups(posed, problem, target, started, prepared.stages | say.seconds)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,7 @@ from pymc_austerity.model.bounds import (
 from pymc_austerity.setup.coordinates import Coordinates
 from pymc_austerity.setup.levels.anchor import (
     LevelAnchor,
+    NoGroupsError,
     level_blocks,
     level_normals,
 )
@@ -65,8 +67,7 @@ _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
 
 
-@dataclass(frozen=True, eq=False)
-class LevelLimits:
+class LevelLimits(NamedTuple):
     """The largest multipliers and bounds of the rows of each level of a factor.
 
     Attributes
@@ -82,24 +83,6 @@ class LevelLimits:
     own: NDArray[np.float64]
     common: NDArray[np.float64]
     constants: NDArray[np.float64]
-
-    @classmethod
-    def begin(cls, n_levels: int) -> "LevelLimits":
-        """Limits before any row is included."""
-        return cls(np.zeros(n_levels), np.zeros(n_levels), np.zeros((len(RADII), n_levels)))
-
-    def include(
-        self,
-        levels: NDArray[np.int32],
-        own: NDArray[np.float64],
-        common: NDArray[np.float64],
-        constants: NDArray[np.float64],
-    ) -> None:
-        """Include rows of these levels, with constants of shape (R, m)."""
-        np.maximum.at(self.own, levels, own)
-        np.maximum.at(self.common, levels, common)
-        for largest, values in zip(self.constants, constants, strict=True):
-            np.maximum.at(largest, levels, values)
 
 
 def level_limits(
@@ -136,7 +119,8 @@ def level_limits(
     some = np.arange(0, n_rows, max(n_rows // _SOME_ROWS, 1))
     units = spans.usual(designs(parts.rows.take(some)), [own[some] for own in levels])
     bounds = _Bounds(parts.problem, units)
-    limits = [LevelLimits.begin(len(factor.entries)) for factor in parts.factors]
+    sizes = [len(factor.entries) for factor in parts.factors]
+    limits = [LevelLimits(np.zeros(n), np.zeros(n), np.zeros((len(RADII), n))) for n in sizes]
     length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
     for start in range(0, n_rows, length):
         rows = slice(start, start + length)
@@ -147,7 +131,10 @@ def level_limits(
         common = _norm(spans.of_common(on_rows), units)
         for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
             spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
-            limit.include(own[rows], spread, common, constants)
+            np.maximum.at(limit.own, own[rows], spread)
+            np.maximum.at(limit.common, own[rows], common)
+            for largest, values in zip(limit.constants, constants, strict=True):
+                np.maximum.at(largest, own[rows], values)
     return limits, bounds.missing
 
 
@@ -247,10 +234,6 @@ def _norm(parts: list[NDArray[np.float64]], units: NDArray[np.float64]) -> NDArr
     squares = sum((part * part).sum(axis=1) / u**2 for part, u in zip(parts, units, strict=True))
     norm: NDArray[np.float64] = np.sqrt(squares)
     return norm
-
-
-class NoGroupsError(ValueError):
-    """There are no groups, or no moves for them; the message is a clause."""
 
 
 def factors_of(

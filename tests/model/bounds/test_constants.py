@@ -95,8 +95,6 @@ def test_both_formulas_of_one_function_may_be_used():
 
 NO_BOUND = {
     "einsum": "Blockwise",
-    "multivariate_normal": "ExtractDiag",
-    "multivariate_regression": "ExtractDiag",
     "neural_network": "12 predictors",
     "rows_on_the_second_axis": "add",
     "smooth_function": "10 predictors",

@@ -13,7 +13,6 @@ X = pt.dmatrix("x")
 POWERS = pt.exp(X)
 LARGEST = X.max(axis=1, keepdims=True)
 SHIFTED = pt.exp(X - LARGEST)
-EDGES = pt.join(1, pt.zeros((X.shape[0], 1)), pt.sigmoid(X), pt.ones((X.shape[0], 1)))
 
 REWRITTEN = {
     "softmax with a shift": (pt.special.softmax(X - LARGEST, axis=1), "ScalarMaximum"),
@@ -25,7 +24,6 @@ REWRITTEN = {
         "TrueDiv",
     ),
     "shares": (pt.special.softmax(X, axis=1).sum(axis=1) + X[:, 0], "unknown"),
-    "categories": ((EDGES[:, 1:] - EDGES[:, :-1]).sum(axis=1) + X[:, 0], "CumOp"),
     "difference of sigmoids": (pt.sigmoid(X[:, 2]) - pt.sigmoid(X[:, 0]), "Sub of Sigmoid"),
     "exponential tail": (pt.gammaincc(1.0, pt.exp(X)), "GammaIncC"),
 }
@@ -34,7 +32,6 @@ LEFT = {
     "shares of other rows": POWERS / POWERS.sum(axis=0)[None, :],
     "part of the shares": pt.special.softmax(X, axis=1)[:, 1:].sum(axis=1),
     "shares over another axis": pt.special.softmax(X, axis=1).sum(axis=0),
-    "every second difference": (EDGES[:, 2:] - EDGES[:, :-2]).sum(axis=1),
     "gamma tail of another shape": pt.gammaincc(2.0, pt.exp(X)),
     "gamma tail of any sign": pt.gammaincc(1.0, X),
 }

@@ -29,6 +29,8 @@ WRITTEN = (
     "poisson_exposure",
     "slopes_by_group",
     "multivariate_normal",
+    "multivariate_regression",
+    "standardized_in_the_model",
     "mixture_of_regressions",
     "censored",
     "negative_binomial",

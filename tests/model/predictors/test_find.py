@@ -9,10 +9,10 @@ import pytest
 from pymc_austerity._pymc import AllocEmpty, toposort
 from pymc_austerity.model import (
     ModelAt,
-    explain,
     find_predictors,
     split_log_density,
 )
+from pymc_austerity.step_methods.explanation import explain
 from tests.model.predictors.brute_force import Structured
 from tests.zoo.all_shapes import SHAPES
 

@@ -4,7 +4,7 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from pymc_austerity.setup.expected_time import nuts_seconds, size_of
+from pymc_austerity.step_methods.expected_time import nuts_seconds, size_of
 
 
 def size(write):

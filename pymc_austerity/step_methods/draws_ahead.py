@@ -1,43 +1,43 @@
 """Draws that compiled code makes in advance, and that PyMC receives one by one."""
 
 import time
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.compiled import STATISTICS, Transitions
-from pymc_austerity.proposals import Block
+from pymc_austerity.compiled import (
+    STATISTICS,
+    CompiledChain,
+    CompiledTarget,
+    Transitions,
+    address_of_tail,
+    arrays_of,
+    compiled_test,
+    refusal_of,
+)
+from pymc_austerity.deciding.decider import Decider
+from pymc_austerity.deciding.exact import AnyDecider, ExactDecider, FireflyDecider
+from pymc_austerity.proposals import Block, Proposal, SurrogateHamiltonianProposal
+from pymc_austerity.sequential import StudentTTest
+from pymc_austerity.setup.compiled_target import (
+    exact_target,
+    sequential_target,
+    trajectories,
+    why_target_needs_python,
+)
+from pymc_austerity.setup.target import Target
+from pymc_austerity.step_methods.statistics import of_transitions
+from pymc_austerity.step_methods.together import IndependentChain, is_independent
+from pymc_austerity.time_limit import uncounted
 
 _LONGEST = 0.01
 """Seconds between two returns to Python, unless a single draw takes longer."""
 
 _MOST = 256
 _N_ROWS, _COMPONENT = STATISTICS.index("n_rows_used"), STATISTICS.index("component")
-
-
-class Recorder(Protocol):
-    """Computes the statistics of draws."""
-
-    def __call__(self, made: Transitions, /) -> list[dict[str, Any]]:
-        """One dictionary for each draw."""
-        ...
-
-
-class Chain(Protocol):
-    """Makes transitions that do not change what follows; see `CompiledChain.make`."""
-
-    def make(
-        self,
-        n_transitions: int,
-        start: NDArray,
-        rng: np.random.Generator,
-        audits: np.random.Generator,
-        /,
-    ) -> Transitions:
-        """Make transitions from a point."""
-        ...
 
 
 class Given(NamedTuple):
@@ -72,20 +72,20 @@ class DrawBuffer:
         Positions of the variables in the raveled point.
     dtype : dtype
         Type of the points.
-    record : Recorder
-        Computes the statistics.
+    record : callable
+        Computes the statistics of each draw.
     at_once : int
         Transitions of the first block.
     """
 
     def __init__(
         self,
-        chain: Chain,
+        chain: CompiledChain | IndependentChain,
         *,
         steps_per_draw: int,
         blocks: Sequence[Block],
         dtype: Any,
-        record: Recorder,
+        record: Callable[[NDArray[np.float64]], list[dict[str, Any]]],
         at_once: int = 1,
     ) -> None:
         self._chain = chain
@@ -160,7 +160,7 @@ class DrawBuffer:
             self._made = self._made_again(n_whole)
         seconds = time.perf_counter() - started
         self._points = self._unraveled(self._made.points[self._steps - 1 :: self._steps], names)
-        self._statistics = self._record(self._made)
+        self._statistics = self._record(self._made.statistics)
         self._next = 0
         if 2.0 * seconds < _LONGEST:
             self._length = min(2 * self._length, _MOST)
@@ -181,3 +181,74 @@ class DrawBuffer:
             {name: column[k, ...] for name, column in zip(names, columns, strict=True)}
             for k in range(len(points))
         ]
+
+
+def why_python(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> str:
+    """Why transitions need Python after tuning, as a clause; empty if they do not."""
+    if is_independent(target, proposal):
+        return ""
+    if isinstance(decider, FireflyDecider):
+        return "fireflies have no compiled counterpart"
+    if isinstance(decider, Decider):
+        if type(decider.test) is not StudentTTest:
+            return "the test has no compiled counterpart"
+        if decider.schedule is not None and not decider.settings.tightens:
+            return "epsilon is a function"
+        if address_of_tail() is None:
+            return "this version of SciPy does not offer Student's t to compiled code"
+    if not isinstance(proposal, SurrogateHamiltonianProposal) and (refusal := refusal_of(proposal)):
+        return refusal
+    return why_target_needs_python(target, proposal)
+
+
+def compile_now(target: Target, decider: AnyDecider, proposal: Proposal[Any]) -> None:
+    """Compile what the chains will need, or read what an earlier process compiled."""
+    state = proposal.init(target.layout, target.approximation)
+    rng = np.random.default_rng(0)
+    with uncounted():
+        _chain(target, decider, proposal, state).make(0, target.start, rng, rng)
+
+
+def draws_ahead(
+    target: Target, decider: AnyDecider, proposal: Proposal[Any], proposal_state: Any
+) -> DrawBuffer:
+    """Draws of a chain whose proposal and test no longer change."""
+    steps_per_draw = decider.settings.steps_per_draw
+    chain = _chain(target, decider, proposal, proposal_state)
+    record = partial(
+        of_transitions,
+        n_rows=target.n_rows,
+        n_kept=target.n_kept,
+        steps_per_draw=steps_per_draw,
+        scalings=chain.sizes,
+        epsilon=decider.epsilon,
+    )
+    return DrawBuffer(
+        chain,
+        steps_per_draw=steps_per_draw,
+        blocks=target.layout.blocks,
+        dtype=target.start.dtype,
+        record=record,
+        at_once=chain.at_once,
+    )
+
+
+def _chain(
+    target: Target, decider: AnyDecider, proposal: Proposal[Any], state: Any
+) -> CompiledChain | IndependentChain:
+    if is_independent(target, proposal):
+        return IndependentChain(target, decider.audits.share)
+    if isinstance(proposal, SurrogateHamiltonianProposal):
+        return CompiledChain(_compiled(target, decider), trajectories(target, proposal, state))
+    assert target.approximation is not None
+    proposals = arrays_of(proposal, state, target.approximation, target.start.dtype)
+    return CompiledChain(_compiled(target, decider), proposals)
+
+
+def _compiled(target: Target, decider: AnyDecider) -> CompiledTarget:
+    if isinstance(decider, ExactDecider):
+        return exact_target(target, decider.state.inflation.value)
+    test = decider.state.test
+    assert isinstance(test, StudentTTest)
+    share = decider.audits.share
+    return sequential_target(target, decider.sampling, compiled_test(test), share)
