@@ -114,6 +114,11 @@ class _OnAllRows(AusterityStep):
         }
 
     @property
+    def _all_rows(self) -> str:
+        """What is evaluated; potentials have no rows that are known."""
+        return f"all {self.n_rows:,} rows" if self.n_rows else "the whole log-density"
+
+    @property
     def _who(self) -> str:
         return f"AusterityMH on {', '.join(self.subsampled) or 'no observed variable'}"
 
@@ -238,7 +243,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
 
     @property
     def _words(self) -> Words:
-        cost = f"gradients of all {self.n_rows:,} rows"
+        cost = f"gradients of {self._all_rows}"
         if find_spec("nutpie") is not None:
             cost += "; nutpie is installed and often faster (leave out step=)"
         return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
@@ -287,4 +292,4 @@ class PyMCSteps(_OnAllRows, CompoundStep):
     def _words(self) -> Words:
         names = ", ".join(dict.fromkeys(type(step).__name__ for step in self.methods))
         what = f"PyMC's {names} on all rows, because {self.reason}."
-        return Words(what, f"all {self.n_rows:,} rows at every step")
+        return Words(what, f"{self._all_rows} at every step")
