@@ -123,6 +123,7 @@ from pymc_austerity._pymc.sampling import (
     flat_steps,
     groups_of_chain,
     join_chains,
+    set_target_acceptance,
 )
 
 try:  # to come in PyMC: what pm.sample(sampler=...) takes

@@ -30,7 +30,7 @@ RECORDING = frozenset({("pymc.backends.ndarray", "record"), ("pymc.backends.zarr
 # ------------------------------------------------------------------ what pm.sample is given
 
 
-def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Model], Any]) -> None:
+def before_sampling(check: Callable[..., bool], complete: Callable[[Any, pm.Model], Any]) -> None:
     """Look at what ``pm.sample`` was given, before anything begins, and complete it.
 
     PyMC assigns step methods to variables first of all; this wraps the function that does.
@@ -40,7 +40,8 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
     check : callable
         ``check(model, steps, nuts_sampler, nuts_settings, var_names)``: the step methods that the
         user gave, the name of a sampler other than PyMC's or None, the settings of NUTS, and the
-        names of the variables to store or None.
+        names of the variables to store or None. It returns whether the settings of NUTS have done
+        their work, and PyMC, which rejects settings without effect, must not see them.
     complete : callable
         ``complete(step, model)``: the step methods that PyMC goes on with.
     """
@@ -53,14 +54,17 @@ def before_sampling(check: Callable[..., None], complete: Callable[[Any, pm.Mode
         step = complete(step, model)
         nuts_sampler = given.get("nuts_sampler")
         of_nuts = {"init": init} if (init := given.get("init", "auto")) != "auto" else {}
-        of_nuts |= (given.get("kwargs") or {}).get("nuts") or {}
-        check(
+        kwargs = given.get("kwargs") or {}
+        of_nuts |= kwargs.get("nuts") or {}
+        is_used = check(
             model,
             flat_steps(step),
             None if nuts_sampler == "pymc" else nuts_sampler,
             of_nuts,
             given.get("var_names"),
         )
+        if is_used:
+            kwargs.pop("nuts", None)
         return assign(model, step, methods=methods)
 
     mcmc.assign_step_methods = assign_step_methods
@@ -72,6 +76,11 @@ def flat_steps(step: Any) -> list[Any]:
         return []
     several = step if isinstance(step, list | tuple) else getattr(step, "methods", None)
     return [step] if several is None else [one for each in several for one in flat_steps(each)]
+
+
+def set_target_acceptance(nuts: pm.NUTS, target: float) -> None:
+    """Give a NUTS that exists the acceptance rate to which it adapts the length of its steps."""
+    nuts.target_accept = nuts.step_adapt._target = target
 
 
 # ------------------------------------------------------------------ what pm.sample returns

@@ -1,7 +1,7 @@
 """PyMC's own samplers, where reading few rows does not help."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,8 +16,10 @@ from pymc_austerity._pymc import (
     assign_step_methods,
     discrete_types,
     instantiate_steppers,
+    set_target_acceptance,
     underivable,
 )
+from pymc_austerity.errors import SettingError
 from pymc_austerity.model import refuse_not_finite, rows_observed
 from pymc_austerity.step_methods.austerity_step import AusterityStep
 from pymc_austerity.step_methods.interrupts import defer_interrupts
@@ -25,6 +27,9 @@ from pymc_austerity.step_methods.summary import StatisticsTypes, Words
 
 _log = logging.getLogger("pymc.austerity")
 
+_INIT = "jitter+adapt_diag"
+_LATE_SETTINGS = {"target_accept": 0.8, "max_treedepth": 10, "early_max_treedepth": 8}
+"""Settings of NUTS that it can be given after it was constructed, and PyMC's defaults."""
 _RETRIES = 10
 """Jittered starts that are tried, as in ``pm.sample``."""
 
@@ -71,6 +76,7 @@ def _has_gradient(variable: Any, model: pm.Model) -> bool:
 class _OnAllRows(AusterityStep):
     """Descriptions of a run of PyMC's own step methods."""
 
+    is_chosen_by_default = True
     reason: str
     vars: list
 
@@ -106,6 +112,11 @@ class _OnAllRows(AusterityStep):
             "acceptance_rule": "none",
             "reason": self.reason,
         }
+
+    @property
+    def _all_rows(self) -> str:
+        """What is evaluated; potentials have no rows that are known."""
+        return f"all {self.n_rows:,} rows" if self.n_rows else "the whole log-density"
 
     @property
     def _who(self) -> str:
@@ -173,6 +184,32 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
         self._describe(model, reason)
         self._end_setup(started)
 
+    def use(self, settings: Mapping[str, Any]) -> None:
+        """Take settings that ``pm.sample`` was given for NUTS, and PyMC's defaults of others.
+
+        Parameters
+        ----------
+        settings : dict
+            ``target_accept``, ``max_treedepth`` and ``early_max_treedepth``, as in `pymc.NUTS`, and
+            ``init``, which is that of ``pm.sample()``.
+
+        Raises
+        ------
+        SettingError
+            Another setting, which only a new NUTS can have.
+        """
+        init = settings.get("init", _INIT)
+        if init != _INIT or settings.keys() - _LATE_SETTINGS.keys() - {"init"}:
+            given = ", ".join(f"{key}={value!r}" for key, value in settings.items())
+            raise SettingError(
+                f"{given} does not reach the NUTS that AusterityMH() has already set up: leave "
+                "out step= to sample with it."
+            )
+        its = {name: settings.get(name, default) for name, default in _LATE_SETTINGS.items()}
+        set_target_acceptance(self, its["target_accept"])
+        self.max_treedepth = its["max_treedepth"]
+        self.early_max_treedepth = its["early_max_treedepth"]
+
     def astep(self, q0: RaveledVars) -> tuple[RaveledVars, list[dict[str, Any]]]:
         """Take a step, the first one of a chain from a jittered start."""
         if self.iter_count == 0:
@@ -206,7 +243,7 @@ class AllRowsNUTS(_OnAllRows, pm.NUTS):
 
     @property
     def _words(self) -> Words:
-        cost = f"gradients of all {self.n_rows:,} rows"
+        cost = f"gradients of {self._all_rows}"
         if find_spec("nutpie") is not None:
             cost += "; nutpie is installed and often faster (leave out step=)"
         return Words(f"PyMC's NUTS on all rows, because {self.reason}.", cost)
@@ -255,4 +292,4 @@ class PyMCSteps(_OnAllRows, CompoundStep):
     def _words(self) -> Words:
         names = ", ".join(dict.fromkeys(type(step).__name__ for step in self.methods))
         what = f"PyMC's {names} on all rows, because {self.reason}."
-        return Words(what, f"all {self.n_rows:,} rows at every step")
+        return Words(what, f"{self._all_rows} at every step")

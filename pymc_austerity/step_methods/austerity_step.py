@@ -48,12 +48,15 @@ class AusterityStep(WholeModelSampler):
         Time that set-up took.
     deterministics_by_row : tuple of str
         Deterministics with one entry per row.
+    is_chosen_by_default : bool
+        Whether the user left the choice of a step method to `AusterityMH`.
     """
 
     n_rows: int
     subsampled: Any
     setup_seconds: float
     deterministics_by_row: tuple[str, ...] = ()
+    is_chosen_by_default: bool = False
     stats_dtypes_shapes: dict[str, Any]
     _model: pm.Model | None
     _explanation: str

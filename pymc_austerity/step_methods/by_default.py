@@ -78,6 +78,7 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         step, reason = _on_few_rows(request, variables, model, point, size)
         if not reason:
+            step.is_chosen_by_default = True
             _log.info(step.summary)
             return step
     of_nuts = {"started": started, "point": point, "rng": request.rng}

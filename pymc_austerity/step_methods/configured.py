@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+import logging
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -17,6 +18,8 @@ from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS
 from pymc_austerity.step_methods.austerity_step import AusterityStep, WholeModelSampler
 from pymc_austerity.step_methods.interrupts import clean_interrupt
 from pymc_austerity.step_methods.request import Options, Request, is_same
+
+_log = logging.getLogger("pymc.austerity")
 
 
 class Configured(WholeModelSampler):
@@ -182,8 +185,11 @@ def check_step_methods(
     nuts_sampler: str | None,
     nuts_settings: dict[str, Any],
     var_names: Sequence[str] | None,
-) -> None:
+) -> bool:
     """Reject step methods of other models, and settings without effect beside a step method.
+
+    What `AusterityMH` was left to choose takes the settings of NUTS where it is NUTS, and does
+    without them where it is not.
 
     Parameters
     ----------
@@ -197,6 +203,11 @@ def check_step_methods(
         Settings of NUTS.
     var_names : sequence of str or None
         Variables to store; None stores all.
+
+    Returns
+    -------
+    bool
+        Whether the settings of NUTS have done their work, so that PyMC must not see them.
 
     Raises
     ------
@@ -212,7 +223,7 @@ def check_step_methods(
     for step in ours:
         step.refuse_other_model(model)
     if not ours:
-        return
+        return False
     name = type(ours[0]).__name__
     _refuse_moved_twice(steps)
     if nuts_sampler is not None:
@@ -220,18 +231,7 @@ def check_step_methods(
             f"nuts_sampler={nuts_sampler!r} samples all variables by itself and takes no step "
             f"method such as {name}: leave out nuts_sampler or step."
         )
-    moved = [variable for step in steps for variable in step.vars]
-    if nuts_settings and set(model.value_vars) <= set(moved):
-        settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
-        if any(isinstance(step, AllRowsNUTS) for step in ours):
-            raise SettingError(
-                f"{settings} does not reach the NUTS that AusterityMH() has already set up: leave "
-                "out step= to sample with it."
-            )
-        raise SettingError(
-            f"{settings} has no effect, because {name} updates all variables and NUTS is not used: "
-            "leave it out."
-        )
+    is_used = _use_settings_of_nuts(model, steps, ours, nuts_settings)
     by_row = {name for step in ours for name in step.deterministics_by_row}
     stored = by_row if var_names is None else by_row & set(var_names)
     for deterministic in sorted(stored):
@@ -242,6 +242,28 @@ def check_step_methods(
             AusterityWarning,
             stacklevel=4,
         )
+    return is_used
+
+
+def _use_settings_of_nuts(
+    model: pm.Model, steps: list[Any], ours: list[AusterityStep], nuts_settings: dict[str, Any]
+) -> bool:
+    """Whether the settings are used up; PyMC uses them for variables that it moves by NUTS."""
+    on_all_rows = [step for step in ours if isinstance(step, AllRowsNUTS)]
+    for step in on_all_rows:
+        step.use(nuts_settings)
+    moved = {variable for step in steps for variable in step.vars}
+    are_all_moved = set(model.continuous_value_vars) <= moved
+    if on_all_rows or not nuts_settings or not are_all_moved:
+        return are_all_moved
+    settings = ", ".join(f"{key}={value!r}" for key, value in nuts_settings.items())
+    if not all(step.is_chosen_by_default for step in ours):
+        raise SettingError(
+            f"{settings} has no effect, because {type(ours[0]).__name__} updates all variables "
+            "and NUTS is not used: leave it out."
+        )
+    _log.info(f"{settings} has no effect, because NUTS is not used.")
+    return True
 
 
 def _refuse_moved_twice(steps: list[Any]) -> None:

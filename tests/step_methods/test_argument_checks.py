@@ -112,6 +112,36 @@ def test_settings_of_nuts(built):
     refused(SettingError, *words, step=step, model=model, nuts={"target_accept": 0.9})
 
 
+@pytest.mark.choice
+@pytest.mark.parametrize("given", [{"target_accept": 0.97}, {"nuts": {"target_accept": 0.97}}])
+@pytest.mark.parametrize("with_discrete", [False, True])
+def test_settings_of_nuts_reach_the_nuts_that_was_chosen(given, with_discrete):
+    model = normal_mean()
+    with model:
+        if with_discrete:
+            pm.Poisson("count", 3.0)
+        step = AusterityMH()
+    idata = sample(step, model, draws=300, tune=300, chains=1, **given)
+    assert idata.sample_stats["acceptance_rate"].mean() > 0.93
+    assert sample(step, model, draws=1, tune=1, chains=1) and step.target_accept == 0.8
+
+
+@pytest.mark.choice
+def test_settings_that_a_nuts_has_from_the_beginning():
+    model = normal_mean()
+    step = AusterityMH(model=model)
+    words = ["step_scale=0.1", "init='advi'", "leave out step="]
+    refused(SettingError, *words, step=step, model=model, nuts={"step_scale": 0.1}, init="advi")
+
+
+def test_settings_of_nuts_where_few_rows_are_chosen(built, caplog, monkeypatch):
+    model, step = built
+    monkeypatch.setattr(step, "is_chosen_by_default", True)
+    with caplog.at_level("INFO", logger="pymc.austerity"):
+        sample(step, model, draws=5, tune=5, chains=1, target_accept=0.9)
+    assert "target_accept=0.9 has no effect, because NUTS is not used." in caplog.messages
+
+
 def test_settings_of_nuts_for_what_is_left_over():
     model = normal_mean()
     with model:

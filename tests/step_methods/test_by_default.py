@@ -91,6 +91,7 @@ class TestNUTSIsTaken:
             pm.Normal("x")
         step, _ = sample(model)
         assert step.reason == "no variable is observed"
+        assert "Cost: gradients of the whole log-density;" in step.summary
 
     def test_where_latent_variables_have_one_entry_per_row(self, plans):
         y = np.random.default_rng(1).poisson(3.0, size=50)
