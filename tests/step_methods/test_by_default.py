@@ -176,7 +176,7 @@ class Stuck:
 
 class TestFewRowsAreRead:
     def test_where_there_are_many(self):
-        step, idata = sample(normal_model(80_000))
+        step, idata = sample(normal_model(100_000))
         assert type(step) is FewRowsStep
         assert idata.sample_stats["data_fraction"].mean() < 0.05
 
