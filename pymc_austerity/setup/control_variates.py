@@ -181,6 +181,7 @@ def _modes(
         return Modes(find_anchor(*search, rng=rng, order=order, at=at))
     if _has_hyperparameters(problem):
         # from levels that are all equal, as at the start, a search leads to a spread of 0
+        assert problem.blocks is not None
         touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
         known = (expanded.derivatives, exact, rows)
         start = conditional_mode(problem.start, touched, *known, rng=rng)
