@@ -142,13 +142,15 @@ class MetropolisStep(SubsamplingStep):
         self.decider.begin_draw(tuning=self.tune)
 
     def _is_left(self, start: NDArray, rng: np.random.Generator) -> bool:
-        """Whether one of a few proposals from a start is accepted."""
+        """Whether one of a few proposals from a start is accepted, other than a single step."""
         how = self.decider, self.proposal, self.proposal_state, start, rng
         tries = (
             self.embedding.transition(*how, tuning=False, adapts=False)
             for _ in range(_TRIES_TO_LEAVE)
         )
-        return any(each.decision.accept for each in tries)
+        return any(
+            each.decision.accept and not getattr(each.state, "is_single", False) for each in tries
+        )
 
     def _separate_rng(self) -> np.random.Generator:
         """Random numbers that those of the chain do not depend on."""
