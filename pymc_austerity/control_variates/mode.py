@@ -161,19 +161,20 @@ def trust_region(start: NDArray[np.float64], density: LogDensity) -> NDArray[np.
         The search did not end at a finite point, or the density has no bound, as that of a
         hierarchy whose levels are all equal and whose spread goes to 0.
     """
-    first = None
+    first = latest = 0.0
 
     def negative(point: NDArray) -> tuple[float, NDArray[np.float64]]:
+        nonlocal latest
         value, gradient = density.gradient(point)
         if not np.isfinite(value) or not np.isfinite(gradient).all():
             return np.inf, np.zeros_like(gradient)
+        latest = float(np.abs(gradient).max())
         return -value, -gradient
 
     def hessian(point: NDArray) -> NDArray[np.float64]:
-        nonlocal first  # called at the points to which the search goes
-        steepest = float(np.abs(density.gradient(point)[1]).max())
-        first = max(steepest, 1.0) if first is None else first
-        if steepest > _STEEP * first:
+        nonlocal first  # called where the search goes, after the gradient
+        first = first or max(latest, 1.0)
+        if latest > _STEEP * first:
             raise NoModeError("the log-density has no bound")
         return np.nan_to_num(-density.hessian(point))
 

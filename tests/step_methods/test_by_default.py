@@ -249,12 +249,6 @@ class TestAllRowsNUTS:
             with pytest.raises(NotRowwiseError, match="sample_smc"):
                 AusterityMH()
 
-    def test_takes_no_settings_of_nuts(self):
-        with normal_model(100):
-            step = AusterityMH()
-            with pytest.raises(SettingError, match=r"target_accept=0\.9 does not reach"):
-                pm.sample(step=step, **SHORT, target_accept=0.9, progressbar=False)
-
     def test_leaves_discrete_variables_to_pymc(self):
         y = np.random.default_rng(1).normal(2.0, 1.0, size=50)
         with pm.Model() as model:

@@ -6,6 +6,7 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import expit
 
+from examples.benchmarks.bounds import by_row
 from pymc_austerity.model.bounds import (
     CellBounds,
     NoBoundError,
@@ -13,7 +14,6 @@ from pymc_austerity.model.bounds import (
     third_derivative_constants,
 )
 from pymc_austerity.model.bounds.cell_bounds import kinds_of_rows, tabulated_constants
-from tests.model.bounds.checks import by_row
 
 N_ROWS = 1_500
 RADII = (1.0, 4.0, 20.0)
