@@ -39,7 +39,7 @@ class Case(NamedTuple):
     """A regression, and its bars.
 
     With a dense design, few coefficients are not zero. With a sparse one, rows store `per_row`
-    entries in random columns.
+    entries in random columns. With classes, each column has a coefficient for each of them.
     """
 
     n_rows: int
@@ -51,18 +51,25 @@ class Case(NamedTuple):
     tune: int = 64
     per_row: int = 0
     family: str = "logistic"
+    n_classes: int = 1
 
     @property
     def title(self) -> str:
         """What it is."""
         kind = f"{self.family}, {self.per_row} entries a row" if self.per_row else self.family
+        kind += f" of {self.n_classes} classes" if self.n_classes > 1 else ""
         return f"{kind}, D = {self.dimension:,}, N = {self.n_rows:,}, {self.dtype}"
 
     @property
     def n_bytes(self) -> int:
         """Of the covariates; numbers of columns take half of what their values take."""
         size = np.dtype(self.dtype).itemsize
-        return self.n_rows * (self.per_row * (size + 4) or self.dimension * size)
+        return self.n_rows * (self.per_row * (size + 4) or self.n_columns * size)
+
+    @property
+    def n_columns(self) -> int:
+        """Of the covariates."""
+        return self.dimension // self.n_classes
 
 
 CASES = {
@@ -71,6 +78,7 @@ CASES = {
     "logistic-500-tall": Case(1_500_000, 500, "float32", 120.0, 150.0, draws=250),
     "sparse-logistic": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20),
     "sparse-poisson": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20, "Poisson"),
+    "softmax": Case(100_000, 1_000, "float64", 100.0, 500.0, 1_000, 200, 0, "softmax", 50),
 }
 
 
@@ -94,10 +102,25 @@ def sparse_regression(case: Case) -> pm.Model:
     return model
 
 
+def softmax_regression(case: Case) -> pm.Model:
+    """An intercept and standard normal covariates, all of which have an effect on each class."""
+    rng, shape = np.random.default_rng(1), (case.n_columns, case.n_classes)
+    x = rng.standard_normal((case.n_rows, case.n_columns))
+    x[:, 0] = 1.0
+    eta = x @ rng.normal(0.0, SD, size=shape)
+    with pm.Model() as model:
+        beta = pm.Normal("beta", 0.0, 1.0, shape=shape)
+        y = (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
+        pm.Categorical("y", logit_p=pm.math.dot(x, beta), observed=y)
+    return model
+
+
 def regression(case: Case) -> pm.Model:
     """Standard normal covariates."""
     if case.per_row:
         return sparse_regression(case)
+    if case.n_classes > 1:
+        return softmax_regression(case)
     rng = np.random.default_rng(1)
     x = rng.standard_normal((case.n_rows, case.dimension), dtype=case.dtype)
     effects = rng.normal(0.0, SD, size=N_EFFECTS).astype(case.dtype)
