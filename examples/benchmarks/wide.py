@@ -78,7 +78,7 @@ CASES = {
     "logistic-500-tall": Case(1_500_000, 500, "float32", 120.0, 150.0, draws=250),
     "sparse-logistic": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20),
     "sparse-poisson": Case(1_000_000, 10_000, "float64", 120.0, 1_200.0, 500, 2, 20, "Poisson"),
-    "softmax": Case(100_000, 1_000, "float64", 100.0, 500.0, 1_000, 200, 0, "softmax", 50),
+    "softmax": Case(100_000, 1_000, "float64", 200.0, 500.0, 1_000, 200, 0, "softmax", 50),
 }
 
 
