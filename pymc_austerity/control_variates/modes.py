@@ -113,6 +113,7 @@ def find_modes(
     *,
     rng: np.random.Generator,
     order: int = 2,
+    nearest: Anchor | None = None,
 ) -> Modes:
     """The best mode that searches from the start and from points dispersed about it find.
 
@@ -123,6 +124,8 @@ def find_modes(
     ----------
     start, rows, exact, row_function, source, rng, order
         As in `find_anchor`.
+    nearest : Anchor, optional
+        What a search from near the start has found; otherwise it is made.
 
     Raises
     ------
@@ -145,15 +148,15 @@ def find_modes(
         except NoAnchorError as error:
             return str(error)
 
-    first = nearest = anchor_from(start)
+    first = found = nearest or anchor_from(start)
     ends = _ends(start, None if isinstance(first, str) else first, some, dispersing)
     untried = ends[:_MOST_COMPARED]
-    while isinstance(nearest, str) and untried:
-        nearest = anchor_from(untried.pop(0).point)
-    if isinstance(nearest, str):
+    while isinstance(found, str) and untried:
+        found = anchor_from(untried.pop(0).point)
+    if isinstance(found, str):
         raise NoAnchorError(first)
     with threadpool_limits(1, user_api="blas"):
-        return _Comparison(density, some, row_function, start.dtype, nearest).modes(ends)
+        return _Comparison(density, some, row_function, start.dtype, found).modes(ends)
 
 
 @dataclass(frozen=True)

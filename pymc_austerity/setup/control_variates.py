@@ -185,8 +185,9 @@ def _modes(
         touched = np.setdiff1d(np.arange(problem.start.size), problem.blocks.untouched)
         known = (expanded.derivatives, exact, rows)
         start = conditional_mode(problem.start, touched, *known, rng=rng)
-        mode = find_anchor(start, *search[1:], rng=rng, order=order).point
-        search = (mode.astype(start.dtype), *search[1:])
+        nearest = find_anchor(start, *search[1:], rng=rng, order=order)
+        search = (nearest.point.astype(start.dtype), *search[1:])
+        return find_modes(*search, rng=rng, order=order, nearest=nearest)
     return find_modes(*search, rng=rng, order=order)
 
 

@@ -20,15 +20,14 @@ from pymc_austerity.setup.wide import has_sparse_design
 from pymc_austerity.step_methods.all_rows_nuts import on_all_rows
 from pymc_austerity.step_methods.expected_time import (
     SETUP_SECONDS,
-    Probe,
     Size,
     nuts_seconds,
-    probe,
     seconds_per_effective_draw,
     size_of,
 )
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
+from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
 from pymc_austerity.time_limit import SetupTooLongError, within

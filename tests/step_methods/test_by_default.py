@@ -17,8 +17,8 @@ from pymc_austerity import (
 )
 from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
-from pymc_austerity.step_methods.expected_time import Probe, probe
 from pymc_austerity.step_methods.few_rows import FewRowsStep
+from pymc_austerity.step_methods.probe import Probe, probe
 from tests.step_methods.test_compiled import wide
 
 pytestmark = pytest.mark.choice

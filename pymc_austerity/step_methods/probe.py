@@ -1,0 +1,108 @@
+"""Short chains at the end of set-up: do they move, and do they forget where they began?"""
+
+import itertools
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_austerity.diagnostics.convergence import effective_draws, r_hat_of_entries
+from pymc_austerity.step_methods.interrupts import restore_interrupts
+
+_N_CHAINS, _N_STEPS = 4, 400
+_FIRST_STEPS = 3
+"""Steps that compile what is left to compile, before time counts."""
+_FEWEST_STEPS = 40
+"""With fewer steps of a chain, nothing is known but the time of a step."""
+_PATIENCE = 10
+"""Times the given time in which a chain must have made these."""
+_FEWEST_MOVES = 3
+"""Points that a chain visits in its second half, at least."""
+_LARGEST_R_HAT = 2.0
+"""Chains that differ by more have not forgotten where they began: 200 steps with ten effective
+draws each give less in the worst of 1,000 entries."""
+_IN_TAILS = 0.005
+"""Share of the entries of a variable that may differ by more."""
+_SEED = 20_140_622
+
+
+class Probe(NamedTuple):
+    """What short chains showed.
+
+    Attributes
+    ----------
+    wrong : str
+        Why the step method should not be used, as a clause; empty if there is no reason.
+    seconds_per_effective_draw : float
+        Of the entry that mixes worst; that of a step where too little was seen.
+    share_effective : float
+        Effective draws of a draw; NaN where too little was seen.
+    share_of_rows : float
+        Rows that a step reads, as a share of all, on average.
+    """
+
+    wrong: str
+    seconds_per_effective_draw: float
+    share_effective: float
+    share_of_rows: float = 0.0
+
+
+def probe(step: Any, point: dict[str, NDArray], most_seconds: float) -> Probe:
+    """Let a step method make short chains while it tunes, from dispersed starts.
+
+    Parameters
+    ----------
+    step : step method
+        It begins its own chains anew when ``pm.sample`` runs.
+    point : dict
+        The model's initial point, from which chains disperse.
+    most_seconds : float
+        Processor time of the chains, more where they have made few steps.
+    """
+    names = [variable.name for variable in step.vars]
+    first, *others = np.random.default_rng(_SEED).spawn(1 + _N_CHAINS)
+    try:
+        list(itertools.islice(_chain(step, point, names, first, np.inf), _FIRST_STEPS))
+        started = time.process_time()
+        seconds = most_seconds / _N_CHAINS
+        chains = [list(_chain(step, point, names, rng, seconds)) for rng in others]
+    finally:  # as if no chain had begun
+        step.reset_tuning()
+        restore_interrupts()
+    per_step = (time.process_time() - started) / sum(map(len, chains))
+    read = float(np.mean([share for chain in chains for _, share in chain]))
+    n_kept = min(map(len, chains)) // 2
+    if n_kept < _FEWEST_STEPS // 2:
+        return Probe("", per_step, np.nan, read)
+    kept = np.stack([[place for place, _ in chain[-n_kept:]] for chain in chains])
+    n_points = min(len(np.unique(chain, axis=0)) for chain in kept)
+    if n_points < _FEWEST_MOVES:
+        return Probe("short chains from dispersed starts did not move", np.inf, 0.0)
+    ends = np.cumsum([np.size(point[name]) for name in names])[:-1]
+    if any(_worst(own) > _LARGEST_R_HAT for own in np.split(r_hat_of_entries(kept), ends)):
+        return Probe("short chains did not forget where they began", np.inf, 0.0)
+    share = effective_draws(kept, _IN_TAILS) / kept[..., 0].size
+    return Probe("", per_step / share, share, read)
+
+
+def _worst(r_hat: NDArray[np.float64]) -> float:
+    """Of a variable; a few of many levels may stay in a tail for some steps."""
+    return float(np.quantile(r_hat, 1.0 - _IN_TAILS, method="higher"))
+
+
+def _chain(
+    step: Any, point: dict[str, NDArray], names: list[str], rng: np.random.Generator, seconds: float
+) -> Iterator[tuple[NDArray[np.float64], float]]:
+    """Where each step leads, and the share of the rows that it reads."""
+    step.set_rng(rng)
+    current = dict(point)
+    started = time.process_time()
+    for n_made in range(1, _N_STEPS + 1):
+        current, statistics = step.step(current)
+        place = np.concatenate([np.ravel(current[name]) for name in names])
+        yield place, sum(stats["data_fraction"] for stats in statistics)
+        spent = time.process_time() - started
+        if spent > (seconds if n_made >= _FEWEST_STEPS else _PATIENCE * seconds):
+            return
