@@ -12,6 +12,12 @@ class SetupTooLongError(RuntimeError):
 
 
 _ends: ContextVar[float] = ContextVar("_ends", default=math.inf)
+_uncounted: ContextVar[float] = ContextVar("_uncounted", default=0.0)
+
+
+def _counted() -> float:
+    """Processor time without what is not counted."""
+    return time.process_time() - _uncounted.get()
 
 
 @contextmanager
@@ -21,9 +27,10 @@ def within(seconds: float) -> Iterator[None]:
     Parameters
     ----------
     seconds : float
-        Processor time from now, which does not depend on what else the machine does.
+        Processor time from now, which does not depend on what else the machine does. A limit
+        within another one ends no later than that.
     """
-    token = _ends.set(time.process_time() + seconds)
+    token = _ends.set(min(_counted() + seconds, _ends.get()))
     try:
         yield
     finally:
@@ -31,16 +38,23 @@ def within(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
+def share_of_rest(share: float) -> Iterator[None]:
+    """The same with a share of the time that is left."""
+    with within(share * (_ends.get() - _counted())):
+        yield
+
+
+@contextmanager
 def uncounted() -> Iterator[None]:
-    """Add the time of what is done to the time that a set-up may take.
+    """Do not count the time of what is done.
 
     For functions that serve all models, and are compiled by the first set-up on a machine.
     """
-    started = time.process_time()
+    before, started = _uncounted.get(), time.process_time()
     try:
         yield
     finally:
-        _ends.set(_ends.get() + time.process_time() - started)
+        _uncounted.set(before + time.process_time() - started)
 
 
 def end_if_late() -> None:
@@ -51,5 +65,5 @@ def end_if_late() -> None:
     SetupTooLongError
         The time that `within` allows is over.
     """
-    if time.process_time() > _ends.get():
+    if _counted() > _ends.get():
         raise SetupTooLongError("set-up took longer than it can save")

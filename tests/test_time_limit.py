@@ -8,7 +8,7 @@ import pytest
 
 from pymc_austerity.model.compiling import compiled
 from pymc_austerity.rows import ArrayRows, sum_over_rows
-from pymc_austerity.time_limit import SetupTooLongError, uncounted, within
+from pymc_austerity.time_limit import SetupTooLongError, share_of_rest, uncounted, within
 
 
 def add_up():
@@ -35,4 +35,15 @@ def test_what_is_done_once_on_a_machine_does_not_count():
             started = time.process_time()
             while time.process_time() - started < 0.3:
                 pass
+        add_up()
+
+
+def test_a_limit_in_another_one_ends_first():
+    with within(1_000.0):
+        with pytest.raises(SetupTooLongError), share_of_rest(0.0):
+            add_up()
+        add_up()
+    with pytest.raises(SetupTooLongError), within(0.0), within(1_000.0):
+        add_up()
+    with share_of_rest(0.5):
         add_up()

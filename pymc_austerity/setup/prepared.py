@@ -64,6 +64,8 @@ class PreparedModel:
         may be factors.
     no_groups : str
         Why levels are not moved by themselves, as a clause; empty if that was not tried.
+    has_groups : bool
+        Whether they could be, where that is not likely to be best.
     seconds : float
         Time that preparing took.
     stages : dict of str to float
@@ -81,6 +83,7 @@ class PreparedModel:
     problems: dict[tuple[str, ...], Any] = field(default_factory=dict)
     centered: dict[tuple[tuple[str, ...], tuple[str, ...]], Any] = field(default_factory=dict)
     no_groups: str = ""
+    has_groups: bool = False
 
     @property
     def rows(self) -> ArrayRows | SourceRows:

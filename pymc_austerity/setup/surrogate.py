@@ -12,7 +12,7 @@ from pymc_austerity.control_variates import NoAnchorError
 from pymc_austerity.proposals import DualAveraging, hamiltonian
 from pymc_austerity.proposals.adaptation import covariance_estimate
 from pymc_austerity.proposals.protocols import root_of
-from pymc_austerity.time_limit import uncounted
+from pymc_austerity.time_limit import end_if_late, uncounted
 
 
 class KnownGradient(Protocol):
@@ -214,6 +214,7 @@ def explored(
     shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:
+        end_if_late()
         places, n_accepted = np.empty((length, x.size)), 0
         averaging = DualAveraging.begin(averaging.end().size)
         for i in range(length):

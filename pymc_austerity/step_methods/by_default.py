@@ -12,7 +12,12 @@ from pymc_austerity.errors import DataError, NotRowwiseError, SettingError
 from pymc_austerity.model import refuse_simulators
 from pymc_austerity.setup.control_variates import MOST_ENTRIES
 from pymc_austerity.setup.levels.anchor import NoGroupsError
-from pymc_austerity.setup.levels.build import MOST_AT_ONCE, NoFactorError, build_groups
+from pymc_austerity.setup.levels.build import (
+    MOST_AT_ONCE,
+    NoFactorError,
+    OthersAreBetterError,
+    build_groups,
+)
 from pymc_austerity.setup.model_inputs import checked_point
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
@@ -30,22 +35,24 @@ from pymc_austerity.step_methods.grouped_mh import GroupedMH, GroupedStep
 from pymc_austerity.step_methods.probe import Probe, probe
 from pymc_austerity.step_methods.request import Request
 from pymc_austerity.step_methods.wide_hmc import WideHMC
-from pymc_austerity.time_limit import SetupTooLongError, within
+from pymc_austerity.time_limit import SetupTooLongError, share_of_rest, within
 
 _log = logging.getLogger("pymc.austerity")
 
 _OPEN = {"vars", "model", "rng", "compile_kwargs", "initial_point", "audit"}
 """Arguments of `AusterityMH` that do not ask for decisions on few rows."""
 
-_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.02
+_PROBE_SHARE, _PROBE_SECONDS, _PROBE_SHARE_OF_NUTS = 0.1, 0.5, 0.1
 """Time of the short chains as a share of set-up and at least in seconds. Where they speak against a
 step method, longer ones take a share of a run of NUTS."""
 _COMPILATION_SECONDS = 3.0
 """Time that NUTS takes to compile, at least."""
-_MARGIN, _OF_LEVELS = 3.0, 15.0
+_MARGIN, _OF_LEVELS = 3.0, 30.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
-where it has no difficulties, and short chains still tune. In hierarchies of many levels NUTS has
-some: of ten of its draws, none to one is effective for the worst entry."""
+where it has no difficulties, and short chains still tune. In hierarchies NUTS has some: of twenty
+of its draws, none to two are effective for the worst entry."""
+_FIRST_SHARE = 0.5
+"""Share of the time for set-up that moves of everything at once get where levels could be moved."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -145,10 +152,21 @@ def _candidates(
             yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
             return
     its: Any = {"rng": request.rng, "prepared": prepared}
-    yield FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
+    try:
+        with share_of_rest(_FIRST_SHARE if prepared.has_groups else 1.0):
+            step = FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
+    except SetupTooLongError as error:
+        if not prepared.has_groups:
+            raise
+        too_long: SetupTooLongError | None = error
+    else:
+        too_long = None
+        yield step
     grouped = grouped_if_possible(request, variables, model, prepared, only_where_best=False)
     if grouped is not None:
         yield grouped
+    elif too_long is not None:
+        raise too_long
 
 
 def _time_for_setup(size: Size) -> float:
@@ -217,5 +235,6 @@ def grouped_if_possible(
     except NoGroupsError as error:
         if not isinstance(error, NoFactorError):
             prepared.no_groups = str(error)
+        prepared.has_groups = isinstance(error, OthersAreBetterError)
         return None
     return GroupedStep(variables, request=request, model=model, built=built)

@@ -19,7 +19,7 @@ from pymc_austerity.setup.levels.anchor import NoGroupsError
 from pymc_austerity.setup.levels.build import build_grouped
 from pymc_austerity.setup.prepared import prepare
 from pymc_austerity.setup.problem import pose
-from tests.step_methods.models import groups, many_levels
+from tests.step_methods.models import many_levels
 
 N, G = 1_500, 32
 RNG = np.random.default_rng(7)
@@ -523,7 +523,10 @@ def test_rows_without_bounds_are_all_read(monkeypatch):
 
 @pytest.mark.parametrize(
     ("model", "reason"),
-    [(groups, "no factor has 30 levels"), (lambda: one_normal(), "no factor was found")],
+    [
+        (lambda: many_levels(n_levels=2), "no factor has 3 levels"),
+        (lambda: one_normal(), "no factor was found"),
+    ],
 )
 def test_says_why_there_are_no_groups(model, reason):
     with model() as m:

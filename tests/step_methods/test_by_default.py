@@ -19,6 +19,8 @@ from pymc_austerity.step_methods import by_default
 from pymc_austerity.step_methods.all_rows_nuts import AllRowsNUTS, PyMCSteps
 from pymc_austerity.step_methods.few_rows import FewRowsStep
 from pymc_austerity.step_methods.probe import Probe, probe
+from pymc_austerity.time_limit import SetupTooLongError
+from tests.step_methods.models import groups
 from tests.step_methods.test_compiled import wide
 
 pytestmark = pytest.mark.choice
@@ -129,6 +131,32 @@ class TestNUTSIsTaken:
         step, _ = sample(normal_model(300))
         assert "IndexError" in step.reason
         assert "IndexError: out of range" in caplog.text
+
+
+class TestFewLevels:
+    """Moves of everything at once are tried first, and levels by themselves where these fail."""
+
+    @pytest.fixture(autouse=True)
+    def any_time(self, plans, monkeypatch):
+        monkeypatch.setattr(by_default, "seconds_per_effective_draw", lambda size: 1_000.0)
+
+    def test_where_everything_at_once_takes_too_long(self, monkeypatch):
+        def end(*args, **kwargs):
+            raise SetupTooLongError("too long")
+
+        monkeypatch.setattr(FewRowsStep, "__init__", end)
+        with groups():
+            assert isinstance(AusterityMH(), GroupedMH)
+        with normal_model(300):
+            assert AusterityMH().reason == "too long"
+
+    def test_where_everything_at_once_does_not_move(self, monkeypatch):
+        def stuck(step, *args):
+            return probe(step, *args) if isinstance(step, GroupedMH) else Probe("no", np.inf, 0.0)
+
+        monkeypatch.setattr(by_default, "probe", stuck)
+        with groups():
+            assert isinstance(AusterityMH(), GroupedMH)
 
 
 class TestProbe:

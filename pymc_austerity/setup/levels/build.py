@@ -52,15 +52,12 @@ from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say, collection_paused, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
-_FEWEST_LEVELS = 30
-"""Fewest levels of the largest factor: with fewer there is little to gain."""
+FEWEST_LEVELS = 3
+"""Fewest levels of the largest factor."""
 
-FEWEST_PRODUCTS = 3
-"""The same where moves of everything at once are unsuitable: with factors that were written as
-non-centered, or with levels of one row each."""
-
-_FEWEST_ENTRIES = 200
-"""Fewest entries of all levels: with fewer, moves of everything at once take less time."""
+_MANY_LEVELS, _MANY_ENTRIES = 30, 200
+"""Levels, and entries of all levels: with fewer, moves of everything at once are likely to take
+less time."""
 
 MOST_AT_ONCE, _MANY_ROWS = 300, 50_000
 """Dimensions up to which such moves are possible; rows above which not all should be read at every
@@ -69,6 +66,10 @@ step."""
 
 class NoFactorError(NoGroupsError):
     """There are no groups."""
+
+
+class OthersAreBetterError(NoGroupsError):
+    """There are groups, and moves of everything at once are likely to be faster."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,10 +199,8 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
     if blocks is None or not blocks.factors:
         raise NoFactorError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
-    few_suffice = coordinates.names or _has_one_row_each(problem)
-    fewest = FEWEST_PRODUCTS if few_suffice else _FEWEST_LEVELS
-    if len(factors[0].entries) < fewest:
-        raise NoGroupsError(f"no factor has {fewest} levels")
+    if len(factors[0].entries) < FEWEST_LEVELS:
+        raise NoGroupsError(f"no factor has {FEWEST_LEVELS} levels")
     return replace(blocks, factors=tuple(factors))
 
 
@@ -213,15 +212,16 @@ def _has_one_row_each(problem: Problem) -> bool:
 def _refuse_where_others_are_better(
     problem: Problem, blocks: Blocks, coordinates: Coordinates
 ) -> None:
-    largest = blocks.factors[0].entries
+    n_levels, n_columns = blocks.factors[0].entries.shape
     if problem.start.size > MOST_AT_ONCE or _has_one_row_each(problem):
         return
     n_entries = sum(factor.entries.size for factor in blocks.factors)
     is_as_written = not (coordinates.names or coordinates.absorbed)  # else it suits these moves
-    if is_as_written and largest.shape[1] == 1 and n_entries < _FEWEST_ENTRIES:
-        raise NoGroupsError("its levels are few enough to be moved at once")
+    are_few = n_levels < _MANY_LEVELS or (n_columns == 1 and n_entries < _MANY_ENTRIES)
+    if is_as_written and are_few:
+        raise OthersAreBetterError("its levels are few enough to be moved at once")
     if problem.likelihood.n_rows > _MANY_ROWS and not have_bounds(problem):
-        raise NoGroupsError("its rows have no bounds, so that all would have to be read")
+        raise OthersAreBetterError("its rows have no bounds, so that all would have to be read")
 
 
 def _parts(
@@ -313,6 +313,6 @@ def build_groups(
         posed = pose(prepared, variables, compile_kwargs)
         if posed.start.size <= only_beyond:
             raise NoGroupsError("everything can be moved at once")
-        problem, coordinates = grouped_problem(posed, FEWEST_PRODUCTS)
+        problem, coordinates = grouped_problem(posed, FEWEST_LEVELS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
     return BuiltGroups(posed, problem, target, started, prepared.stages | say.seconds)
