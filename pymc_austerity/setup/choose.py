@@ -14,9 +14,12 @@ from pymc_austerity.setup.row_bounds import NotExactError
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.target import About, Target
 from pymc_austerity.setup.together import together
+from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
+_BOUNDS_SHARE = 0.5
+"""Share of the time for set-up that bounds get."""
 
 
 def choose(about: About) -> Target:
@@ -48,9 +51,12 @@ def _cheaper(about: About) -> Target:
     """Exact decisions, unless a sequential test reads fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
-        exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
+        with share_of_rest(_BOUNDS_SHARE):
+            exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
         return together(about) or _not_exact(_sequential(about), str(reason))
+    except SetupTooLongError:
+        return _not_exact(_sequential(about), "their bounds take long to compute")
     rows = exact.expected_rows
     if about.problem.prepared.from_sources:
         return _target_of(exact, about)

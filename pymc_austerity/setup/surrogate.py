@@ -45,7 +45,15 @@ class Expansion(NamedTuple):
     def concave(
         cls, point: NDArray, gradient: NDArray, hessian: NDArray[np.float64]
     ) -> "Expansion":
-        """An expansion without curvature in the directions in which the log-density is convex."""
+        """An expansion without curvature in the directions in which the log-density is convex.
+
+        Raises
+        ------
+        NoAnchorError
+            Some derivatives are not finite.
+        """
+        if not np.isfinite(hessian).all():
+            raise NoAnchorError("the rows have no finite derivatives there")
         values, vectors = np.linalg.eigh(hessian)
         if values[-1] > 0.0:
             hessian = (vectors * np.minimum(values, 0.0)) @ vectors.T

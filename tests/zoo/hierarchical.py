@@ -40,6 +40,14 @@ def slopes_by_group(d: Data) -> None:
     pm.Normal("y", (d.X * B[d.group]).sum(axis=-1), 1, observed=d.eta)
 
 
+@works(predictors=3)
+def monotone_effect(d: Data) -> None:
+    """An ordered predictor with unknown shares of its effect."""
+    shares = pm.Dirichlet("shares", np.ones(3))
+    effect = pt.concatenate([np.zeros(1, dtype=d.X.dtype), pt.cumsum(shares)])
+    pm.Normal("y", pm.Normal("b") * effect[d.categories()], 1, observed=d.eta)
+
+
 @works(predictors=5)
 def correlated_effects(d: Data) -> None:
     """Intercepts and slopes with an LKJ prior on their correlation."""

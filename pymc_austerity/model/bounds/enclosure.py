@@ -44,6 +44,7 @@ from pymc_austerity.model.operations.jets import (
     scale,
 )
 from pymc_austerity.model.operations.table import OPERATIONS, Operation, scalar_name
+from pymc_austerity.time_limit import end_if_late
 
 
 class TaylorForm:
@@ -186,6 +187,7 @@ def _walk(function: ScalarFunction, cells: Boxes, order: int) -> Known:
     fixed = {**cells.examples, **layout}
     steps, elsewhere = _steps(function, cells, order), _Elsewhere(function, cells)
     for node in function.nodes:
+        end_if_late()
         try:
             known[node.outputs[0]] = _apply(node, known, fixed, steps, elsewhere, order)
         except NotImplementedError:

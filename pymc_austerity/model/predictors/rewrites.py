@@ -27,7 +27,6 @@ from pymc_austerity._pymc import (
     join_arguments,
     rebuilt,
     toposort,
-    vectorize_graph,
     vectorized_node,
 )
 from pymc_austerity.model.cut.cut import operation_in_words
@@ -291,11 +290,31 @@ def _widened(
     for node in toposort(needed, blockers=list(batched)):
         if any(facts.reads_rows(i) and facts.axis(i) is not None for i in node.inputs):
             raise CannotLiftError(f"{operation_in_words(node.op)} runs over all rows")
+    wide = {**batched, **_empty_arrays(needed, batched)}
     try:
-        wide = vectorize_graph(needed, {**batched, **_empty_arrays(needed, batched)})
-        return dict(zip(needed, wide, strict=True))
+        for node in toposort(needed, blockers=list(wide)):
+            if not wide.keys().isdisjoint(node.inputs):
+                inputs = _of_one_length(node, [wide.get(i, i) for i in node.inputs], batched)
+                wide.update(zip(node.outputs, vectorized_node(node, inputs), strict=True))
     except NotImplementedError as error:
         raise CannotLiftError("an operation on its parameters has no vectorized form") from error
+    return {v: wide.get(v, v) for v in needed}
+
+
+def _of_one_length(
+    node: Any, inputs: list[Variable], batched: Mapping[Variable, Variable]
+) -> list[Variable]:
+    """Inputs with the rows as a first axis, where an operation joins some that have it to others.
+
+    What PyTensor makes of others has a loop over the rows.
+    """
+    if not isinstance(node.op, Join):
+        return inputs
+    n_rows, joined = next(iter(batched.values())).shape[0], join_arguments(node)[1]
+    return [
+        pt.alloc(new, n_rows, *new.shape) if v in joined and new is v else new
+        for v, new in zip(node.inputs, inputs, strict=True)
+    ]
 
 
 def _empty_arrays(

@@ -35,6 +35,7 @@ WRITTEN = (
     "censored",
     "negative_binomial",
     "student_t",
+    "monotone_effect",
 )
 
 
@@ -53,7 +54,7 @@ def etas_near(model, split, structure, rng):
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-@pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group")
+@pytest.mark.few("logistic", "poisson_exposure", "slopes_by_group", "monotone_effect")
 def test_agree_with_pytensor(name, rng):
     model, split, structure = structure_of(name)
     etas = etas_near(model, split, structure, rng)

@@ -17,7 +17,7 @@ SPARSE = {"sparse_column", "sparse_beside_groups", "sparse_row", "sparse_classes
 
 OFTEN = {
     "logistic", "slopes_by_group", "student_t", "censored", "categorical_logits", "zero_inflated",
-    "missing_covariates", "hurdle",
+    "missing_covariates", "hurdle", "monotone_effect",
 }  # fmt: skip
 """Shapes of the usual tier; the others are in the exhaustive one."""
 
