@@ -167,6 +167,8 @@ def _simplified(name: str, arguments: list[Scalar], kind: Kind) -> Scalar:
         return _chosen(arguments, kind)
     if name == "Mul" and any(_is_mask(a) for a in arguments):
         return _masked(arguments, kind)
+    if name == "Add" and _are_masks_alike(arguments):
+        return _sum_of_masks(arguments, kind)
     if _is_sure(name, arguments):
         return constant(True)
     if all(a.is_constant for a in arguments) and not OPERATIONS[name].is_costly:
@@ -189,6 +191,25 @@ def _masked(arguments: list[Scalar], kind: Kind) -> Scalar:
     condition, *branches = mask.arguments
     products = [cast(a if _is(a, 0) else apply("Mul", [*others, a], kind), kind) for a in branches]
     return _chosen([condition, *products], kind)
+
+
+def _are_masks_alike(arguments: list[Scalar]) -> bool:
+    """Whether all are masks with one condition, zero in the same case."""
+    if not all(_is_mask(a) for a in arguments):
+        return False
+    kinds = {(a.arguments[0], *(_is(b, 0) for b in a.arguments[1:])) for a in arguments}
+    return len(kinds) == 1
+
+
+def _sum_of_masks(arguments: list[Scalar], kind: Kind) -> Scalar:
+    """The mask of a sum, which stays zero where a factor is infinite.
+
+    Derivatives of the formula for one range are infinite far out in another.
+    """
+    condition = arguments[0].arguments[0]
+    branches = zip(*(a.arguments[1:] for a in arguments), strict=True)
+    sums = [own[0] if _is(own[0], 0) else apply("Add", list(own), kind) for own in branches]
+    return _chosen([condition, *sums], kind)
 
 
 def _is_sure(name: str, arguments: list[Scalar]) -> bool:

@@ -138,3 +138,21 @@ def test_rows_are_expanded_when_they_are_read(rng):
     kernel = kernel_of(structure, 2, by_row=True).at(anchor)
     found = kernel(new, old, *split.arrays)
     np.testing.assert_allclose(found.sum(), left, rtol=1e-9, atol=1e-10)
+
+
+def test_derivatives_far_from_where_a_formula_holds(rng):
+    """Those of the formula that is not taken there are infinite."""
+    y = np.array([-60.0, -10.0, 0.0, 100.0, 1000.0])
+    with pm.Model() as model:
+        rates = {"sigma": pm.HalfNormal("sigma", 20.0), "nu": pm.HalfNormal("nu", 20.0)}
+        pm.ExGaussian("y", mu=pm.Normal("mu"), **rates, observed=y)
+    split = split_log_density(model)
+    structure = find_predictors(ModelAt(split, model.value_vars, {}, model.initial_point()))
+    loops, etas = row_loops_of(structure), np.array([[0.0], [3.0], [3.0]]) + np.zeros(y.size)
+    for k, step in enumerate(1e-5 * np.eye(3)):
+        above, below = (
+            np.stack(loops.first(*(etas + sign * step[:, None]), *split.arrays)[1:])
+            for sign in (1, -1)
+        )
+        found = loops.curvatures(etas, np.eye(3)[k], *split.arrays)
+        np.testing.assert_allclose(found, (above - below) / 2e-5, rtol=1e-5, atol=1e-6)
