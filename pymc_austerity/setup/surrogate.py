@@ -222,10 +222,10 @@ def explored(
     shrinking: dict[str, Any] = {"known": root @ root.T, "per_entry": 2.0} if is_informed else {}
     averaging = DualAveraging.begin(surrogate.step_size)
     for length in _WINDOWS:
-        end_if_late()
         places, n_accepted = np.empty((length, x.size)), 0
         averaging = DualAveraging.begin(averaging.end().size)
         for i in range(length):
+            end_if_late()
             x, acceptance, n = surrogate.walk(x, root, averaging.size, _TIME, _TRAJECTORIES, rng)
             averaging = averaging.after(acceptance, _TARGET)
             places[i], n_accepted = x, n_accepted + n

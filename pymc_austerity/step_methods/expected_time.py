@@ -1,6 +1,6 @@
 """What NUTS is expected to take, which decides whether set-up is worth its time."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity._pymc import Elemwise, ancestors
+from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
 
@@ -73,22 +73,21 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     numbers = sum(np.size(array) for array in arrays if isinstance(array, np.ndarray))
     numbers += sum(_OF_SPARSE * array.nnz for array in arrays if sparse.issparse(array))
     dimension = sum(np.size(value) for value in point.values())
-    n_rows, observed = rows_observed(model), model.observed_RVs
+    n_rows, observed, operations = rows_observed(model), model.observed_RVs, 0
     terms = model.logp(vars=list(observed), sum=False) if observed else []
-    operations = [
-        _elementwise(term, n_rows[variable.name])
-        for variable, term in zip(observed, terms, strict=True)
-    ]
-    return Size(sum(n_rows.values()), sum(operations), numbers, dimension)
+    for variable, term in zip(observed, terms, strict=True):
+        varying = computed_from([term], model.value_vars, through_shapes=False)
+        nodes = {v.owner for v in varying if v.owner}
+        elementwise = [node.outputs[0] for node in nodes if isinstance(node.op, Elemwise)]
+        made = [i for node in nodes if is_dot(node) for i in node.inputs if i.owner]
+        operations += _entries(elementwise, n_rows[variable.name])
+        numbers += _entries([v for v in made if v not in varying], n_rows[variable.name])
+    return Size(sum(n_rows.values()), operations, numbers, dimension)
 
 
-def _elementwise(term: Any, n_rows: int) -> int:
-    """Number of operations on entries of arrays that a variable depends on.
-
-    Where the length of the first axis is not known, it is taken for that of the rows.
-    """
-    nodes = {variable.owner for variable in ancestors([term]) if variable.owner}
-    shapes = [node.outputs[0].type.shape for node in nodes if isinstance(node.op, Elemwise)]
+def _entries(variables: Iterable[Any], n_rows: int) -> int:
+    """Entries of arrays; a first axis of unknown length is taken for that of the rows."""
+    shapes = [variable.type.shape for variable in variables]
     return sum(
         prod([shape[0] or n_rows, *(length or 1 for length in shape[1:])])
         for shape in shapes

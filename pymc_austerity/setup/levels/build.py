@@ -199,8 +199,11 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
     if blocks is None or not blocks.factors:
         raise NoFactorError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
-    if len(factors[0].entries) < FEWEST_LEVELS:
+    n_levels, n_entries = len(factors[0].entries), sum(f.entries.size for f in factors)
+    if n_levels < FEWEST_LEVELS:
         raise NoGroupsError(f"no factor has {FEWEST_LEVELS} levels")
+    if n_levels < _MANY_LEVELS and n_entries < blocks.common.size:
+        raise NoGroupsError("most entries do not belong to levels")
     return replace(blocks, factors=tuple(factors))
 
 
