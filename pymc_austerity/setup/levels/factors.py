@@ -40,6 +40,7 @@ from pymc_austerity.setup.levels.anchor import (
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
 """Displacements of predictors from the anchor up to which rows are bounded.
@@ -62,6 +63,9 @@ _NOTHING = 1e-6
 
 _COMMON, _NO_ONE = -1, -2
 """In place of the number of a factor, for entries of no level."""
+
+_BOUNDS_SHARE = 0.5
+"""Share of the time for set-up that bounds get."""
 
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
@@ -122,19 +126,20 @@ def level_limits(
     sizes = [len(factor.entries) for factor in parts.factors]
     limits = [LevelLimits(np.zeros(n), np.zeros(n), np.zeros((len(RADII), n))) for n in sizes]
     length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
-    for start in range(0, n_rows, length):
-        rows = slice(start, start + length)
-        block = parts.rows.window(start, start + length)
-        on_rows = designs(block)
-        center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
-        constants = bounds.of_rows(block, center)
-        common = _norm(spans.of_common(on_rows), units)
-        for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
-            spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
-            np.maximum.at(limit.own, own[rows], spread)
-            np.maximum.at(limit.common, own[rows], common)
-            for largest, values in zip(limit.constants, constants, strict=True):
-                np.maximum.at(largest, own[rows], values)
+    with share_of_rest(_BOUNDS_SHARE):
+        for start in range(0, n_rows, length):
+            rows = slice(start, start + length)
+            block = parts.rows.window(start, start + length)
+            on_rows = designs(block)
+            center = np.stack([design.eta(anchor) for design in on_rows], axis=1)
+            constants = bounds.of_rows(block, center)
+            common = _norm(spans.of_common(on_rows), units)
+            for number, (own, limit) in enumerate(zip(levels, limits, strict=True)):
+                spread = _norm(spans.of_levels(on_rows, number, own[rows]), units)
+                np.maximum.at(limit.own, own[rows], spread)
+                np.maximum.at(limit.common, own[rows], common)
+                for largest, values in zip(limit.constants, constants, strict=True):
+                    np.maximum.at(largest, own[rows], values)
     return limits, bounds.missing
 
 
@@ -213,7 +218,9 @@ class _Bounds:
             return third_derivative_constants(self.function, block, center, gram, RADII)
         except NoBoundError as error:
             self.missing = f"their rows have {error}"
-            return nothing
+        except SetupTooLongError:
+            self.missing = "bounds of their rows take long to compute"
+        return nothing
 
 
 def have_bounds(problem: Problem) -> bool:
