@@ -118,14 +118,13 @@ def _end(its: CompiledTrajectories, current: NDArray, rng: Any) -> tuple[NDArray
     if scaled.size > 0:
         center, scale = center_and_scale(its.exact, current, its.anchor, its.hessian, scaled)
         place = current.copy()
-        place[scaled] = (current[scaled] - center) / scale
-    found = walk(its.exact, known, place, its.root, *kind, rng)
-    end, n_accepted = found[0], found[2]
+        for j in range(scaled.size):
+            place[scaled[j]] = (current[scaled[j]] - center[j]) / scale[j]
+    end, _, n_accepted = walk(its.exact, known, place, its.root, *kind, rng)
     if scaled.size > 0 and n_accepted > 0:
         center, scale = center_and_scale(its.exact, end, its.anchor, its.hessian, scaled)
-        point = end.copy()
-        point[scaled] = center + scale * end[scaled]
-        return point, n_accepted
+        for j in range(scaled.size):
+            end[scaled[j]] = center[j] + scale[j] * end[scaled[j]]
     return end, n_accepted
 
 

@@ -84,33 +84,37 @@ def center_and_scale(
     center, scale : float arrays, shape (k,)
         :math:`m` and :math:`P^{-1/2}`, which is NaN where the conditional prior is not normal.
     """
-    slope, curvature = _derivatives(exact, x, anchor, scaled)
-    precision = _of_rows(hessian, scaled) - curvature
-    return anchor[scaled] + slope / precision, precision**-0.5
+    shift, scale = _shift_and_scale(exact, x, anchor, hessian, scaled)
+    for j in range(scaled.size):
+        shift[j] += anchor[scaled[j]]
+    return shift, scale
 
 
 @register_jitable
-def _of_rows(hessian: NDArray, scaled: NDArray) -> NDArray:
-    return np.maximum(-np.diag(hessian)[scaled], 0.0)
-
-
-@register_jitable
-def _displaced(x: NDArray, anchor: NDArray, scaled: NDArray, by: NDArray) -> NDArray:
-    """The point with its scaled entries displaced from the anchor."""
-    there = x.copy()
-    there[scaled] = anchor[scaled] + by
-    return there
-
-
-@register_jitable
-def _derivatives(
-    exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray
+def _shift_and_scale(
+    exact: Exact, x: NDArray, anchor: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[NDArray, NDArray]:
-    """First and second derivatives with respect to each scaled entry, at the anchor."""
-    one = np.ones(scaled.size)
-    ahead = evaluate(exact, _displaced(x, anchor, scaled, one))[1][scaled]
-    behind = evaluate(exact, _displaced(x, anchor, scaled, -one))[1][scaled]
-    return 0.5 * (ahead + behind), 0.5 * (ahead - behind)
+    """Conditional means, from the anchor, and standard deviations of the scaled entries."""
+    shift, scale = np.ones(scaled.size), np.ones(scaled.size)
+    ahead = _gradient_displaced(exact, x, anchor, scaled, shift, 1.0)
+    behind = _gradient_displaced(exact, x, anchor, scaled, shift, -1.0)
+    for j in range(scaled.size):
+        i = scaled[j]
+        precision = max(-hessian[i, i], 0.0) - 0.5 * (ahead[i] - behind[i])
+        shift[j] = 0.5 * (ahead[i] + behind[i]) / precision
+        scale[j] = precision**-0.5 if precision > 0.0 else np.nan
+    return shift, scale
+
+
+@register_jitable
+def _gradient_displaced(
+    exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, by: NDArray, factor: float
+) -> NDArray:
+    """Gradient of the row-free part where scaled entries are displaced from the anchor."""
+    there = x.copy()
+    for j in range(scaled.size):
+        there[scaled[j]] = anchor[scaled[j]] + factor * by[j]
+    return evaluate(exact, there)[1]
 
 
 @register_jitable
@@ -148,49 +152,71 @@ def log_density(
     """
     if scaled.size == 0:
         return _of_surrogate(exact, x, anchor, gradient, hessian)
-    slope, curvature = _derivatives(exact, x, anchor, scaled)
-    precision = _of_rows(hessian, scaled) - curvature
-    scale, z = precision**-0.5, x[scaled]
-    point = _displaced(x, anchor, scaled, slope / precision + scale * z)
-    value, total = _of_surrogate(exact, point, anchor, gradient, hessian)
-    own = total[scaled]
-    by_slope = own / precision
-    by_curvature = by_slope * (slope / precision + 0.5 * z * scale) + 0.5 / precision
-    total = total + _through_slope(exact, x, anchor, scaled, by_slope, scale)
-    total += _through_curvature(exact, x, anchor, scaled, by_curvature, scale)
-    total[scaled] = own * scale
-    return value + np.log(scale).sum(), total
+    shift, scale = _shift_and_scale(exact, x, anchor, hessian, scaled)
+    point, value = x.copy(), 0.0
+    for j in range(scaled.size):
+        i = scaled[j]
+        point[i] = anchor[i] + shift[j] + scale[j] * x[i]
+        value += np.log(scale[j])
+    at, total = _of_surrogate(exact, point, anchor, gradient, hessian)
+    by_slope, by_curvature = np.empty(scaled.size), np.empty(scaled.size)
+    for j in range(scaled.size):
+        i, variance = scaled[j], scale[j] * scale[j]
+        by_slope[j] = total[i] * variance
+        by_curvature[j] = by_slope[j] * (shift[j] + 0.5 * x[i] * scale[j]) + 0.5 * variance
+    own = total.copy()
+    _add_through_slope(exact, x, anchor, scaled, by_slope, scale, total)
+    _add_through_curvature(exact, x, anchor, scaled, by_curvature, scale, total)
+    for j in range(scaled.size):
+        total[scaled[j]] = own[scaled[j]] * scale[j]
+    return at + value, total
 
 
 @register_jitable
-def _through_slope(
-    exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, weights: NDArray, scale: NDArray
-) -> NDArray:
-    """Gradient of a weighted sum of the first derivatives with respect to the scaled entries."""
-    size = np.max(np.abs(weights) / scale)
+def _add_through_slope(
+    exact: Exact,
+    x: NDArray,
+    anchor: NDArray,
+    scaled: NDArray,
+    weights: NDArray,
+    scale: NDArray,
+    total: NDArray,
+) -> None:
+    """Add the gradient of a weighted sum of first derivatives by the scaled entries."""
+    size = 0.0
+    for j in range(scaled.size):
+        size = max(size, abs(weights[j]) / scale[j])
     if not size > 0.0:
-        return np.zeros(x.size)
-    ahead = evaluate(exact, _displaced(x, anchor, scaled, weights / size))[1]
-    behind = evaluate(exact, _displaced(x, anchor, scaled, -weights / size))[1]
-    return 0.5 * size * (ahead - behind)
+        return
+    ahead = _gradient_displaced(exact, x, anchor, scaled, weights, 1.0 / size)
+    behind = _gradient_displaced(exact, x, anchor, scaled, weights, -1.0 / size)
+    for i in range(x.size):
+        total[i] += 0.5 * size * (ahead[i] - behind[i])
 
 
 @register_jitable
-def _through_curvature(
-    exact: Exact, x: NDArray, anchor: NDArray, scaled: NDArray, weights: NDArray, scale: NDArray
-) -> NDArray:
-    """Gradient of a weighted sum of the second derivatives with respect to the scaled entries."""
-    roots = np.sqrt(np.abs(weights))
-    size = np.max(roots / scale)
+def _add_through_curvature(
+    exact: Exact,
+    x: NDArray,
+    anchor: NDArray,
+    scaled: NDArray,
+    weights: NDArray,
+    scale: NDArray,
+    total: NDArray,
+) -> None:
+    """Add the gradient of a weighted sum of second derivatives by the scaled entries."""
+    size, way = 0.0, np.empty(scaled.size)
+    for j in range(scaled.size):
+        size = max(size, math.sqrt(abs(weights[j])) / scale[j])
     if not size > 0.0:
-        return np.zeros(x.size)
-    total = np.zeros(x.size)
+        return
     for sign in (1.0, -1.0):
-        way = np.where(sign * weights > 0.0, roots / size, 0.0)
-        ahead = evaluate(exact, _displaced(x, anchor, scaled, way))[1]
-        behind = evaluate(exact, _displaced(x, anchor, scaled, -way))[1]
-        total += sign * (ahead + behind)
-    return size * size * total
+        for j in range(scaled.size):
+            way[j] = math.sqrt(max(sign * weights[j], 0.0))
+        ahead = _gradient_displaced(exact, x, anchor, scaled, way, 1.0 / size)
+        behind = _gradient_displaced(exact, x, anchor, scaled, way, -1.0 / size)
+        for i in range(x.size):
+            total[i] += sign * size * size * (ahead[i] + behind[i])
 
 
 @register_jitable
