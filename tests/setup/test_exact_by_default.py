@@ -95,7 +95,7 @@ def test_exact_with_several_predictors():
 
 
 def test_a_sequential_test_where_bounds_take_long(monkeypatch, one_by_one):
-    monkeypatch.setattr(constants, "_FEW_COEFFICIENTS", 100_000)
+    monkeypatch.setattr(constants, "_FEW_PRODUCTS", 10_000)
     step = built(normal_regression(20_000))
     assert not isinstance(step.target.sampling, PoissonSampling)
     assert "No exact decisions because their bounds take long to compute" in step.explain()

@@ -41,8 +41,9 @@ _LARGEST_COUNT = 8
 _SLACK = 1.0 + 1e-6
 """Covers the rounding of constants that a model computes in single precision."""
 
-_FEW_COEFFICIENTS = 100_000_000
-"""Taylor coefficients of all rows that are enclosed, by groups of rows, in some ten seconds."""
+_FEW_PRODUCTS = 3_000_000
+"""Products of Taylor coefficients of all groups of rows, in a product of two functions, with which
+a formula of usual length takes some ten seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,9 +272,14 @@ def are_cheap(function: ScalarFunction, arrays: Sequence[NDArray], n_rows: int) 
         Number of all rows.
     """
     k = function.n_predictors
-    if n_rows * comb(k + _ORDERS.get(k, 4), k) <= _FEW_COEFFICIENTS:
+    order, n_groups = _ORDERS.get(k, 4), -(-n_rows // _group_size(n_rows))
+    if n_groups * comb(2 * k + order, order) <= _FEW_PRODUCTS:
         return True
     return k == 1 and kinds_of_rows(function.constants_of(arrays), len(arrays[0])) is not None
+
+
+def _group_size(n_rows: int) -> int:
+    return min(-(-n_rows // _GROUPS), _LARGEST_GROUP)
 
 
 def third_derivative_constants(
@@ -353,7 +359,7 @@ def third_derivative_constants(
             cells = cells or CellBounds(function, float(np.nanmedian(center)))
             return _by_table(cells, function, data, kinds, center, gram, radii)
     order = _ORDERS.get(k, 4)
-    size = min(-(-len(center) // _GROUPS), _LARGEST_GROUP)
+    size = _group_size(len(center))
     step = _GROUPS * size
     constants = np.empty((len(radii), len(center)))
     for start in range(0, len(center), step):
