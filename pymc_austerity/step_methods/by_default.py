@@ -51,8 +51,11 @@ _MARGIN, _OF_LEVELS = 3.0, 30.0
 """Times as long as NUTS is expected to take for an effective draw: what is expected of NUTS holds
 where it has no difficulties, and short chains still tune. In hierarchies NUTS has some: of twenty
 of its draws, none to two are effective for the worst entry."""
-_FIRST_SHARE = 0.5
-"""Share of the time for set-up that moves of everything at once get where levels could be moved."""
+_SETUP_SHARE, _FIRST_SHARE = 0.3, 0.6
+"""Time for set-up as a share of a run of NUTS; and the share of it that moves of everything at once
+get where levels could be moved."""
+_ROWS_OF_AN_ENTRY = 10
+"""With fewer rows for each entry, an expansion of the rows is too far from them."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -151,27 +154,28 @@ def _candidates(
         if has_sparse_design(problem):
             yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
             return
-    its: Any = {"rng": request.rng, "prepared": prepared}
-    try:
-        with share_of_rest(_FIRST_SHARE if prepared.has_groups else 1.0):
-            step = FewRowsStep(variables, request=request, model=model, **its, is_candidate=True)
-    except SetupTooLongError as error:
-        if not prepared.has_groups:
-            raise
-        too_long: SetupTooLongError | None = error
-    else:
-        too_long = None
+    step, its = None, {"rng": request.rng, "prepared": prepared, "is_candidate": True}
+    reason: Exception = NotRowwiseError(
+        f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
+    )
+    if size.n_rows >= _ROWS_OF_AN_ENTRY * size.dimension:
+        try:
+            with share_of_rest(_FIRST_SHARE if prepared.has_groups else 1.0):
+                step = FewRowsStep(variables, request=request, model=model, **its)
+        except SetupTooLongError as error:
+            reason = error
+    if step is not None:
         yield step
     grouped = grouped_if_possible(request, variables, model, prepared, only_where_best=False)
     if grouped is not None:
         yield grouped
-    elif too_long is not None:
-        raise too_long
+    elif step is None:
+        raise reason
 
 
 def _time_for_setup(size: Size) -> float:
     """Seconds after which a set-up is given up: a part of a run of NUTS and of its compilation."""
-    return _COMPILATION_SECONDS + 0.2 * nuts_seconds(size)
+    return _COMPILATION_SECONDS + _SETUP_SHARE * nuts_seconds(size)
 
 
 def _probed(step: Any, point: dict[str, Any], size: Size) -> Probe:

@@ -88,6 +88,15 @@ class TestNUTSIsTaken:
         assert isinstance(step, AllRowsNUTS)
         assert "a sequential test reads 50% of the rows" in step.explain()
 
+    def test_where_rows_are_few_for_the_dimensions(self, plans):
+        rng = np.random.default_rng(1)
+        with pm.Model() as model:
+            pm.Normal(
+                "y", rng.normal(size=(100, 11)) @ pm.Normal("b", shape=11), observed=np.ones(100)
+            )
+        step, _ = sample(model)
+        assert step.reason == "100 rows are few for 11 dimensions"
+
     def test_where_nothing_is_observed(self):
         with pm.Model() as model:
             pm.Normal("x")
