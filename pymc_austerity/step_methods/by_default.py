@@ -87,6 +87,8 @@ def best_of_all(request: Request, variables: Sequence, model: pm.Model) -> Any:
     if not reason:
         step, reason = _on_few_rows(request, variables, model, point, size)
         if not reason:
+            if isinstance(step, FewRowsStep):
+                step.take()
             step.is_chosen_by_default = True
             _log.info(step.summary)
             return step

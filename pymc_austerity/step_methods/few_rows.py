@@ -18,7 +18,7 @@ from pymc_austerity.setup.earlier_run import learn
 from pymc_austerity.setup.normality import check_normality, warn_if_loose
 from pymc_austerity.setup.prepared import PreparedModel
 from pymc_austerity.setup.problem import pose
-from pymc_austerity.setup.setup_progress import setup_progress
+from pymc_austerity.setup.setup_progress import Say, setup_progress
 from pymc_austerity.setup.some_variables import Built, build_among_others
 from pymc_austerity.setup.support import (
     refuse_left_to_the_example,
@@ -118,9 +118,8 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             say("trying decisions")
             self._try(built, settings, prepared.rng)
             self.python_needed = self._why_python()
-            if not self.python_needed:
-                say("compiling transitions")
-                compile_now(self.target, self.decider, self.proposal)
+            if not is_candidate:
+                self._compile(say)
         prepared.end_setup()
         self._finish(
             started,
@@ -131,6 +130,18 @@ class FewRowsStep(MetropolisStep, shown_as="AusterityMH"):
             centered=self.coordinates.names,
             blocks=built.about.blocks,
         )
+
+    def take(self) -> None:
+        """End the set-up of a candidate that is chosen: compile what its chains will need."""
+        started = time.perf_counter() - self.setup_seconds
+        with setup_progress(type(self).__name__) as say:
+            self._compile(say)
+        self._end_setup(started)
+
+    def _compile(self, say: Say) -> None:
+        if not self.python_needed:
+            say("compiling transitions")
+            compile_now(self.target, self.decider, self.proposal)
 
     def _try(self, built: Built, settings: Settings, rng: np.random.Generator) -> None:
         """Choose the test, tune it on an earlier run if there is one, and check its assumption."""
