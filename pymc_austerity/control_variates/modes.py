@@ -114,6 +114,7 @@ def find_modes(
     rng: np.random.Generator,
     order: int = 2,
     nearest: Anchor | None = None,
+    angles: NDArray[np.intp] | None = None,
 ) -> Modes:
     """The best mode that searches from the start and from points dispersed about it find.
 
@@ -126,6 +127,8 @@ def find_modes(
         As in `find_anchor`.
     nearest : Anchor, optional
         What a search from near the start has found; otherwise it is made.
+    angles : int array, optional
+        Entries that are the same after a full turn.
 
     Raises
     ------
@@ -149,7 +152,8 @@ def find_modes(
             return str(error)
 
     first = found = nearest or anchor_from(start)
-    ends = _ends(start, None if isinstance(first, str) else first, some, dispersing)
+    nearest = None if isinstance(first, str) else first
+    ends = _ends(start, nearest, some, dispersing, np.arange(0) if angles is None else angles)
     untried = ends[:_MOST_COMPARED]
     while isinstance(found, str) and untried:
         found = anchor_from(untried.pop(0).point)
@@ -219,7 +223,11 @@ def conditional_mode(
 
 
 def _ends(
-    start: NDArray, nearest: Anchor | None, some: RowDensity, rng: np.random.Generator
+    start: NDArray,
+    nearest: Anchor | None,
+    some: RowDensity,
+    rng: np.random.Generator,
+    angles: NDArray[np.intp],
 ) -> list[_End]:
     """Modes on some of the rows, the highest first."""
     ends: list[_End] = []
@@ -232,6 +240,8 @@ def _ends(
         for begin in chain(begins, _dispersed(start, some, rng)):
             point = _climb(begin, about, root, some)
             if point is not None:
+                turns = np.round((point - about)[angles] / (2.0 * np.pi))
+                point[angles] -= 2.0 * np.pi * turns
                 _note(point, ends, some)
     return sorted(ends, key=lambda end: -end.log_density)
 

@@ -187,8 +187,8 @@ def _modes(
         start = conditional_mode(problem.start, touched, *known, rng=rng)
         nearest = find_anchor(start, *search[1:], rng=rng, order=order)
         search = (nearest.point.astype(start.dtype), *search[1:])
-        return find_modes(*search, rng=rng, order=order, nearest=nearest)
-    return find_modes(*search, rng=rng, order=order)
+        return find_modes(*search, rng=rng, order=order, nearest=nearest, angles=problem.angles)
+    return find_modes(*search, rng=rng, order=order, angles=problem.angles)
 
 
 def _about_mean(anchor: Anchor, expanded: ExpandedRows, problem: Problem) -> GaussianApproximation:

@@ -1,7 +1,7 @@
 """The problem of one step method: a prepared model, and the variables that are moved."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import (
     BernoulliRV,
     CategoricalRV,
+    CircularTransform,
     ancestors,
     discrete_types,
     make_shared_replacements,
@@ -90,6 +91,27 @@ class Problem:
         """Value variables of the model that rows depend on, whichever step method moves them."""
         inputs = set(ancestors([self.likelihood.rows]))
         return [variable for variable in self.likelihood.value_vars if variable in inputs]
+
+    def entries_of(self, variables: Container[Any]) -> NDArray[np.intp]:
+        """Entries of a point that belong to some value variables."""
+        blocks, every = (
+            zip(self.layout.blocks, self.variables, strict=True),
+            np.arange(self.start.size),
+        )
+        own = [every[block.entries] for block, variable in blocks if variable in variables]
+        return np.concatenate([every[:0], *own])
+
+    @cached_property
+    def angles(self) -> NDArray[np.intp]:
+        """Entries that are the same after a full turn."""
+        transforms = self.model.rvs_to_transforms
+        return self.entries_of(
+            [
+                variable
+                for variable in self.variables
+                if isinstance(transforms[self.model.values_to_rvs[variable]], CircularTransform)
+            ]
+        )
 
     @cached_property
     def moving_support(self) -> list[str]:

@@ -84,7 +84,7 @@ def anchor_by_surrogate(
     gradient, hessian = density.row_derivatives(point)
     if at is not None and not _bends_down(hessian):
         raise NoAnchorError("the rows are not concave at the anchor")
-    touched = _touched(problem)
+    touched = problem.entries_of(problem.touched)
     start[touched] = point[touched]
     if _is_flat(hessian + problem.row_free_derivatives.hessian(start.astype(problem.start.dtype))):
         raise NoAnchorError("the posterior is flat in some direction")
@@ -118,21 +118,15 @@ def _is_flat(hessian: NDArray[np.float64]) -> bool:
     return bool(np.abs(np.linalg.eigvalsh(scaled)).min() < _ROUNDING)
 
 
-def _touched(problem: Problem) -> NDArray[np.intp]:
-    """Entries of the variables that rows depend on."""
-    blocks = zip(problem.layout.blocks, problem.variables, strict=True)
-    every = np.arange(problem.start.size)
-    parts = [every[block.entries] for block, v in blocks if v in problem.touched]
-    return np.concatenate([every[:0], *parts])
-
-
 def _surrogate(
     problem: Problem, row_free_difference: Callable[..., Any], expansion: Expansion
 ) -> SurrogatePosterior:
     """A surrogate that is not tuned yet."""
     exact, rng = row_free_gradient(problem), problem.prepared.rng
     start = problem.start.astype(np.float64)
-    scaled = conditionally_normal(lambda x: exact(x)[1], start, _touched(problem), rng)
+    scaled = conditionally_normal(
+        lambda x: exact(x)[1], start, problem.entries_of(problem.touched), rng
+    )
     root = np.eye(start.size)
     return SurrogatePosterior(exact, row_free_difference, expansion, scaled, start, root)
 

@@ -1,5 +1,7 @@
 """Posteriors with several modes: chains start at all of them, and a bad one is left."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -65,3 +67,15 @@ def test_a_best_mode_that_one_search_alone_finds_is_doubted():
         pm.Normal("y", pm.math.sin(frequency * x), 1.5, observed=rng.normal(np.sin(2.0 * x), 1.5))
         with pytest.warns(AusterityWarning, match="only one search reached the highest"):
             AusterityMH()
+
+
+def test_full_turns_of_an_angle_are_one_mode(rng):
+    x = rng.uniform(0.0, 2.0 * np.pi, size=1_000)
+    with pm.Model():
+        angle = pm.VonMises("angle", 0.0, 0.1)
+        y = np.cos(x - 2.5) + 0.5 * rng.normal(size=x.size)
+        pm.Normal("y", pm.math.cos(x - angle), 0.5, observed=y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", AusterityWarning)
+            step = AusterityMH(epsilon=0.05)
+    assert step.target.anchor is not None
