@@ -16,7 +16,7 @@ from pymc_austerity.model.cut import array_of
 _GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
 with the fourth root of the dimension (Beskos et al. 2013)."""
-_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.1e-9, 1.5e-9
+_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.3e-9, 1.5e-9
 """Seconds: PyMC's work on a step of a trajectory, an operation on an entry with its derivatives,
 and a product with one of the numbers that belong to the rows."""
 _OF_SPARSE = 2
@@ -107,7 +107,7 @@ def seconds_per_effective_draw(size: Size) -> float:
     --------
     >>> from pymc_austerity.step_methods.expected_time import Size
     >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
-    0.4
+    0.5
     """
     gradients = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
     per_gradient = _PER_GRADIENT + _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
