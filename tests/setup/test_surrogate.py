@@ -79,7 +79,6 @@ class TestDefault:
         step = of_funnel
         assert isinstance(step.proposal, SurrogateHamiltonianProposal)
         assert step.target.surrogate.scaled.tolist() == list(range(2, 8))
-        assert step.untouched is None
 
 
 class TestSurrogate:
