@@ -10,7 +10,7 @@ from pymc_austerity.errors import SettingError
 from pymc_austerity.setup.by_influence import DividedRows, ScoredRows
 from pymc_austerity.setup.exact import MOST_ROWS, exact_sampling, with_stored_rows
 from pymc_austerity.setup.kept_rows import keep_influential
-from pymc_austerity.setup.row_bounds import NotExactError
+from pymc_austerity.setup.row_bounds import BOUNDS_SHARE, NotExactError
 from pymc_austerity.setup.strata import FEWEST_FIRST_ROWS, has_room_for_strata
 from pymc_austerity.setup.target import About, Target
 from pymc_austerity.setup.together import together
@@ -18,8 +18,6 @@ from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 _BOUNDING = "bounding what rows can change"
 _INFLUENCE = "measuring the influence of the rows"
-_BOUNDS_SHARE = 0.5
-"""Share of the time for set-up that bounds get."""
 
 
 def choose(about: About) -> Target:
@@ -51,7 +49,7 @@ def _cheaper(about: About) -> Target:
     """Exact decisions, unless a sequential test reads fewer rows at its first look."""
     about.say(_BOUNDING)
     try:
-        with share_of_rest(_BOUNDS_SHARE):
+        with share_of_rest(BOUNDS_SHARE):
             exact = exact_sampling(about, only_cheap=True, refuse=partial(_refuse_many, about))
     except NotExactError as reason:
         return together(about) or _not_exact(_sequential(about), str(reason))

@@ -94,10 +94,8 @@ class Problem:
 
     def entries_of(self, variables: Container[Any]) -> NDArray[np.intp]:
         """Entries of a point that belong to some value variables."""
-        blocks, every = (
-            zip(self.layout.blocks, self.variables, strict=True),
-            np.arange(self.start.size),
-        )
+        every = np.arange(self.start.size)
+        blocks = zip(self.layout.blocks, self.variables, strict=True)
         own = [every[block.entries] for block, variable in blocks if variable in variables]
         return np.concatenate([every[:0], *own])
 

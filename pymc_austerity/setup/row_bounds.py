@@ -38,6 +38,9 @@ _FEW_ROWS = 50.0
 _ROWS_OF_A_GROUP = 0.05
 """Rows that are evaluated in the time that a group takes at every decision."""
 
+BOUNDS_SHARE = 0.5
+"""Share of the time for set-up that bounds get."""
+
 
 class NotExactError(ValueError):
     """Exact decisions are not possible, or not cheap; the message is a clause."""

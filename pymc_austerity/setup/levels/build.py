@@ -52,7 +52,7 @@ from pymc_austerity.setup.row_functions import expanded_rows
 from pymc_austerity.setup.setup_progress import Say, collection_paused, setup_progress
 from pymc_austerity.setup.support import is_unconstrained
 
-FEWEST_LEVELS = 3
+_FEWEST_LEVELS = 3
 """Fewest levels of the largest factor."""
 
 _MANY_LEVELS, _MANY_ENTRIES = 30, 200
@@ -200,8 +200,8 @@ def _blocks(problem: Problem, coordinates: Coordinates) -> Blocks:
         raise NoFactorError("no factor was found")
     factors = sorted(blocks.factors, key=lambda factor: -len(factor.entries))
     n_levels, n_entries = len(factors[0].entries), sum(f.entries.size for f in factors)
-    if n_levels < FEWEST_LEVELS:
-        raise NoGroupsError(f"no factor has {FEWEST_LEVELS} levels")
+    if n_levels < _FEWEST_LEVELS:
+        raise NoGroupsError(f"no factor has {_FEWEST_LEVELS} levels")
     if n_levels < _MANY_LEVELS and n_entries < blocks.common.size:
         raise NoGroupsError("most entries do not belong to levels")
     return replace(blocks, factors=tuple(factors))
@@ -316,6 +316,6 @@ def build_groups(
         posed = pose(prepared, variables, compile_kwargs)
         if posed.start.size <= only_beyond:
             raise NoGroupsError("everything can be moved at once")
-        problem, coordinates = grouped_problem(posed, FEWEST_LEVELS)
+        problem, coordinates = grouped_problem(posed, _FEWEST_LEVELS)
         target = build_grouped(problem, coordinates, say, only_where_best=only_where_best)
     return BuiltGroups(posed, problem, target, started, prepared.stages | say.seconds)

@@ -40,6 +40,7 @@ from pymc_austerity.setup.levels.anchor import (
 )
 from pymc_austerity.setup.levels.grouped_model import GroupedModel
 from pymc_austerity.setup.problem import Problem
+from pymc_austerity.setup.row_bounds import BOUNDS_SHARE
 from pymc_austerity.time_limit import SetupTooLongError, share_of_rest
 
 RADII = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 5.0)
@@ -63,9 +64,6 @@ _NOTHING = 1e-6
 
 _COMMON, _NO_ONE = -1, -2
 """In place of the number of a factor, for entries of no level."""
-
-_BOUNDS_SHARE = 0.5
-"""Share of the time for set-up that bounds get."""
 
 _MOST_ROUNDED = 100_000
 """Rows whose rounding is measured."""
@@ -126,7 +124,7 @@ def level_limits(
     sizes = [len(factor.entries) for factor in parts.factors]
     limits = [LevelLimits(np.zeros(n), np.zeros(n), np.zeros((len(RADII), n))) for n in sizes]
     length = min(max(_ROWS, int(_SHARE * n_rows)), _MOST_ROWS)
-    with share_of_rest(_BOUNDS_SHARE):
+    with share_of_rest(BOUNDS_SHARE):
         for start in range(0, n_rows, length):
             rows = slice(start, start + length)
             block = parts.rows.window(start, start + length)
