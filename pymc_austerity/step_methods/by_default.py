@@ -27,6 +27,7 @@ from pymc_austerity.step_methods.expected_time import (
     SETUP_SECONDS,
     Size,
     nuts_seconds,
+    seconds_of_rows,
     seconds_per_effective_draw,
     size_of,
 )
@@ -106,7 +107,7 @@ def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
 
 def _few_rows(size: Size) -> str:
     """Why no set-up is worth its time, as a clause; empty if one may be."""
-    if nuts_seconds(size) < SETUP_SECONDS:
+    if seconds_of_rows(size) < SETUP_SECONDS:
         return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
 
