@@ -18,9 +18,8 @@ _GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
 with the fourth root of the dimension (Beskos et al. 2013)."""
 _PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 8e-10, 4e-10
-"""Seconds: PyMC's work on a step of a trajectory, an addition for an entry with its derivatives, and
-a product with one of the numbers that belong to the rows. Fitted to the gradients of 46 models of
-real data, which take 0.3 to 4 times what is expected."""
+"""Seconds: PyMC's work on a step of a trajectory, an addition for an entry with its derivatives,
+and a product with one of the numbers that belong to the rows."""
 _OF_COSTLY, _OF_SPECIAL = 10, 22
 """Additions that take as long as an exponential, and as a special function such as log-gamma."""
 _SPECIAL = {"GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
