@@ -25,8 +25,7 @@ from pymc_austerity._pymc import (
     toposort,
 )
 from pymc_austerity.model.bounds.array_rules import operands
-from pymc_austerity.model.bounds.identities import simplified
-from pymc_austerity.model.bounds.logarithms import expand_logarithms
+from pymc_austerity.model.bounds.identities import expand_logarithms, simplified
 from pymc_austerity.model.compiling import AnyThread
 
 

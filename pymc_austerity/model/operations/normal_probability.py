@@ -11,16 +11,17 @@ Up to their signs the derivatives of K are joint cumulants of S and its square, 
 with variance :math:`1 / (2 q)` and truncated to the interval of length one. They are bounded.
 """
 
-from collections.abc import Iterator
-from math import comb, log, pi
+from functools import reduce
+from math import comb, pi
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
-from pymc_austerity.model.operations import functions, jets
-from pymc_austerity.model.operations.jets import Interval, Jet, constant_jet, point, scale
+from pymc_austerity.model.operations import jets
+from pymc_austerity.model.operations.enclosures import applied, log, power
+from pymc_austerity.model.operations.jets import Interval, Jet, indices, point, values_of
 
 Coefficients: TypeAlias = dict[tuple[int, int], Interval]
 """From (i, j) to an enclosure of the derivative, i times in p and j times in q, over i! j!."""
@@ -65,7 +66,7 @@ def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
     half = [0.5 * (x.upper - x.lower) for x in (p, q)]
     highest = order + _BEYOND
     here = _at(p.lower + half[0], q.lower + half[1], highest)
-    found = {m: _about(m, here, half, highest) for m in _indices(order) if m != (0, 0)}
+    found = {m: _about(m, here, half, highest) for m in indices(2, order) if m != (0, 0)}
     found[0, 0] = _value(p, q)
     return found
 
@@ -75,7 +76,7 @@ def _about(
 ) -> Interval:
     """Coefficient m over a box, by Taylor's formula and by its global bound."""
     radius = np.zeros_like(here[m])
-    for n in _indices(highest + 1 - sum(m)):
+    for n in indices(2, highest + 1 - sum(m)):
         if n != (0, 0):
             both = (m[0] + n[0], m[1] + n[1])
             size = abs(here[both]) if both in here else _largest(*both)
@@ -171,7 +172,7 @@ def _cumulants(
 ) -> dict[tuple[int, int], NDArray]:
     """Joint cumulants over i! j!, from the derivative of the series of the logarithm."""
     found: dict[tuple[int, int], NDArray] = {}
-    for m in _indices(order):
+    for m in indices(2, order):
         along = 0 if m[0] else 1
         if sum(m) < 2:
             found[m] = np.zeros_like(moments[m])
@@ -185,17 +186,12 @@ def _cumulants(
     return found
 
 
-def _indices(order: int) -> Iterator[tuple[int, int]]:
-    """All pairs (i, j) with i + j up to an order, low orders first."""
-    return ((n - j, j) for n in range(order + 1) for j in range(n + 1))
-
-
 class LogNormalProbability(BinaryScalarOp):
     """Of the center and the width of an interval; NaN for widths below zero."""
 
     def impl(self, center: float, width: float) -> float:
         """Value for two numbers."""
-        m, w = (constant_jet(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
+        m, w = ({(0,): point(np.asarray(x, dtype=np.float64))} for x in (center, width))
         return float(log_normal_probability_jet(m, w, 0)[0,].lower)
 
 
@@ -215,15 +211,13 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
     >>> round(float(jet[0,].lower[0]), 4), round(float(jet[2,].lower[0]), 4)
     (-0.9599, -0.4597)
     """
-    zero = (0,) * len(next(iter(center)))
     p = jets.cauchy_product(center, width, order)
-    square, logarithm = (
-        jets.compose(width, f(width[zero], order)) for f in (functions.power(2), functions.log)
-    )
-    q = {m: scale(x, 0.5) for m, x in square.items()}
-    total = jets.jet_sum(
-        logarithm, jets.compose_two(p, q, taylor_coefficients(p[zero], q[zero], order), order)
-    )
-    normal = jets.compose(center, functions.power(2)(center[zero], order))
-    total = jets.jet_sum(total, {m: scale(x, -0.5) for m, x in normal.items()})
-    return jets.jet_sum(total, constant_jet(np.asarray(-0.5 * log(2.0 * pi)), len(zero)))
+    q = jets.scaled(applied(power(2), width, order), 0.5)
+    coefficients = taylor_coefficients(values_of(p), values_of(q), order)
+    parts = [
+        applied(log, width, order),
+        jets.compose_two(p, q, coefficients, order),
+        jets.scaled(applied(power(2), center, order), -0.5),
+        {jets.zero_of(p): point(np.asarray(-0.5 * np.log(2.0 * pi)))},
+    ]
+    return reduce(jets.jet_sum, parts)

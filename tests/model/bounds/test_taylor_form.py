@@ -4,9 +4,8 @@ import numpy as np
 import pytensor.tensor as pt
 
 from pymc_austerity.model.bounds import scalar_function
-from pymc_austerity.model.bounds.boxes import about_rows
-from pymc_austerity.model.bounds.enclosure import TaylorForm, enclose
-from pymc_austerity.model.operations import functions, jets
+from pymc_austerity.model.bounds.enclosure import TaylorForm, about_rows, enclose
+from pymc_austerity.model.operations import enclosures, jets
 from pymc_austerity.model.operations.enclosures import Enclosed
 from pymc_austerity.model.operations.jets import Interval, point
 
@@ -16,10 +15,10 @@ ORDER = 4
 def formula(a, b):
     """exp(a) b - sin(b), of two predictors."""
     a, b = jets.predictor(a, 0, 2), jets.predictor(b, 1, 2)
-    power = jets.compose(a, functions.exp(a[0, 0], ORDER))
+    power = jets.compose(a, enclosures.exp(a[0, 0], ORDER))
     return jets.jet_sum(
         jets.cauchy_product(power, b, ORDER),
-        jets.negative(jets.compose(b, functions.sin(b[0, 0], ORDER))),
+        jets.scaled(jets.compose(b, enclosures.sin(b[0, 0], ORDER)), -1.0),
     )
 
 
