@@ -19,15 +19,16 @@ from pymc_austerity.model.kernel.density import (
     DensityKernel,
 )
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
-from pymc_austerity.model.kernel.row_derivatives import (
+from pymc_austerity.model.kernel.row_loops import (
     RowDerivatives,
     RowLoops,
     RowSlopes,
+    RowTotals,
     row_derivatives_of,
     row_loops_of,
     row_slopes_of,
+    row_totals,
 )
-from pymc_austerity.model.kernel.totals import RowTotals, row_totals
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
 from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (

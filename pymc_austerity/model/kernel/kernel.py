@@ -9,12 +9,18 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.model.kernel.formula import along, apply, indented, module_with, stripped
-from pymc_austerity.model.kernel.generated import Generated, module_of
+from pymc_austerity.model.kernel.formula import (
+    apply,
+    derivatives_along,
+    indented,
+    module_with,
+    stripped,
+)
+from pymc_austerity.model.kernel.generated import Generated
 from pymc_austerity.model.kernel.row_formula import (
+    DotProduct,
     Line,
     Lookup,
-    Product,
     RowFormula,
     row_formula_of,
 )
@@ -179,7 +185,7 @@ def _expansion(layout: RowFormula, order: int) -> Scalar:
         [given(f"{name}_{a}", "f", Dependence.PREDICTOR) for a in range(k)]
         for name in ("step", "middle")
     )
-    slope, curvatures = along(layout.root, layout.etas, steps)
+    slope, curvatures = derivatives_along(layout.root, layout.etas, steps)
     if order == 1:
         return slope
     products = [apply("Mul", [c, m], "f") for c, m in zip(curvatures, middles, strict=True)]
@@ -262,7 +268,7 @@ def _etas(lines: Sequence[Line], names: Names, points: list[str]) -> list[str]:
         code.append(f"{' = '.join(f'{w}_{k}' for w in points)} = {names.of(line.offset)}")
         for n, term in enumerate(line.terms):
             start = f"start_{k}_{n}"
-            if isinstance(term, Product):
+            if isinstance(term, DotProduct):
                 leaf, position = f"leaf_{term.leaf}", f"{start} + np.uint64(j)"
                 if term.columns is not None:
                     position = f"{start} + np.uint64(leaf_{term.columns}[i, j])"
@@ -344,6 +350,7 @@ class Kernel(Generated):
     """
 
     by_address: ClassVar = ("differences_at", 7, numba.void)
+    by_arrays: ClassVar = "differences"
     order: int
     n_predictors: int
     types: tuple[tuple[str, int], ...]
@@ -397,7 +404,7 @@ class Kernel(Generated):
 
     @cached_property
     def _function(self) -> Any:
-        function = module_of(self.source).differences
+        function = super()._function
         points, positions, out = [("float64", 1)] * 2, [("uint64", 1)] * 2, ("float64", 1)
         types = [*points, *positions, out, *self.types]
         types += [("float64", 2)] * (self.n_constants > 0)

@@ -35,7 +35,7 @@ def prepared(function: Variable) -> Variable:
 
 
 @dataclass(frozen=True, eq=False)
-class Product:
+class DotProduct:
     """A sum of products of a leaf's columns with entries of the point.
 
     Attributes
@@ -74,7 +74,7 @@ class Lookup:
     entries: NDArray[np.int64]
 
 
-Reads: TypeAlias = Product | Lookup
+Reads: TypeAlias = DotProduct | Lookup
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Line:
 
     Attributes
     ----------
-    terms : tuple of Product or Lookup
+    terms : tuple of DotProduct or Lookup
         What it is the sum of.
     offset : Scalar
         Of the row.
@@ -213,7 +213,7 @@ def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
         data = _without_casts(data)
         if data in leaves.numbers and (columns is None or columns in leaves.numbers):
             number = None if columns is None else leaves.numbers[columns]
-            return [Product(leaves.numbers[data], number, term.entries, float(term.scale))]
+            return [DotProduct(leaves.numbers[data], number, term.entries, float(term.scale))]
     values = [constant(1.0)] if data is None else leaves.of(data).scalars.ravel()
     scale = constant(float(term.scale))
     factors = [apply("Mul", [value, scale], "f") for value in values]

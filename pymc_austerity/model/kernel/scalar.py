@@ -131,7 +131,7 @@ def largest_parts(roots: Sequence[Scalar], is_part: Callable[[Scalar], bool]) ->
     return [scalar for scalar in dict.fromkeys([*used, *roots]) if is_part(scalar)]
 
 
-def computed_from(roots: Sequence[Scalar], source: int) -> list[Scalar]:
+def parts_from(roots: Sequence[Scalar], source: int) -> list[Scalar]:
     """The largest parts that depend on one source alone, and have to be computed."""
     parts = largest_parts(roots, lambda scalar: scalar.sources == source)
     return [scalar for scalar in parts if scalar.name != "given"]

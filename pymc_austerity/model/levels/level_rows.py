@@ -16,7 +16,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.cut import CannotCut, Known, static_data
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
-from pymc_austerity.model.kernel.row_derivatives import RowDerivatives, row_derivatives_of
+from pymc_austerity.model.kernel.row_loops import RowDerivatives, row_derivatives_of
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     Design,

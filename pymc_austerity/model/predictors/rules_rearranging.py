@@ -46,7 +46,7 @@ from pymc_austerity.model.predictors.linear import (
     rule,
     small,
 )
-from pymc_austerity.model.rearranging import MANY, run_on_numbers
+from pymc_austerity.model.rearranging import MANY, on_axis, run_on_numbers
 
 
 @rule.register(DimShuffle)
@@ -73,15 +73,11 @@ def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     if axis is None:
         raise BeyondError
     n = found.array.size
-    by_row = np.arange(MANY).reshape(
-        [-1 if k == found.axis else 1 for k in range(found.array.ndim)]
-    )
+    by_row = on_axis(np.arange(MANY), found.axis, found.array.ndim)
     own = np.arange(n).reshape(found.array.shape)
-    numbers = run_on_numbers(node, [by_row * n + own, *values])
-    row, column = np.divmod(numbers, n)
-    own = np.arange(MANY).reshape([-1 if k == axis else 1 for k in range(numbers.ndim)])
+    row, column = np.divmod(run_on_numbers(node, [by_row * n + own, *values]), n)
     first = np.take(column, [0], axis)
-    if (row != own).any() or (column != first).any():
+    if (row != on_axis(np.arange(MANY), axis, row.ndim)).any() or (column != first).any():
         raise BeyondError
     return ColumnArray(found.array.ravel()[first], axis)
 
@@ -125,14 +121,12 @@ def _one_index(node: Any, found: Affine, index: Variable, axis: int, walk: Walk)
     """Rows pick along one axis: a gathered vector for every position on the others."""
     facts = walk.facts
     place = [i is index for i in indices_of(node)].index(True)
-    n = found.shape[place]
-    levels = np.arange(n).reshape([-1 if k == facts.axis(index) else 1 for k in range(index.ndim)])
+    n, rows_axis = found.shape[place], facts.axis(index)
+    assert rows_axis is not None
+    levels = on_axis(np.arange(n), rows_axis, index.ndim)
     values = [levels if i is index else facts.value(i) for i in node.inputs[1:]]
     numbers = np.moveaxis(run_on_numbers(node, [found.numbers, *values]), axis, 0)
-    rows_axis = facts.axis(index)
-    assert rows_axis is not None
-    picked = row_vector(index, rows_axis, [0] * index.ndim)
-    picked = _not_negative(picked, n, facts)
+    picked = _not_negative(row_vector(index, rows_axis, [0] * index.ndim), n, facts)
     result = np.empty(numbers.shape[1:], dtype=object)
     for position in np.ndindex(result.shape):
         result[position] = gathered(found.take(numbers[(slice(None), *position)]), picked)
