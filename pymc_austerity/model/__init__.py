@@ -1,6 +1,5 @@
 """The log-density of a model as a row-free part and a sum over rows, evaluated at any rows."""
 
-from pymc_austerity.model.agree import differences_agree, row_free_difference_agrees
 from pymc_austerity.model.compiled_functions import (
     Derivatives,
     RowFreeGradient,
@@ -30,9 +29,10 @@ from pymc_austerity.model.kernel.row_loops import (
     row_totals,
 )
 from pymc_austerity.model.levels.blocks import Blocks, Factor, find_blocks
-from pymc_austerity.model.levels.level_rows import LevelsAsRows, NotByLevelError
 from pymc_austerity.model.levels.prior_terms import (
+    LevelsAsRows,
     LevelTerms,
+    NotByLevelError,
     PartialDerivatives,
     level_terms,
     partial_row_free,
@@ -68,6 +68,8 @@ from pymc_austerity.model.terms import (
 )
 from pymc_austerity.model.verify import (
     Verified,
+    differences_agree,
+    row_free_difference_agrees,
     verify,
     verify_centered,
     verify_examples,

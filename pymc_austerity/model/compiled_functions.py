@@ -336,9 +336,9 @@ def _compiled_hessian(
         function = None
     else:
         few = not any(isinstance(node.op, Blockwise) for node in toposort([product]))
-        function = interpreted(model, [directions, *inputs], [at_once], few_batches=few)
+        function = interpreted(model, [directions, *inputs], at_once, few_batches=few)
     if function is not None:
-        return lambda point, *block: function(_every(point), point, *block)[0]
+        return lambda point, *block: function(_every(point), point, *block)
     one = compiled(model, [direction, *inputs], product, compile_kwargs)
     return lambda point, *block: np.stack([one(along, point, *block) for along in _every(point)])
 

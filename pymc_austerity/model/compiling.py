@@ -26,11 +26,9 @@ from pymc_austerity._pymc import (
     Softplus,
     TriGamma,
     Variable,
-    clone_replace,
     node_rewriter,
     out2in,
     rebuilt,
-    toposort,
     underivable,
 )
 from pymc_austerity.errors import SettingError
@@ -64,12 +62,10 @@ def compiled(
         PyTensor does not compile with these arguments.
     """
     end_if_late()
-    many = isinstance(outputs, list)
-    expanded = expand_trigamma(outputs if many else [outputs])
     kwargs = {"mode": "NUMBA", "on_unused_input": "ignore"} | (compile_kwargs or {})
     with model:
         try:
-            function = pm.compile(list(inputs), expanded if many else expanded[0], **kwargs)
+            function = pm.compile(list(inputs), _expanded(outputs), **kwargs)
         except Exception as error:
             if not compile_kwargs or isinstance(error, underivable):
                 raise
@@ -179,20 +175,23 @@ def trigamma_series(x: Any) -> Any:
     return pt.switch(x > 0, pt.add(*terms, tail), float("nan"))
 
 
+def _expanded(outputs: Any) -> Any:
+    is_list = isinstance(outputs, list)
+    return expand_trigamma(outputs) if is_list else expand_trigamma([outputs])[0]
+
+
 def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
-    replacements = {
-        node.outputs[0]: trigamma_series(node.inputs[0]).astype(node.outputs[0].dtype)
-        for node in toposort(list(outputs))
-        if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, TriGamma)
-    }
-    if not replacements:
-        return list(outputs)
-    return list(clone_replace(list(outputs), replacements, rebuild_strict=False))
+
+    def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
+        is_trigamma = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, TriGamma)
+        return [trigamma_series(*inputs).astype(node.outputs[0].dtype)] if is_trigamma else None
+
+    return rebuilt(outputs, rule)
 
 
 def interpreted(
-    model: pm.Model, inputs: Sequence, outputs: list[Any], *, few_batches: bool = False
+    model: pm.Model, inputs: Sequence, outputs: Any, *, few_batches: bool = False
 ) -> Callable | None:
     """Function of the graph that NumPy evaluates, or None where that would be slow.
 
@@ -205,7 +204,8 @@ def interpreted(
     ----------
     model : pymc.Model
         Its ``check_bounds`` is honored.
-    inputs, outputs : variables
+    inputs : sequence of variables
+    outputs : variable or list of variables
     few_batches : bool
         Whether what PyTensor calls Python for in batches has few of them.
 
@@ -213,13 +213,11 @@ def interpreted(
     --------
     >>> import numpy as np
     >>> x = pt.vector("x", dtype="float64")
-    >>> interpreted(pm.Model(), [x], [pt.softplus(x)])(np.zeros(2))
-    [array([0.69314718, 0.69314718])]
+    >>> interpreted(pm.Model(), [x], pt.softplus(x))(np.zeros(2))
+    array([0.69314718, 0.69314718])
     """
     with model:
-        function = pm.compile(
-            inputs, expand_trigamma(outputs), mode=NUMPY_MODE, on_unused_input="ignore"
-        )
+        function = pm.compile(inputs, _expanded(outputs), mode=NUMPY_MODE, on_unused_input="ignore")
     if any(_is_slow(node, few_batches) for node in function.maker.fgraph.apply_nodes):
         return None
     function.trust_input = True
@@ -229,7 +227,7 @@ def interpreted(
 def evaluated(
     model: pm.Model,
     inputs: Sequence,
-    outputs: list[Any],
+    outputs: Any,
     compile_kwargs: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """Function that NumPy evaluates where it can do so fast, or else a compiled one."""

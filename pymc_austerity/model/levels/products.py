@@ -369,18 +369,10 @@ def candidates_for_centering(at: ModelAt, fewest: int = 2) -> list[Variable]:
     ]
 
 
-def change_of_point(at: ModelAt, changed: Mapping[Variable, Variable]) -> "_Change":
+def change_of_point(
+    at: ModelAt, changed: Mapping[Variable, Variable]
+) -> Callable[[NDArray], NDArray[np.float64]]:
     """A function of the raveled point that changes some variables."""
     parts = [changed.get(v, v).ravel().astype("float64") for v in at.variables]
-    joined, theta = at.joined(pt.concatenate(parts))
-    return _Change(evaluated(at.likelihood.model, [theta], joined))
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A change of the raveled point."""
-
-    function: Callable[[NDArray], list[NDArray]]
-
-    def __call__(self, point: NDArray) -> NDArray[np.float64]:
-        return np.array(self.function(point)[0])
+    (joined,), theta = at.joined(pt.concatenate(parts))
+    return evaluated(at.likelihood.model, [theta], joined)

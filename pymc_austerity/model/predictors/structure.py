@@ -142,15 +142,18 @@ class PointMap:
         starts = tuple(int(end) for end in ends[:-1])
         return cls(tuple(str(v.name) for v in variables), starts, shapes, int(ends[-1]))
 
+    def numbers(self, entries: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Numbers of the variables that entries belong to."""
+        return np.unique(np.searchsorted(self.starts, entries, side="right") - 1)
+
     def variables(self, entries: NDArray[np.int64]) -> str:
         """Names of the variables that entries belong to."""
-        numbers = np.unique(np.searchsorted(self.starts, entries, side="right") - 1)
-        names = [self.names[number] for number in numbers]
+        names = [self.names[number] for number in self.numbers(entries)]
         return names[0] if len(names) == 1 else f"[{', '.join(names)}]"
 
     def entry(self, entry: int) -> str:
         """Name of one entry."""
-        number = int(np.searchsorted(self.starts, entry, side="right")) - 1
+        (number,) = self.numbers(np.array([entry]))
         shape = self.shapes[number]
         if not shape:
             return self.names[number]
