@@ -13,10 +13,7 @@ from pymc_austerity.model.compiled_functions import (
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples, RowLeaf
-from pymc_austerity.model.kernel.density import (
-    DensityGradient,
-    DensityKernel,
-)
+from pymc_austerity.model.kernel.density import DensityGradient, DensityKernel
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_loops import (
     RowDerivatives,
@@ -39,10 +36,7 @@ from pymc_austerity.model.levels.prior_terms import (
 )
 from pymc_austerity.model.levels.products import candidates_for_centering, centered
 from pymc_austerity.model.levels.zero_sum import free_levels
-from pymc_austerity.model.predictors.derivatives import (
-    PredictorDerivatives,
-    predictor_derivatives,
-)
+from pymc_austerity.model.predictors.derivatives import PredictorDerivatives, predictor_derivatives
 from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import (
     DenseRows,
@@ -61,11 +55,7 @@ from pymc_austerity.model.row_likelihood import (
     variables_that_move_the_support,
 )
 from pymc_austerity.model.split import split_log_density
-from pymc_austerity.model.terms import (
-    refuse_not_finite,
-    refuse_simulators,
-    rows_observed,
-)
+from pymc_austerity.model.terms import refuse_not_finite, refuse_simulators, rows_observed
 from pymc_austerity.model.verify import (
     Verified,
     differences_agree,

@@ -26,11 +26,7 @@ from pymc_austerity.model.cut import (
 )
 from pymc_austerity.model.recipes import computed_leaves, leaf_recipes
 from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
-from pymc_austerity.model.row_likelihood import (
-    EvaluatedInFull,
-    RowLikelihood,
-    data_sources_of,
-)
+from pymc_austerity.model.row_likelihood import EvaluatedInFull, RowLikelihood, data_sources_of
 from pymc_austerity.model.terms import (
     Term,
     chosen_terms,

@@ -9,13 +9,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity._pymc import CheckParameterValue, Variable, rebuilt
 from pymc_austerity.model.kernel.cells import Cells, filled, unrolled
-from pymc_austerity.model.kernel.formula import (
-    cast,
-    derivatives,
-    indented,
-    module_with,
-    stripped,
-)
+from pymc_austerity.model.kernel.formula import cast, derivatives, indented, module_with, stripped
 from pymc_austerity.model.kernel.generated import Generated
 from pymc_austerity.model.kernel.row_formula import prepared
 from pymc_austerity.model.kernel.scalar import Dependence, Names, given, or_reason, statements

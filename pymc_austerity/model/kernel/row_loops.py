@@ -30,11 +30,7 @@ from pymc_austerity.model.kernel.scalar import (
     statements,
 )
 from pymc_austerity.model.predictors.derivatives import predictor_values
-from pymc_austerity.model.predictors.structure import (
-    DesignFunction,
-    RowStructure,
-    design_function,
-)
+from pymc_austerity.model.predictors.structure import DesignFunction, RowStructure, design_function
 
 _LOOP = """
 @njit(error_model="numpy", cache=CACHE, nogil=True)

@@ -9,12 +9,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import Variable
-from pymc_austerity.model.predictors.structure import (
-    PointMap,
-    RowStructure,
-    Term,
-    data_reader,
-)
+from pymc_austerity.model.predictors.structure import PointMap, RowStructure, Term, data_reader
 from pymc_austerity.model.row_likelihood import ModelAt
 
 _NOBODY, _SHARED = -1, -2

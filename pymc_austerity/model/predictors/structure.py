@@ -249,7 +249,7 @@ class Design:
         """The linear predictor, shape (m,), or (m, n) at n points that are columns of a matrix."""
         total = self.product(theta)
         if self.offset is not None:
-            total += _along(self.offset, theta)
+            total += self.offset.reshape(-1, *(1,) * (theta.ndim - 1))
         return total
 
     def product(self, theta: NDArray) -> NDArray[np.float64]:
@@ -282,20 +282,7 @@ class Design:
                 total += weights @ term.matrix(total.size)
 
 
-def _along(of_rows: NDArray, theta: NDArray) -> NDArray:
-    """One number for each row, as a column where there are several points."""
-    return of_rows if theta.ndim == 1 else of_rows[:, None]
-
-
 DesignFunction: TypeAlias = Callable[[Sequence[NDArray]], list[Design]]
-
-
-def predictors_at(
-    designs: DesignFunction, point: NDArray, block: Sequence[NDArray]
-) -> tuple[list[Design], list[NDArray]]:
-    """The matrices of the predictors on a block of rows, and the predictors at a point."""
-    on_rows, exact = designs(block), point.astype(np.float64)
-    return on_rows, [design.eta(exact) for design in on_rows]
 
 
 def design_function(structure: RowStructure, model: pm.Model) -> DesignFunction:
