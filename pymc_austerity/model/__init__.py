@@ -16,11 +16,9 @@ from pymc_austerity.model.cut import Examples, RowLeaf
 from pymc_austerity.model.kernel.density import DensityGradient, DensityKernel
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_loops import (
-    RowDerivatives,
     RowLoops,
     RowSlopes,
     RowTotals,
-    row_derivatives_of,
     row_loops_of,
     row_slopes_of,
     row_totals,
@@ -47,8 +45,8 @@ from pymc_austerity.model.predictors.structure import (
     data_reader,
     design_function,
 )
-from pymc_austerity.model.recipes import LeafRecipes
 from pymc_austerity.model.row_likelihood import (
+    LeafRecipes,
     ModelAt,
     RowLikelihood,
     random_variable_of,

@@ -13,18 +13,11 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    Add,
     Blockwise,
-    Cast,
     Elemwise,
-    Log1mexp,
     Mode,
-    Mul,
     RewriteDatabaseQuery,
     Scan,
-    Second,
-    Softplus,
-    TriGamma,
     Variable,
     node_rewriter,
     out2in,
@@ -32,6 +25,7 @@ from pymc_austerity._pymc import (
     underivable,
 )
 from pymc_austerity.errors import SettingError
+from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.time_limit import end_if_late
 
 _SHIFT = 10
@@ -184,8 +178,9 @@ def expand_trigamma(outputs: Sequence[Variable]) -> list[Variable]:
     """Replace PyTensor's trigamma, which second derivatives of gamma functions bring in."""
 
     def rule(node: Any, inputs: list[Variable]) -> list[Variable] | None:
-        is_trigamma = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, TriGamma)
-        return [trigamma_series(*inputs).astype(node.outputs[0].dtype)] if is_trigamma else None
+        if scalar_name(node) != "TriGamma":
+            return None
+        return [trigamma_series(*inputs).astype(node.outputs[0].dtype)]
 
     return rebuilt(outputs, rule)
 
@@ -266,18 +261,18 @@ class _Quiet:
 
 def _in_terms_of_numpy(fgraph: Any, node: Any) -> list | None:
     """Sums and products of two, casts as sums, and functions that NumPy does not have."""
-    kind, (first, *others) = node.op.scalar_op, node.inputs
-    if isinstance(kind, Add | Mul) and len(others) > 1:
-        return [reduce(Elemwise(kind), others, first)]
-    if isinstance(kind, Second):  # in the shape of both
+    kind, (first, *others), dtype = scalar_name(node), node.inputs, node.outputs[0].dtype
+    if kind in ("Add", "Mul") and len(others) > 1:
+        return [reduce(Elemwise(node.op.scalar_op), others, first)]
+    if kind == "Second":  # in the shape of both
         kept = pt.switch(np.ones((1,) * first.ndim, dtype=bool), others[0], first)
-        return [kept] if kept.dtype == node.outputs[0].dtype else None
-    if isinstance(kind, Cast):
-        kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=kind.o_type.dtype))
-        return [kept] if kept.dtype == kind.o_type.dtype else None
-    if isinstance(kind, Softplus):
+        return [kept] if kept.dtype == dtype else None
+    if kind == "Cast":
+        kept = pt.add(first, np.zeros((1,) * first.ndim, dtype=dtype))
+        return [kept] if kept.dtype == dtype else None
+    if kind == "Softplus":
         return [pt.maximum(first, 0) + pt.log1p(pt.exp(-abs(first)))]
-    if isinstance(kind, Log1mexp):  # log(1 - exp(x)), by Maechler (2012)
+    if kind == "Log1mexp":  # log(1 - exp(x)), by Maechler (2012)
         near = pt.log(-pt.expm1(first))
         return [pt.switch(first > -0.6931471805599453, near, pt.log1p(-pt.exp(first)))]
     return None

@@ -12,21 +12,16 @@ from pytensor import function
 
 from pymc_austerity._pymc import (
     Blockwise,
-    Cast,
     Cholesky,
     Constant,
     DimShuffle,
     Elemwise,
-    Log,
-    Log1p,
     LogSoftmax,
     MinibatchOp,
-    Neg,
     OpFromGraph,
     ScalarFromTensor,
     Softmax,
     SolveTriangular,
-    Sub,
     Variable,
     ancestors,
     clone_replace,
@@ -40,6 +35,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.errors import DataError, NotRowwiseError
 from pymc_austerity.model.cut import Known
+from pymc_austerity.model.operations.table import scalar_name
 
 _DEEPEST = 50
 _NARROW = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}
@@ -152,7 +148,7 @@ def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
         return [pt.log(complement).astype(node.outputs[0].dtype)]
     if isinstance(node.op, ScalarFromTensor):  # an index
         operands = _as_before(node, inputs)
-    elif isinstance(node.op, Elemwise) and not isinstance(node.op.scalar_op, Cast):
+    elif isinstance(node.op, Elemwise) and scalar_name(node) != "Cast":
         result = np.dtype(node.outputs[0].dtype)
         operands = [_converted(i, result) for i in inputs]
     if all(new is old for new, old in zip(operands, node.inputs, strict=True)):
@@ -167,22 +163,18 @@ def _wide(node: Any, inputs: list[Variable]) -> list[Variable] | None:
 def _complement(node: Any, inputs: list[Variable]) -> Variable | None:
     """The z of ``log(1 - (1 - z))`` and of ``log1p(-(1 - z))``."""
     inner = None
-    if _is(node, Log):
+    if scalar_name(node) == "Log":
         inner = _taken_from_one(inputs[0])
-    elif _is(node, Log1p) and _is(inputs[0].owner, Neg):
+    elif scalar_name(node) == "Log1p" and scalar_name(inputs[0].owner) == "Neg":
         (inner,) = inputs[0].owner.inputs
     return None if inner is None else _taken_from_one(inner)
 
 
 def _taken_from_one(variable: Variable) -> Variable | None:
-    if not _is(variable.owner, Sub):
+    if scalar_name(variable.owner) != "Sub":
         return None
     one, rest = variable.owner.inputs
     return rest if all(one.type.broadcastable) and constant_entry(one) == 1 else None
-
-
-def _is(node: Any, kind: type) -> bool:
-    return node is not None and isinstance(getattr(node.op, "scalar_op", None), kind)
 
 
 def _as_before(node: Any, inputs: list[Variable]) -> list[Variable]:

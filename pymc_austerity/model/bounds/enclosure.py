@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_austerity._pymc import (
-    Add,
     CAReduce,
     CheckAndRaise,
     Elemwise,
     LogSoftmax,
     Softmax,
-    Switch,
     Variable,
     continuous_types,
     discrete_types,
@@ -306,7 +304,7 @@ def _apply(
     if isinstance(op, CAReduce):
         numbers = _as_number(node, node.inputs[0], known)
         total = each(lambda jet: reduce_axes(op, jet), numbers)
-        if steps is None or not isinstance(op.scalar_op, Add):
+        if steps is None or scalar_name(node) != "Add":
             return total
         return with_certain_total(node, [numbers], total, lambda: elsewhere.terms(node))
     if isinstance(op, LogSoftmax | Softmax):
@@ -352,7 +350,7 @@ def _loses_fractions(node: Any) -> bool:
 def _as_number(node: Any, v: Variable, known: Known) -> Enclosed:
     """A condition in arithmetic is a step, and is unknown where it is not certain."""
     x = known[v]
-    is_choice = isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Switch)
+    is_choice = scalar_name(node) == "Switch"
     if v.dtype != "bool" or node.outputs[0].dtype == "bool" or (is_choice and v is node.inputs[0]):
         return x
     return each(_certain, x)

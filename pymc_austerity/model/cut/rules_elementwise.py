@@ -17,7 +17,6 @@ from pymc_austerity._pymc import (
     CumOp,
     Dot,
     Elemwise,
-    LogicalAnd,
     LogSoftmax,
     MakeVector,
     RandomVariable,
@@ -49,6 +48,7 @@ from pymc_austerity.model.cut.cut import (
     output_rows,
 )
 from pymc_austerity.model.cut.known import Known
+from pymc_austerity.model.operations.table import scalar_name
 
 _SOLVES = {"Solve", "SolveTriangular", "CholeskySolve", "CholSolve", "LUSolve"}
 """Operations ``f(A, B)`` that treat the columns of ``B`` one by one."""
@@ -129,7 +129,7 @@ def _restricted(condition: Variable, cut: Cut, selection: Selection) -> Variable
     if not cut.known.depends(condition) or condition.owner is None:
         return condition
     op, inputs = condition.owner.op, condition.owner.inputs
-    if isinstance(op, CAReduce) and isinstance(getattr(op, "scalar_op", None), LogicalAnd):
+    if isinstance(op, CAReduce) and scalar_name(condition.owner) == "AND":
         (operand,) = inputs
         for axis, length in enumerate(cut.known.shape(operand)):
             rows = cut.take_or_none(operand, axis, selection) if length == cut.n_rows else None

@@ -10,13 +10,11 @@ from pymc_austerity._pymc import (
     ADVANCED_SUBTENSOR_OPS,
     Alloc,
     AllocEmpty,
-    CAReduce,
     CheckAndRaise,
     DimShuffle,
     Dot,
     Elemwise,
     Join,
-    LogicalAnd,
     MakeVector,
     ScalarFromTensor,
     TensorFromScalar,
@@ -30,6 +28,7 @@ from pymc_austerity._pymc import (
     vectorized_node,
 )
 from pymc_austerity.model.cut.cut import operation_in_words
+from pymc_austerity.model.operations.table import scalar_name
 from pymc_austerity.model.predictors.linear import GraphFacts, Walk
 
 
@@ -62,20 +61,13 @@ def _parts(condition: Variable) -> list[Variable]:
     node = condition.owner
     if node is None:
         return [condition]
-    op: Any = node.op
-    if isinstance(op, ScalarFromTensor | TensorFromScalar | MakeVector):
-        return [part for i in node.inputs for part in _parts(i)]
-    if isinstance(op, Join):
-        return [part for i in join_arguments(node)[1] for part in _parts(i)]
-    if isinstance(op, DimShuffle) and condition.type.ndim <= 1:
-        return _parts(node.inputs[0])
-    is_all = isinstance(op, CAReduce) and isinstance(op.scalar_op, LogicalAnd)
-    if is_all and condition.type.ndim == 0:
-        return _parts(node.inputs[0])
-    is_and = isinstance(op, Elemwise) and isinstance(op.scalar_op, LogicalAnd)
-    if is_and and condition.type.ndim == 0:
-        return [part for i in node.inputs for part in _parts(i)]
-    return [condition]
+    passes_on = (
+        isinstance(node.op, ScalarFromTensor | TensorFromScalar | MakeVector)
+        or (isinstance(node.op, DimShuffle) and condition.type.ndim <= 1)
+        or (scalar_name(node) == "AND" and condition.type.ndim == 0)
+    )
+    inputs = join_arguments(node)[1] if isinstance(node.op, Join) else node.inputs * passes_on
+    return [part for i in inputs for part in _parts(i)] or [condition]
 
 
 def _along(condition: Variable, own: int | None, value: Variable, facts: GraphFacts) -> Variable:

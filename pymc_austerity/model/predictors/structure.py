@@ -9,9 +9,10 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy import sparse
 
-from pymc_austerity._pymc import Constant, Neg, Variable, ancestors
+from pymc_austerity._pymc import Constant, Variable, ancestors
 from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import RowLeaf
+from pymc_austerity.model.operations.table import scalar_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,8 +169,7 @@ def named(predictor: Predictor, layout: PointMap) -> Predictor:
         text, sign = _text(term, layout), "-" if term.scale < 0 else "+"
         name += f" {sign} {text}" if name else text if sign == "+" else f"-{text}"
     if predictor.offset is not None:
-        node = predictor.offset.owner
-        is_negative = node is not None and isinstance(getattr(node.op, "scalar_op", None), Neg)
+        is_negative = scalar_name(predictor.offset.owner) == "Neg"
         name += f" {'-' if is_negative else '+'} {_data(predictor.offset)}"
     return replace(predictor, name=name)
 
