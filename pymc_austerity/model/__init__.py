@@ -1,6 +1,8 @@
 """The log-density of a model as a row-free part and a sum over rows, evaluated at any rows."""
 
 from pymc_austerity.model.compiled_functions import (
+    DensityGradient,
+    DensityKernel,
     Derivatives,
     RowFreeGradient,
     compile_gradient,
@@ -13,7 +15,6 @@ from pymc_austerity.model.compiled_functions import (
 )
 from pymc_austerity.model.compiling import AnyThread, OneAtATime
 from pymc_austerity.model.cut import Examples, RowLeaf
-from pymc_austerity.model.kernel.density import DensityGradient, DensityKernel
 from pymc_austerity.model.kernel.kernel import Kernel, kernel_of
 from pymc_austerity.model.kernel.row_loops import (
     RowLoops,

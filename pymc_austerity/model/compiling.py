@@ -83,7 +83,7 @@ class AnyThread:
 
     def __init__(self, function: Any) -> None:
         self._function = function
-        self._begin()
+        self._free, self._lock = [function], threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         """What the function returns."""
@@ -102,15 +102,8 @@ class AnyThread:
             copy.trust_input = self._function.trust_input
             return copy
 
-    def _begin(self) -> None:
-        self._free, self._lock = [self._function], threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_function": self._function}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._function = state["_function"]
-        self._begin()
+    def __reduce__(self) -> tuple:
+        return AnyThread, (self._function,)
 
 
 class OneAtATime:
@@ -129,11 +122,8 @@ class OneAtATime:
         with self._lock:
             return self._function(*arguments)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_function": self._function}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["_function"])  # type: ignore[misc]
+    def __reduce__(self) -> tuple:
+        return OneAtATime, (self._function,)
 
 
 def trigamma_series(x: Any) -> Any:

@@ -31,6 +31,7 @@ from pymc_austerity._pymc import (
     lower_xtensor,
     rebuilt,
     remove_minibatched_nodes,
+    rewrite_graph,
     toposort,
 )
 from pymc_austerity.errors import DataError, NotRowwiseError
@@ -63,6 +64,11 @@ def inlined(outputs: Sequence[Variable]) -> list[Variable]:
         "the log-likelihood has operations within operations more than 50 deep, which cannot be "
         "followed to the rows: use NUTS for this model."
     )
+
+
+def merged(graph: Variable) -> Variable:
+    """The graph in plain operations, in which equal nodes are one."""
+    return rewrite_graph(*inlined([graph]), include=("merge",))
 
 
 def _outermost(

@@ -137,7 +137,7 @@ def split_log_density(
     rows = with_length([_cut(term, graph, cut, axis) for term, graph in pairs], cut)
     rest = [term for term in terms if term not in chosen]
     refuse_examples_in(rest, known)
-    full = _sum([_sum_over_others(term.graph, axis) for term in chosen])
+    full = _sum([sum_over_others(term.graph, axis) for term in chosen])
     parts = spelled_out(_with_constant_lengths([term.graph for term in rest], whole), known)
     exact = _sum([part.sum() for part in parts] or [pt.constant(0.0)])
     leaves, recipes = tuple(cut.leaves), None
@@ -189,7 +189,7 @@ def cut_terms(
     """
     cut = Cut(known, n_rows)
     rows = [
-        _sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
+        sum_over_others(cut.take(term, axis), axis) for term, axis in zip(terms, axes, strict=True)
     ]
     refuse_work_on_all_rows(cut)
     return with_length(rows, cut), cut
@@ -222,7 +222,7 @@ def _cut(term: ModelTerm, plain: Variable, cut: Cut, axis: int) -> Variable:
             f"the log-likelihood of {what} {term.name!r} cannot be evaluated on a mini-batch "
             f"because {refusal.reason}: {refusal.remedy or remedy}."
         ) from None
-    return _sum_over_others(rows, axis)
+    return sum_over_others(rows, axis)
 
 
 def _with_constant_lengths(graphs: list[Variable], model: pm.Model) -> list[Variable]:
@@ -235,7 +235,8 @@ def _with_constant_lengths(graphs: list[Variable], model: pm.Model) -> list[Vari
     return clone_replace(graphs, lengths, rebuild_strict=False) if lengths else graphs
 
 
-def _sum_over_others(log_density: Variable, axis: int) -> Variable:
+def sum_over_others(log_density: Variable, axis: int) -> Variable:
+    """Sum over all axes but one."""
     others = [k for k in range(log_density.type.ndim) if k != axis]
     return log_density.sum(axis=others) if others else log_density
 

@@ -53,7 +53,8 @@ class CellBounds:
     def __init__(self, function: ScalarFunction, middle: float) -> None:
         self._function, self._middle = function, middle
         self._pages: dict[tuple[bytes, int], NDArray[np.float64]] = {}
-        self._begin()
+        self._lock = threading.Lock()
+        self._runs: dict[Any, Runs] = {}
 
     def around(self, points: NDArray[np.float64]) -> _Around:
         """Boxes that points are in, shape of the points."""
@@ -121,16 +122,8 @@ class CellBounds:
         found = smallest_taylor_form(at_center, over, width)
         return np.where(np.isfinite(found), found, np.inf)
 
-    def _begin(self) -> None:
-        self._lock = threading.Lock()
-        self._runs: dict[Any, Runs] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k not in {"_lock", "_runs"}}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._begin()
+    def __reduce__(self) -> tuple:
+        return CellBounds, (self._function, self._middle), {"_pages": self._pages}
 
 
 @dataclass(frozen=True, eq=False)

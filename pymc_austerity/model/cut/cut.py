@@ -1,6 +1,6 @@
 """A graph cut to rows: rows are pushed from the log-likelihood down to the data, rule by rule."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 from typing import Any
@@ -311,6 +311,10 @@ class Cut:
         order = [0 if axis == like.axis else "x" for axis in range(like.ndim)]
         return self.leaf(rows, name, key).dimshuffle(order)
 
+    def lengths(self, shape: Sequence[int], axis: int) -> list[Any]:
+        """A shape with the length of the batch on the axis of the rows."""
+        return [self.batch_length if k == axis else n for k, n in enumerate(shape)]
+
     # ------------------------------------------------------------------ roots
 
     def _take(self, variable: Variable, axis: int, selection: Selection) -> Variable:
@@ -333,9 +337,8 @@ class Cut:
         if selection.rows is not None:
             array = array[selection.rows]
         if _is_constant(array):
-            lengths = list(np.moveaxis(array, 0, axis).shape)
-            lengths[axis] = self.batch_length
-            return pt.alloc(pt.constant(np.moveaxis(array[:1], 0, axis)), *lengths)
+            one = np.moveaxis(array[:1], 0, axis)
+            return pt.alloc(pt.constant(one), *self.lengths(one.shape, axis))
         # The same memory is the same leaf, however many variables of the graph look at it.
         memory = (array.__array_interface__["data"][0], array.shape, array.strides)
         root = without_views(variable)

@@ -248,8 +248,7 @@ def _drawn(op: Any, cut: Cut, wanted: Wanted) -> Variable:
         )
         for parameter, ndim in zip(op.dist_params(node), op.ndims_params, strict=True)
     ]
-    lengths: list[Any] = list(cut.known.shape(wanted.output)[:n_batch])
-    lengths[wanted.axis] = cut.batch_length
+    lengths = cut.lengths(cut.known.shape(wanted.output)[:n_batch], wanted.axis)
     size = pt.stack([pt.as_tensor(length, dtype="int64") for length in lengths])
     generator = random_generator_type(f"{ONE_BY_ONE}{id(node)}")
     return op.make_node(generator, size, *parameters).outputs[wanted.index]

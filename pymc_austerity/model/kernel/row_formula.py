@@ -193,15 +193,11 @@ class _Leaves:
         """Entries of one row of a graph of leaves."""
         return unrolled([graph], self.cells([graph]))[0]
 
-    def scalar(self, graph: Variable | None) -> Scalar:
-        """The one entry of a row of a graph of leaves; 1 for None."""
-        return constant(1.0) if graph is None else self.of(graph).only
-
 
 def _line(predictor: Predictor, leaves: _Leaves) -> Line:
     offset = constant(0.0)
     if predictor.offset is not None:
-        offset = cast(leaves.scalar(predictor.offset), "f")
+        offset = cast(leaves.of(predictor.offset).only, "f")
     terms = [read for term in predictor.terms for read in _reads(term, leaves)]
     return Line(tuple(terms), offset)
 

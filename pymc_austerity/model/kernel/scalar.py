@@ -77,11 +77,9 @@ def constant(value: Any) -> Scalar:
     >>> constant(1.5) is constant(1.5)
     True
     """
-    if isinstance(value, bool):
-        return _interned("constant", (), "b", value, Dependence.NOTHING)
-    if isinstance(value, int):
-        return _interned("constant", (), "i", value, Dependence.NOTHING)
-    return _interned("constant", (), "f", float(value), Dependence.NOTHING)
+    kind: Kind = "b" if isinstance(value, bool) else "i" if isinstance(value, int) else "f"
+    number = float(value) if kind == "f" else value
+    return _interned("constant", (), kind, number, Dependence.NOTHING)
 
 
 def given(code: str, kind: Kind, source: int) -> Scalar:

@@ -19,7 +19,7 @@ from pymc_austerity.model.predictors.find import find_predictors
 from pymc_austerity.model.predictors.structure import Design, PointMap, design_function
 from pymc_austerity.model.rewritten import inlined
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
-from pymc_austerity.model.split import cut_terms
+from pymc_austerity.model.split import cut_terms, sum_over_others
 from pymc_austerity.model.verify import finite_nearby
 
 _SMALL_STEP = 1e-4
@@ -229,7 +229,7 @@ def level_terms(at: ModelAt, entries: NDArray[np.int64]) -> LevelTerms:
         its = (as_rows.terms, as_rows.derivatives)
         is_quadratic = _is_quadratic(*its, entries, start)
         return LevelTerms(*its, as_rows.given, is_quadratic, sources, as_rows)
-    total = sum(term.sum(axis=_others(term, axis)) for term, axis in zip(terms, axes, strict=True))
+    total = sum(sum_over_others(term, axis) for term, axis in zip(terms, axes, strict=True))
     slope = grad(stabilized(total.sum()), theta, disconnected_inputs="ignore")
     of_levels = _made(likelihood, theta, total)
     own = compiled(likelihood.model, [theta], slope[entries].astype("float64"), None)
@@ -304,10 +304,6 @@ def _made(likelihood: RowLikelihood, theta: Variable, outputs: Any) -> Callable[
     is_list = isinstance(outputs, list)
     exact = [o.astype("float64") for o in outputs] if is_list else outputs.astype("float64")
     return evaluated(likelihood.model, [theta], exact)
-
-
-def _others(term: Variable, axis: int) -> list[int]:
-    return [k for k in range(term.type.ndim) if k != axis]
 
 
 def _axes(values: Callable[..., list], entries: NDArray[np.int64], start: NDArray) -> list[int]:

@@ -7,14 +7,7 @@ import numpy as np
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from pymc_austerity._pymc import (
-    SharedVariable,
-    Variable,
-    ancestors,
-    clone_replace,
-    rewrite_graph,
-    toposort,
-)
+from pymc_austerity._pymc import SharedVariable, Variable, ancestors, clone_replace, toposort
 from pymc_austerity.model.predictors import rules  # noqa: F401 (importing registers them)
 from pymc_austerity.model.predictors.affine import Affine, TooLargeError, parameter
 from pymc_austerity.model.predictors.columns import (
@@ -37,7 +30,7 @@ from pymc_austerity.model.predictors.linear import (
 )
 from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
 from pymc_austerity.model.predictors.structure import PointMap, Predictor, RowStructure, Term, named
-from pymc_austerity.model.rewritten import inlined
+from pymc_austerity.model.rewritten import merged
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 MOST_PREDICTORS = 64
@@ -104,8 +97,7 @@ def _walked(
     size: int,
 ) -> tuple[Variable, Walk]:
     """The graph with all indices pushed down, and what is linear in it."""
-    (rows,) = inlined(clone_replace([split.rows], _constants(split.rows), rebuild_strict=False))
-    rows = rewrite_graph(rows, include=("merge",))
+    rows = merged(clone_replace(split.rows, _constants(split.rows), rebuild_strict=False))
     facts = GraphFacts(values, split.leaves)
     facts.learn(rows)
     rows = checked_by_row(rows, facts)
