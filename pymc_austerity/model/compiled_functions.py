@@ -10,7 +10,6 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
-from pytensor.tensor import matrix
 
 from pymc_austerity._pymc import (
     Blockwise,
@@ -347,7 +346,7 @@ def _compiled_hessian(
 
     At once, what does not depend on the direction is computed once, the rest by matrix products.
     """
-    directions = matrix("directions", dtype=direction.dtype)
+    directions = pt.matrix("directions", dtype=direction.dtype)
     try:
         at_once = vectorize_graph(product, {direction: directions})
     except NotImplementedError:  # not every operation knows how to

@@ -8,7 +8,6 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 from numpy.typing import NDArray
-from pytensor import function
 
 from pymc_austerity._pymc import (
     Blockwise,
@@ -125,12 +124,18 @@ def refuse_overflow(
     """
     for name, term in terms.items():
         narrow = [v for v in ancestors([term]) if _is_narrow(v)]
-        values = function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")() if narrow else []
+        values = (
+            pytensor.function([], [*narrow, *widened(narrow)], mode="FAST_COMPILE")()
+            if narrow
+            else []
+        )
         pairs = zip(values[: len(narrow)], values[len(narrow) :], strict=True)
         wrong = [(found, exact) for found, exact in pairs if found != exact]
         if not wrong:
             continue
-        evaluate = function(value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore")
+        evaluate = pytensor.function(
+            value_vars, term.sum(), mode="FAST_COMPILE", on_unused_input="ignore"
+        )
         if not np.isfinite(evaluate(*start)):
             found, exact = wrong[0]
             raise DataError(
@@ -213,13 +218,8 @@ def on_full_data(model: pm.Model) -> pm.Model:
     The log-likelihood of a minibatch is scaled by ``total_size``; that of the full data is not.
     """
     graphs = [*model.observed_RVs, *model.potentials, *model.rvs_to_values.values()]
-    if not any(_is_minibatch(variable) for variable in ancestors(graphs)):
-        return model
-    return remove_minibatched_nodes(model)
-
-
-def _is_minibatch(variable: Variable) -> bool:
-    return variable.owner is not None and isinstance(variable.owner.op, MinibatchOp)
+    has_minibatch = any(isinstance(node.op, MinibatchOp) for node in toposort(graphs))
+    return remove_minibatched_nodes(model) if has_minibatch else model
 
 
 def counterpart(variable: Variable, model: pm.Model) -> Variable:

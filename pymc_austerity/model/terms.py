@@ -68,12 +68,9 @@ class ModelTerm:
 
 def terms_of(model: pm.Model, known: Known) -> list[ModelTerm]:
     """All terms of the log-density; `known` learns the shapes and values of the likelihood."""
-    variables = [*model.free_RVs, *model.observed_RVs, *model.potentials]
-    kinds = (
-        ["prior"] * len(model.free_RVs)
-        + ["observed"] * len(model.observed_RVs)
-        + ["potential"] * len(model.potentials)
-    )
+    kinds = dict.fromkeys(model.free_RVs, "prior") | dict.fromkeys(model.observed_RVs, "observed")
+    kinds |= dict.fromkeys(model.potentials, "potential")
+    variables = list(kinds)
     log_densities = model.logp(vars=variables, jacobian=True, sum=False) if variables else []
     graphs = [pt.as_tensor(graph, allow_xtensor_conversion=True) for graph in log_densities]
     given = inlined(graphs)
@@ -95,7 +92,7 @@ def terms_of(model: pm.Model, known: Known) -> list[ModelTerm]:
             shape=known.shape(p),
             n_values=_n_values(model, variable, known) if kind == "observed" else 0,
         )
-        for variable, kind, graph, p in zip(variables, kinds, graphs, plain, strict=True)
+        for (variable, kind), graph, p in zip(kinds.items(), graphs, plain, strict=True)
     ]
 
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from pymc_austerity.model.bounds.scalar_function import ScalarFunction
 
 _ORDER = 5
 _NEAR = 4.0
-_STEP, _ROUNDING = 0.02, 1e-9
+_STEP, _SLACK = 0.02, 5e-8
 """Boxes are 0.08 wide near the usual predictor, and in proportion to the distance beyond 4."""
 
 _PAGE, _PAGES_AT_ONCE = 64, 32
@@ -30,13 +30,6 @@ _PAGE, _PAGES_AT_ONCE = 64, 32
 vectors of processors begin with pages."""
 
 _MOST_RUNS = 256
-
-
-class _Around(NamedTuple):
-    """The first and the last cell that a point may be in, up to rounding."""
-
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
 
 
 class CellBounds:
@@ -56,13 +49,13 @@ class CellBounds:
         self._lock = threading.Lock()
         self._runs: dict[Any, Runs] = {}
 
-    def around(self, points: NDArray[np.float64]) -> _Around:
-        """Boxes that points are in, shape of the points."""
-        places = np.arcsinh((points - self._middle) / _NEAR)
-        scale, slack = 1.0 / _STEP, _ROUNDING / _STEP
-        places *= scale
-        first, last = np.floor(places - slack), np.floor(places + slack)
-        return _Around(first.astype(np.int64), last.astype(np.int64))
+    def meeting(
+        self, low: NDArray[np.float64], high: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first and the last cell that intervals meet, up to rounding."""
+        ends = (np.arcsinh((end - self._middle) / _NEAR) / _STEP for end in (low, high))
+        first, last = (end + slack for end, slack in zip(ends, (-_SLACK, _SLACK), strict=True))
+        return np.floor(first).astype(np.int64), np.floor(last).astype(np.int64)
 
     def runs(self, kinds: Sequence[Mapping[Variable, NDArray]], first: int, last: int) -> "Runs":
         """Bounds on runs of the cells from the first to the last one.
@@ -264,9 +257,9 @@ def tabulated_constants(
         cubes = lengths[rows] ** 3
         for r, radius in enumerate(radii):
             reach = radius * lengths[rows]
-            low, high = cells.around(center[rows] - reach), cells.around(center[rows] + reach)
-            runs = cells.runs(own, int(low.first.min()), int(high.last.max()))
-            constants[r, rows] = runs.largest(kind[rows], low.first, high.last) * cubes
+            low, high = cells.meeting(center[rows] - reach, center[rows] + reach)
+            runs = cells.runs(own, int(low.min()), int(high.max()))
+            constants[r, rows] = runs.largest(kind[rows], low, high) * cubes
     constants[:, lengths == 0.0] = 0.0
     constants[:, ~known] = np.inf
     return constants

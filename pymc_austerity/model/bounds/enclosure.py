@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb, factorial, prod
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -119,8 +119,7 @@ class TaylorForm:
     r"""Powers of the differences between the points of boxes and their centers.
 
     .. math::
-        \frac{D^m f(\eta)}{m!} = \sum_{|m + n| < P} \binom{m + n}{n} f_{m + n} (\eta - c)^n
-        + \sum_{|m + n| = P} \binom{m + n}{n} F_{m + n} (\eta - c)^n
+        f(\eta) = \sum_{|n| < P} f_n (\eta - c)^n + \sum_{|n| = P} F_n (\eta - c)^n
 
     with the coefficients :math:`f` at the center, which are exact, and :math:`F` in the box. The
     difference of two functions that are nearly the same is enclosed by it well, and by the
@@ -140,31 +139,24 @@ class TaylorForm:
         indices = jets.indices(center.shape[1], order)
         self.powers = {n: _monomial(down, up, n) for n in indices}
 
-    def tightened(self, x: Enclosed, highest: int) -> Enclosed:
-        """The same with smaller enclosures of the coefficients up to an order."""
-        if x.box is x.center:
+    def tightened(self, x: Enclosed) -> Enclosed:
+        """The same with smaller enclosures of the values."""
+        natural = values_of(x.box)
+        if x.box is x.center or not is_by_row(natural.lower, self.n_cells):
             return x
-        box = dict(x.box)
-        for m, natural in x.box.items():
-            if sum(m) <= min(highest, self.order - 1) and is_by_row(natural.lower, self.n_cells):
-                form = self._form(m, x)
-                lower = np.where(form.lower > natural.lower, form.lower, natural.lower)
-                upper = np.where(form.upper < natural.upper, form.upper, natural.upper)
-                box[m] = Interval(lower, upper)
-        return Enclosed(x.center, box)
+        form = self._form(x)
+        lower = np.where(form.lower > natural.lower, form.lower, natural.lower)
+        upper = np.where(form.upper < natural.upper, form.upper, natural.upper)
+        return Enclosed(x.center, x.box | {jets.zero_of(x.box): Interval(lower, upper)})
 
-    def _form(self, m: MultiIndex, x: Enclosed) -> Interval:
-        ndim = x.box[m].lower.ndim
+    def _form(self, x: Enclosed) -> Interval:
+        ndim = values_of(x.box).lower.ndim
         total = point(np.zeros((1,) * ndim))
         for n, power in self.powers.items():
-            both = tuple(i + j for i, j in zip(m, n, strict=True))
-            if sum(both) > self.order:
-                continue
-            coefficient = (x.center if sum(both) < self.order else x.box).get(both)
+            coefficient = (x.center if sum(n) < self.order else x.box).get(n)
             if coefficient is not None:
                 along = power.each(lambda end: end.reshape(-1, *(1,) * (ndim - 1)))
-                times = prod(comb(i, j) for i, j in zip(both, n, strict=True))
-                total = jets.add(total, jets.scale(jets.multiply(coefficient, along), times))
+                total = jets.add(total, jets.multiply(coefficient, along))
         return total
 
 
@@ -336,7 +328,7 @@ def _elementwise(
     enclosed = [_as_number(node, v, known) for v in inputs]
     if steps is not None and row.is_steep:
         pairs = zip(inputs, enclosed, strict=True)
-        enclosed = [x if v.dtype == "bool" else steps.tightened(x, 0) for v, x in pairs]
+        enclosed = [x if v.dtype == "bool" else steps.tightened(x) for v, x in pairs]
     result = row.bound(enclosed, order)
     if steps is None or kind != "Add":
         return result

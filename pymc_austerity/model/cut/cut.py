@@ -294,14 +294,13 @@ class Cut:
             if array.shape[0] != self.n_rows:
                 raise CannotCut(f"{name!r} has {array.shape[0]:,} rows instead of {self.n_rows:,}")
             same = (leaf for leaf in self.leaves if _are_equal(leaf.array, array))
-            if not self.known.examples and (leaf := next(same, None)):
-                self._placeholders[key] = leaf.placeholder
-                return leaf.placeholder
-            # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
-            kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
-            placeholder = kind(name)
-            self.leaves.append(RowLeaf(placeholder, array, is_computed))
-            self._placeholders[key] = placeholder
+            leaf = None if self.known.examples else next(same, None)
+            if leaf is None:
+                # pt.tensor(name) takes a name such as "prop(k, n)" for a list of dtypes
+                kind = pt.TensorType(dtype=array.dtype, shape=(None, *array.shape[1:]))
+                leaf = RowLeaf(kind(name), array, is_computed)
+                self.leaves.append(leaf)
+            self._placeholders[key] = leaf.placeholder
         return self._placeholders[key]
 
     def mask(self, rows: NDArray[np.bool_], name: str, key: Hashable, like: Wanted) -> Variable:

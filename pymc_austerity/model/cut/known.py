@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -68,16 +69,13 @@ class Examples:
         SettingError
             Names the one that is neither a ``pm.Data`` nor an observed array.
         """
-        found: dict[str, Variable] = {}
-        for name in names:
-            variable = _holder(model, name)
-            for other, known in found.items():
-                if known is variable:
-                    raise SettingError(
-                        f"data= names both {other!r} and {name!r}, which are the same data: leave "
-                        "one of them out."
-                    )
-            found[name] = variable
+        found = {name: _holder(model, name) for name in names}
+        for (one, variable), (other, same) in combinations(found.items(), 2):
+            if variable is same:
+                raise SettingError(
+                    f"data= names both {one!r} and {other!r}, which are the same data: leave one "
+                    "of them out."
+                )
         return cls(found)
 
 

@@ -231,13 +231,12 @@ def _chosen(arguments: list[Scalar], kind: Kind) -> Scalar:
         return yes
     if condition.is_constant:
         return yes if condition.value else no
-    is_same = yes.name == no.name and yes.arguments and len(yes.arguments) == len(no.arguments)
-    if is_same and all(a.kind == b.kind for a, b in zip(yes.arguments, no.arguments, strict=True)):
-        differ = [a is not b for a, b in zip(yes.arguments, no.arguments, strict=True)]
-        if sum(differ) == 1 and yes.name != "Switch":
-            pairs = zip(yes.arguments, no.arguments, strict=True)
-            inner = [a if a is b else _chosen([condition, a, b], a.kind) for a, b in pairs]
-            return operation(yes.name, inner, kind)
+    pairs = list(zip(yes.arguments, no.arguments, strict=False))
+    is_same = yes.name == no.name != "Switch" and len(yes.arguments) == len(no.arguments)
+    is_same = is_same and all(a.kind == b.kind for a, b in pairs)
+    if is_same and sum(a is not b for a, b in pairs) == 1:
+        inner = [a if a is b else _chosen([condition, a, b], a.kind) for a, b in pairs]
+        return operation(yes.name, inner, kind)
     return operation("Switch", [condition, yes, no], kind)
 
 

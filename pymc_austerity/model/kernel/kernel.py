@@ -142,7 +142,8 @@ def source_of(
         before += _common(layout.lines, expanded, {"fixed": points["fixed"]})
         module = _EXPANSION.format(**_function(expanded))
         data += expanded.data
-    row = statements([*data, *_of_lines(layout.lines)], rows)
+    parts = [part for line in layout.lines for part in line.parts]
+    row = statements([*data, *parts], rows)
     row += _etas(layout.lines, rows, list(points))
     value = [
         " - ".join(_called("log_density", formula, points[w], rows, w) for w in ("new", "old"))
@@ -162,8 +163,8 @@ def source_of(
         row=indented(2, row),
         value="(\n            " + "\n            - ".join(value) + "\n        )",
     )
-    roots = [layout.root, *_of_lines(layout.lines)]
-    return module_with("Row differences of a log-likelihood", roots, functions, None)
+    title = "Row differences of a log-likelihood"
+    return module_with(title, [layout.root, *parts], functions, None)
 
 
 def _function(formula: _Formula) -> dict[str, str]:
@@ -216,16 +217,6 @@ def _split(root: Scalar) -> _Formula:
         [s for s in outside if s.sources == Dependence.POINT],
         [s for s in outside if s.sources == Dependence.DATA],
     )
-
-
-def _of_lines(lines: Sequence[Line]) -> list[Scalar]:
-    """What rows compute for the predictors."""
-    found = []
-    for line in lines:
-        found.append(line.offset)
-        for term in line.terms:
-            found += [term.coefficient, term.index] if isinstance(term, Lookup) else []
-    return found
 
 
 def _starts(lines: Sequence[Line]) -> list[str]:

@@ -93,14 +93,21 @@ class Line:
     offset: Scalar
 
     @property
+    def parts(self) -> list[Scalar]:
+        """What a row computes for it, but for products with columns."""
+        lookups = [term for term in self.terms if isinstance(term, Lookup)]
+        return [self.offset, *(x for term in lookups for x in (term.coefficient, term.index))]
+
+    @property
     def is_common(self) -> bool:
         """Whether it is the same for all rows."""
-        parts = [self.offset]
-        for term in self.terms:
-            if not isinstance(term, Lookup):
-                return False
-            parts += [term.coefficient, term.index]
-        return all(part.is_constant for part in parts)
+        has_columns = any(isinstance(term, DotProduct) for term in self.terms)
+        return not has_columns and all(part.is_constant for part in self.parts)
+
+    def eta(self, number: int) -> Scalar:
+        """The predictor as the formula names it."""
+        source = Dependence.POINT if self.is_common else Dependence.PREDICTOR
+        return given(f"eta_{number}", "f", source)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +128,7 @@ class RowFormula:
     @property
     def etas(self) -> list[Scalar]:
         """The predictors as the formula names them."""
-        sources = [Dependence.POINT if x.is_common else Dependence.PREDICTOR for x in self.lines]
-        return [given(f"eta_{k}", "f", source) for k, source in enumerate(sources)]
+        return [line.eta(k) for k, line in enumerate(self.lines)]
 
 
 def leaf_cells(number: int, shape: Sequence[int], dtype: str) -> Cells:
@@ -167,8 +173,8 @@ def _formula(structure: RowStructure, function: Variable) -> RowFormula:
     lines = tuple(_line(p, leaves) for p in structure.predictors)
     inputs = leaves.cells([function])
     for k, (eta, line) in enumerate(zip(structure.etas, lines, strict=True)):
-        source = Dependence.POINT if line.is_common else Dependence.PREDICTOR
-        inputs[eta] = _cells(given(f"eta_{k}", "f", source), eta.type.ndim)
+        ndim = eta.type.ndim
+        inputs[eta] = Cells(filled((1,) * ndim, [line.eta(k)]), 0 if ndim else None)
     (root,) = unrolled([function], inputs)
     return RowFormula(lines, cast(root.only, "f"))
 
@@ -225,7 +231,3 @@ def _without_casts(variable: Variable) -> Variable:
     while is_cast(variable) and variable.type.dtype.startswith("float"):
         variable = variable.owner.inputs[0]
     return variable
-
-
-def _cells(entry: Scalar, ndim: int) -> Cells:
-    return Cells(filled((1,) * ndim, [entry]), 0 if ndim else None)

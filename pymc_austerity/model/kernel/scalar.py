@@ -210,7 +210,8 @@ def statements(roots: Sequence[Scalar], names: Names) -> list[str]:
     """
     lines = []
     lazy = _worth_a_branch(roots, names)
-    for scalar in _in_order(roots, names, lazy):
+    anyway = _unconditional(roots, names, lazy)  # before branches, which use it
+    for scalar in [s for s in subterms(roots, names.has) if s in anyway]:
         name = names.new()
         if scalar in lazy:
             lines += _branches(scalar, name, names)
@@ -267,12 +268,3 @@ def _unconditional(roots: Iterable[Scalar], names: Names, lazy: set[Scalar]) -> 
         else:
             stack.extend(scalar.arguments)
     return found
-
-
-def _in_order(roots: Sequence[Scalar], names: Names, lazy: set[Scalar]) -> list[Scalar]:
-    """What is computed whatever the conditions are, arguments first.
-
-    Branches use what is computed anyway, so it comes before them.
-    """
-    anyway = _unconditional(roots, names, lazy)
-    return [s for s in subterms(roots, names.has) if s in anyway]

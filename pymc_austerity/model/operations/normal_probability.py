@@ -13,7 +13,7 @@ with variance :math:`1 / (2 q)` and truncated to the interval of length one. The
 
 from functools import reduce
 from math import comb, pi
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,14 +116,6 @@ def _value(p: Interval, q: Interval) -> Interval:
 # ------------------------------------------------------------------------------- at points
 
 
-class _Density(NamedTuple):
-    """Weights of points, which add up to one, and S and its square less their means."""
-
-    weights: NDArray
-    s: NDArray
-    square: NDArray
-
-
 @np.errstate(all="ignore")
 def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
     """Taylor coefficients at points."""
@@ -147,23 +139,23 @@ def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
     # the square of S, less that of its mean
     square = s * (s + 2.0 * (mode + mean)[..., None])
     excess = (weights * square).sum(axis=-1)
-    density = _Density(weights, s, square - excess[..., None])
-    found = _cumulants(_moments(density, order), order)
+    found = _cumulants(_moments(weights, s, square - excess[..., None], order), order)
     found[0, 0] = value
     found[1, 0], found[0, 1] = mode + mean, (mode + mean) ** 2 + excess
     return {(i, j): (-1.0) ** (i + j) * x for (i, j), x in found.items()}
 
 
-def _moments(density: _Density, order: int) -> dict[tuple[int, int], NDArray]:
-    """Central moments over i! j!."""
-    found = {}
-    column = density.weights
+def _moments(
+    weights: NDArray, s: NDArray, square: NDArray, order: int
+) -> dict[tuple[int, int], NDArray]:
+    """Central moments of S and its square over i! j!, from these less their means."""
+    found, column = {}, weights
     for j in range(order + 1):
         power = column
         for i in range(order + 1 - j):
             found[i, j] = power.sum(axis=-1)
-            power = power * density.s / (i + 1.0)
-        column = column * density.square / (j + 1.0)
+            power = power * s / (i + 1.0)
+        column = column * square / (j + 1.0)
     return found
 
 

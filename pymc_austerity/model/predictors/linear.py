@@ -48,16 +48,9 @@ class GraphFacts:
 
     def __init__(self, parameters: Mapping[Variable, NDArray], leaves: Sequence[RowLeaf]) -> None:
         self.arrays = {leaf.placeholder: leaf.array for leaf in leaves if leaf.recipe is None}
+        first = {x.placeholder: x.array[[0]].astype(x.placeholder.dtype) for x in leaves}
         self._values: tuple[dict[Variable, Any], ...] = tuple(
-            {
-                **parameters,
-                **{
-                    leaf.placeholder: leaf.array[np.zeros(n, dtype=np.int64)].astype(
-                        leaf.placeholder.dtype
-                    )
-                    for leaf in leaves
-                },
-            }
+            {**parameters, **{p: row.repeat(n, axis=0) for p, row in first.items()}}
             for n in (FEW, MANY)
         )
         self._dependent = set(parameters)
