@@ -239,6 +239,26 @@ def rounded_otherwise(function: Any, rng: np.random.Generator) -> Callable[..., 
 
 
 @dataclass(frozen=True)
+class OfTypes:
+    """A function that gets arguments of its types.
+
+    Attributes
+    ----------
+    function : callable
+        From arrays to a list of them.
+    dtypes : tuple of str
+    """
+
+    function: Callable[..., list]
+    dtypes: tuple[str, ...]
+
+    def __call__(self, *arguments: NDArray) -> list[NDArray]:
+        """What the function returns, in a list."""
+        typed = zip(arguments, self.dtypes, strict=True)
+        return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
+
+
+@dataclass(frozen=True)
 class _Quiet:
     """A function without warnings of overflow, like compiled code: callers check the result."""
 

@@ -13,7 +13,6 @@ from pymc_austerity._pymc import (
     Blockwise,
     Cholesky,
     Constant,
-    DimShuffle,
     Elemwise,
     LogSoftmax,
     MinibatchOp,
@@ -35,6 +34,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.errors import DataError, NotRowwiseError
 from pymc_austerity.model.cut import Known
+from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.operations.table import scalar_name
 
 _DEEPEST = 50
@@ -299,21 +299,17 @@ def inverse_of_lower(matrix: Variable, size: int) -> Variable:
 
 def _known_root(matrix: Variable, known: Known, *, lower: bool) -> Variable | None:
     """The factor of a matrix that was made as the product of a triangular one and its transpose."""
-    product = matrix
-    while product.owner is not None and _adds_axes(product.owner):
-        product = product.owner.inputs[0]
+    product = behind(matrix, lambda v: has_axes_moved(v) and _adds_axes(v.owner.op.new_order))
     node = product.owner
     if node is None or not is_dot(node) or product.type.ndim != 2:
         return None
     factor, other = node.inputs
-    turned = other.owner
-    is_its_transpose = (
-        turned is not None
-        and isinstance(turned.op, DimShuffle)
-        and turned.op.new_order == (1, 0)
-        and turned.inputs[0] is factor
-    )
-    if not is_its_transpose or not known.is_lower_triangular(factor):
+    is_turned = has_axes_moved(other) and other.owner.op.new_order == (1, 0)
+    if (
+        not is_turned
+        or other.owner.inputs[0] is not factor
+        or not known.is_lower_triangular(factor)
+    ):
         return None
     root = factor * pt.sign(pt.diagonal(factor))  # that of Cholesky is positive on its diagonal
     root = root if lower else root.T
@@ -322,12 +318,9 @@ def _known_root(matrix: Variable, known: Known, *, lower: bool) -> Variable | No
     return root
 
 
-def _adds_axes(node: Any) -> bool:
-    """Whether a node puts axes of length one before those of a matrix."""
-    if not isinstance(node.op, DimShuffle):
-        return False
-    *first, second_to_last, last = node.op.new_order
-    return (second_to_last, last) == (0, 1) and set(first) == {"x"}
+def _adds_axes(order: Sequence[Any]) -> bool:
+    """Whether axes of length one are put before those of a matrix."""
+    return tuple(order[-2:]) == (0, 1) and set(order[:-2]) == {"x"}
 
 
 def _entries(matrix: Variable, size: int) -> list[list[Variable]]:

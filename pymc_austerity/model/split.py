@@ -32,7 +32,7 @@ from pymc_austerity.model.cut import (
     RowLeaf,
     refuse_work_on_all_rows,
 )
-from pymc_austerity.model.cut.known import is_cast, is_view
+from pymc_austerity.model.cut.known import behind, is_cast, is_view
 from pymc_austerity.model.rearranging import FEW, MANY, axes_of_rows
 from pymc_austerity.model.rewritten import counterpart, in_terms_of, on_full_data, spelled_out
 from pymc_austerity.model.row_likelihood import (
@@ -320,9 +320,7 @@ def _largest_of_data(
         if any(o in beyond for o in node.outputs):
             wanted += [i for i in node.inputs if i in by_row and i not in beyond]
     for variable in wanted:
-        core = variable
-        while is_view(core) or is_cast(core):
-            core = core.owner.inputs[0]
+        core = behind(variable, lambda v: is_view(v) or is_cast(v))
         worth = core.owner is not None and not isinstance(core.owner.op, Alloc)
         if worth and core in by_row and isinstance(core.type, TensorType):
             found[core] = None

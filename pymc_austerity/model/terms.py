@@ -397,8 +397,7 @@ def rows_observed(model: pm.Model) -> dict[str, int]:
     {'y': 3}
     """
     values = {rv.name: model.rvs_to_values[rv] for rv in model.observed_RVs}
-    arrays = {name: array_of(value) for name, value in values.items()}
     return {
-        name: int(np.size(array) if array is not None else values[name].size.eval())
-        for name, array in arrays.items()
+        name: int(np.size(array) if (array := array_of(v)) is not None else v.size.eval())
+        for name, v in values.items()
     }

@@ -213,7 +213,7 @@ def first_unbounded(function: ScalarFunction, cells: Boxes, order: int) -> str:
     with np.errstate(all="ignore"):
         known = _walk(function, cells, order)
     unbounded = (
-        _name(node.op)
+        _name(node)
         for node in function.nodes
         if not all(np.isfinite(end).all() for x in known[node.outputs[0]].box.values() for end in x)
     )
@@ -243,7 +243,7 @@ def _walk(function: ScalarFunction, cells: Boxes, order: int) -> Known:
         try:
             known[node.outputs[0]] = _apply(node, known, fixed, steps, elsewhere, order)
         except NotImplementedError:
-            raise NoRuleError(_name(node.op)) from None
+            raise NoRuleError(_name(node)) from None
     return known
 
 
@@ -361,9 +361,8 @@ def _broadcast(jet: Jet) -> Jet:
     return {m: x.each(lambda end: np.broadcast_to(end, shape)) for m, x in jet.items()}
 
 
-def _name(op: Any) -> str:
-    scalar = getattr(op, "scalar_op", None)
-    return type(op).__name__ if scalar is None else type(scalar).__name__.lower()
+def _name(node: Any) -> str:
+    return scalar_name(node).lower() or type(node.op).__name__
 
 
 # ------------------------------------------------------------------ norms of derivatives

@@ -31,6 +31,7 @@ from pymc_austerity._pymc import (
     rebuilt,
 )
 from pymc_austerity.model.bounds.array_rules import sum_behind
+from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.operations.normal_probability import log_normal_probability
 from pymc_austerity.model.operations.table import scalar_name
 
@@ -109,21 +110,16 @@ def _shifted(x: Variable, axes: tuple[int, ...]) -> tuple[Variable, Variable] | 
 
 
 def _is_maximum(v: Variable) -> bool:
-    while v.owner is not None and isinstance(v.owner.op, DimShuffle):
-        v = v.owner.inputs[0]
-    if _is_guarded(v):
-        return _is_maximum(v.owner.inputs[2])
-    return scalar_name(v.owner) == "Maximum"
+    v = _without_guard(behind(v, has_axes_moved))
+    return scalar_name(behind(v, has_axes_moved).owner) == "Maximum"
 
 
 def _without_guard(v: Variable) -> Variable:
     """Inside of ``switch(isinf(s), exp(s), exp(x - s))``, which differs where s is infinite."""
-    return v.owner.inputs[2] if _is_guarded(v) else v
-
-
-def _is_guarded(v: Variable) -> bool:
-    """Whether this is one formula for an infinite shift and another for finite ones."""
-    return scalar_name(v.owner) == "Switch" and scalar_name(v.owner.inputs[0].owner) == "IsInf"
+    is_guarded = scalar_name(v.owner) == "Switch"
+    return (
+        v.owner.inputs[2] if is_guarded and scalar_name(v.owner.inputs[0].owner) == "IsInf" else v
+    )
 
 
 # ------------------------------------------------------------------ shares

@@ -99,9 +99,7 @@ def _holder(model: pm.Model, name: str) -> Variable:
         )
     holder = variable
     if variable in model.observed_RVs:
-        holder = model.rvs_to_values[variable]
-        while _is_renamed(holder):
-            holder = holder.owner.inputs[0]
+        holder = behind(model.rvs_to_values[variable], _is_renamed)
     if np.ndim(array_of(holder)) == 0 or name not in possible:
         raise SettingError(
             f"data= names {name!r}, which is neither a pm.Data with rows nor observed as it is: "
@@ -143,11 +141,21 @@ def is_view(variable: Variable) -> bool:
     return isinstance(op, DimShuffle | Reshape | SpecifyShape | Subtensor) or is_relabelling(op)
 
 
-def without_views(variable: Variable) -> Variable:
-    """Return the variable behind a view, or behind a view of a view."""
-    while is_view(variable):
+def has_axes_moved(variable: Variable) -> bool:
+    """Tell whether a variable is its input with axes in another order, added or dropped."""
+    return variable.owner is not None and isinstance(variable.owner.op, DimShuffle)
+
+
+def behind(variable: Variable, passes: Callable[[Variable], bool]) -> Variable:
+    """Return the variable behind operations of a kind on it, one after the other."""
+    while passes(variable):
         variable = variable.owner.inputs[0]
     return variable
+
+
+def without_views(variable: Variable) -> Variable:
+    """Return the variable behind a view, or behind a view of a view."""
+    return behind(variable, is_view)
 
 
 def is_cast(variable: Variable) -> bool:

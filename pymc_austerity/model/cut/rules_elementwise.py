@@ -88,17 +88,12 @@ def _reduction(op: Any, cut: Cut, wanted: Wanted) -> Variable:
 @output_rows.register(Softmax)
 @output_rows.register(LogSoftmax)
 @output_rows.register(CumOp)
-def _along_an_axis(op: Any, cut: Cut, wanted: Wanted) -> Variable:
-    """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
-    refuse_if_along_rows(op, op.axis, wanted)
-    return op(cut.take(wanted.node.inputs[0], wanted.axis, wanted.selection))
-
-
 @output_rows.register(SortOp)
 @output_rows.register(ArgSortOp)
-def _sort(op: Any, cut: Cut, wanted: Wanted) -> Variable:
-    """``sort(x, axis=1)[i] == sort(x[i])``, unless it runs along the rows."""
-    refuse_if_along_rows(op, sorted_axis(wanted.node), wanted)
+def _along_an_axis(op: Any, cut: Cut, wanted: Wanted) -> Variable:
+    """``softmax(x, axis=1)[i] == softmax(x[i])``, unless it runs along the rows."""
+    is_sort = isinstance(op, SortOp | ArgSortOp)
+    refuse_if_along_rows(op, sorted_axis(wanted.node) if is_sort else op.axis, wanted)
     operand, *rest = wanted.node.inputs
     return op(cut.take(operand, wanted.axis, wanted.selection), *rest)
 

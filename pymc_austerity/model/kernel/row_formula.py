@@ -16,7 +16,7 @@ from pymc_austerity._pymc import (
     rewrite_graph,
     stabilized,
 )
-from pymc_austerity.model.cut.known import is_cast
+from pymc_austerity.model.cut.known import behind, is_cast
 from pymc_austerity.model.kernel.cells import Cells, filled, kind_of, unrolled
 from pymc_austerity.model.kernel.formula import apply, cast
 from pymc_austerity.model.kernel.scalar import Dependence, Scalar, constant, given
@@ -212,7 +212,7 @@ def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
     """Leaves times entries, or entry by entry where data or columns are computed."""
     data, columns = term.data, term.columns
     if term.is_matrix:
-        data = _without_casts(data)
+        data = behind(data, lambda v: is_cast(v) and v.type.dtype.startswith("float"))
         if data in leaves.numbers and (columns is None or columns in leaves.numbers):
             number = None if columns is None else leaves.numbers[columns]
             return [DotProduct(leaves.numbers[data], number, term.entries, float(term.scale))]
@@ -224,10 +224,3 @@ def _reads(term: Term, leaves: _Leaves) -> list[Reads]:
         return [Lookup(factor, constant(0), np.array([entry])) for factor, entry in pairs]
     places = [cast(column, "i") for column in leaves.of(columns).scalars.ravel()]
     return [Lookup(f, place, term.entries) for f, place in zip(factors, places, strict=True)]
-
-
-def _without_casts(variable: Variable) -> Variable:
-    """What is cast to real numbers."""
-    while is_cast(variable) and variable.type.dtype.startswith("float"):
-        variable = variable.owner.inputs[0]
-    return variable

@@ -23,6 +23,7 @@ from pymc_austerity._pymc import (
 )
 from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import Known
+from pymc_austerity.model.cut.known import behind, has_axes_moved
 from pymc_austerity.model.rewritten import inverse_of_lower, merged
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
@@ -250,8 +251,7 @@ def _without_axes(scale: Variable) -> Variable:
     """A number as a scalar, however often it has been given axes."""
     if not all(scale.type.broadcastable):
         return scale
-    while scale.owner is not None and isinstance(scale.owner.op, DimShuffle):
-        scale = scale.owner.inputs[0]
+    scale = behind(scale, has_axes_moved)
     return scale.squeeze() if scale.type.ndim else scale
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Variable, clone_replace, grad, rebuilt, stabilized
-from pymc_austerity.model.compiling import evaluated
+from pymc_austerity.model.compiling import OfTypes, evaluated
 from pymc_austerity.model.cut.known import is_cast
 from pymc_austerity.model.predictors.structure import (
     DenseRows,
@@ -236,7 +236,7 @@ def _made(
     inputs = [*etas, *(leaf.placeholder for leaf in structure.leaves)]
     exact = [(o + 0.0 * etas[0]).astype("float64") for o in outputs]
     function = evaluated(model, inputs, exact, compile_kwargs)
-    return _OfTypes(function, tuple(i.dtype for i in inputs))
+    return OfTypes(function, tuple(i.dtype for i in inputs))
 
 
 def _slopes_of(slope: Variable, etas: list[Variable]) -> list[Variable]:
@@ -247,18 +247,6 @@ def _without_rounding(node: Any, inputs: list[Variable]) -> list[Variable] | Non
     """Leave out casts to shorter floats."""
     is_cut = is_cast(node.outputs[0]) and node.outputs[0].dtype == "float32"
     return inputs if is_cut and inputs[0].dtype == "float64" else None
-
-
-@dataclass(frozen=True)
-class _OfTypes:
-    """A function that gets arguments of its types."""
-
-    function: Callable[..., list]
-    dtypes: tuple[str, ...]
-
-    def __call__(self, *arguments: NDArray) -> list[NDArray]:
-        typed = zip(arguments, self.dtypes, strict=True)
-        return self.function(*(a if a.dtype == t else a.astype(t) for a, t in typed))
 
 
 # ------------------------------------------------------------------ sums over rows

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from pymc_austerity._pymc import Constant, Variable, ancestors
-from pymc_austerity.model.compiling import evaluated
+from pymc_austerity.model.compiling import OfTypes, evaluated
 from pymc_austerity.model.cut import RowLeaf
 from pymc_austerity.model.operations.table import scalar_name
 
@@ -343,8 +343,9 @@ def data_reader(
     computed = [g for g in graphs if g not in places]
     function: Any = None
     if computed:
-        function = evaluated(model, placeholders, computed)
-    return _DataReader(places, computed, function, [p.dtype for p in placeholders])
+        made = evaluated(model, placeholders, computed)
+        function = OfTypes(made, tuple(p.dtype for p in placeholders))
+    return _DataReader(places, computed, function)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,13 +355,11 @@ class _DataReader:
     places: dict[Variable, int]
     computed: list[Variable]
     function: Any
-    dtypes: list[str]
 
     def __call__(self, block: Sequence[NDArray]) -> dict[Variable, NDArray]:
         values = {graph: block[place] for graph, place in self.places.items()}
         if self.computed:
-            given = [np.asarray(b, dtype=t) for b, t in zip(block, self.dtypes, strict=True)]
-            values.update(zip(self.computed, self.function(*given), strict=True))
+            values.update(zip(self.computed, self.function(*block), strict=True))
         return values
 
 
