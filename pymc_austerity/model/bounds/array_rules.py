@@ -270,7 +270,7 @@ def reduce_axes(op: Any, jet: Jet) -> Jet:
     NotImplementedError
         The reduction is neither a sum nor a conjunction, or it is over rows.
     """
-    functions = {"Add": np.sum, "AND": np.min}
+    functions: dict[str, Any] = {"Add": np.sum, "AND": np.min}
     kind, axes = type(op.scalar_op).__name__, _not_of_rows(op.axis, jet)
     if kind not in functions:
         raise NotImplementedError(kind)

@@ -182,7 +182,7 @@ def _logit_of(v: Variable) -> Variable:
 
 def _moved(v: Variable, function: Callable[[Variable], Variable]) -> Variable:
     """A function of a variable whose entries are those of others, applied to these."""
-    node = v.owner
+    node: Any = v.owner
     if node is None or not isinstance(node.op, _MOVES):
         raise NoLogarithmError
     if isinstance(node.op, Join):

@@ -1,6 +1,6 @@
 """Intervals, and Taylor coefficients of functions of several predictors as intervals."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from itertools import product
 from math import factorial
@@ -154,16 +154,14 @@ def compose(u: Jet, derivatives: Sequence[Interval]) -> Jet:
     return _polynomial(u, [{zero_of(u): c} for c in coefficients])
 
 
-def compose_two(
-    u: Jet, v: Jet, coefficients: Mapping[tuple[int, int], Interval], order: int
-) -> Jet:
+def compose_two(u: Jet, v: Jet, coefficients: Jet, order: int) -> Jet:
     """Jet of g(u, v), from enclosures of the Taylor coefficients of g over the values of u and v.
 
     Parameters
     ----------
     u, v : Jet
         Inner functions.
-    coefficients : mapping
+    coefficients : dict
         From (i, j) to the derivative, i times in u and j times in v, over i! j!.
     order : int
         Of the result.

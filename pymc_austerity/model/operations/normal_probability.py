@@ -13,7 +13,6 @@ with variance :math:`1 / (2 q)` and truncated to the interval of length one. The
 
 from functools import reduce
 from math import comb, pi
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,14 @@ from numpy.typing import NDArray
 from pymc_austerity._pymc import BinaryScalarOp, Elemwise, upgrade_to_float
 from pymc_austerity.model.operations import jets
 from pymc_austerity.model.operations.enclosures import applied, log, power
-from pymc_austerity.model.operations.jets import Interval, Jet, indices, point, values_of
-
-Coefficients: TypeAlias = dict[tuple[int, int], Interval]
-"""From (i, j) to an enclosure of the derivative, i times in p and j times in q, over i! j!."""
+from pymc_austerity.model.operations.jets import (
+    Interval,
+    Jet,
+    MultiIndex,
+    indices,
+    point,
+    values_of,
+)
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 _NEGLIGIBLE = 40.0
@@ -33,8 +36,8 @@ _BEYOND = 2
 """Orders beyond the highest that are evaluated in the middle of a box."""
 
 
-def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
-    r"""Enclosures of the Taylor coefficients of K up to an order.
+def taylor_coefficients(p: Interval, q: Interval, order: int) -> Jet:
+    r"""Enclosures of the Taylor coefficients of K up to an order, by those of p and q.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ def taylor_coefficients(p: Interval, q: Interval, order: int) -> Coefficients:
 
 
 def _about(
-    m: tuple[int, int], here: dict[tuple[int, int], NDArray], half: list[NDArray], highest: int
+    m: MultiIndex, here: dict[MultiIndex, NDArray], half: list[NDArray], highest: int
 ) -> Interval:
     """Coefficient m over a box, by Taylor's formula and by its global bound."""
     radius = np.zeros_like(here[m])
@@ -90,11 +93,12 @@ def _about(
     )
 
 
-def _everywhere(m: tuple[int, int]) -> Interval:
+def _everywhere(m: MultiIndex) -> Interval:
     if m == (0, 1):
         ends = (-0.25, 0.0)
     else:
-        largest = {(1, 0): 0.5, (2, 0): 0.125}.get(m, _largest(*m))
+        sharper: dict[MultiIndex, float] = {(1, 0): 0.5, (2, 0): 0.125}
+        largest = sharper.get(m, _largest(*m))
         ends = (0.0 if m == (2, 0) else -largest, largest)
     return Interval(np.asarray(ends[0]), np.asarray(ends[1]))
 
@@ -117,7 +121,7 @@ def _value(p: Interval, q: Interval) -> Interval:
 
 
 @np.errstate(all="ignore")
-def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
+def _at(p: NDArray, q: NDArray, order: int) -> dict[MultiIndex, NDArray]:
     """Taylor coefficients at points."""
     p, q = np.broadcast_arrays(p, np.where(q >= 0.0, q, np.nan))
     mode = np.where(q > 0.0, -p / (2.0 * q), -np.sign(p))
@@ -142,12 +146,12 @@ def _at(p: NDArray, q: NDArray, order: int) -> dict[tuple[int, int], NDArray]:
     found = _cumulants(_moments(weights, s, square - excess[..., None], order), order)
     found[0, 0] = value
     found[1, 0], found[0, 1] = mode + mean, (mode + mean) ** 2 + excess
-    return {(i, j): (-1.0) ** (i + j) * x for (i, j), x in found.items()}
+    return {m: (-1.0) ** sum(m) * x for m, x in found.items()}
 
 
 def _moments(
     weights: NDArray, s: NDArray, square: NDArray, order: int
-) -> dict[tuple[int, int], NDArray]:
+) -> dict[MultiIndex, NDArray]:
     """Central moments of S and its square over i! j!, from these less their means."""
     found, column = {}, weights
     for j in range(order + 1):
@@ -159,11 +163,9 @@ def _moments(
     return found
 
 
-def _cumulants(
-    moments: dict[tuple[int, int], NDArray], order: int
-) -> dict[tuple[int, int], NDArray]:
+def _cumulants(moments: dict[MultiIndex, NDArray], order: int) -> dict[MultiIndex, NDArray]:
     """Joint cumulants over i! j!, from the derivative of the series of the logarithm."""
-    found: dict[tuple[int, int], NDArray] = {}
+    found: dict[MultiIndex, NDArray] = {}
     for m in indices(2, order):
         along = 0 if m[0] else 1
         if sum(m) < 2:
@@ -183,7 +185,7 @@ class LogNormalProbability(BinaryScalarOp):
 
     def impl(self, center: float, width: float) -> float:
         """Value for two numbers."""
-        m, w = ({(0,): point(np.asarray(x, dtype=np.float64))} for x in (center, width))
+        m, w = (jets.constant_jet(np.asarray(x, dtype=np.float64), 1) for x in (center, width))
         return float(log_normal_probability_jet(m, w, 0)[0,].lower)
 
 
@@ -210,6 +212,6 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
         applied(log, width, order),
         jets.compose_two(p, q, coefficients, order),
         jets.scaled(applied(power(2), center, order), -0.5),
-        {jets.zero_of(p): point(np.asarray(-0.5 * np.log(2.0 * pi)))},
+        jets.constant_jet(np.asarray(-0.5 * np.log(2.0 * pi)), len(jets.zero_of(p))),
     ]
     return reduce(jets.jet_sum, parts)

@@ -218,7 +218,7 @@ _FUNCTIONS = {
         lambda do, y, x: [do("Sub", do("Mul", 2.0, x, y), 2.0 / sqrt(pi))], e.erfcx
     ),
     "LogNormalProbability": _costly(
-        None, bound=e.of_jets(lambda x, order: log_normal_probability_jet(*x, order)), is_steep=True
+        None, bound=e.of_jets(lambda x, n: log_normal_probability_jet(x[0], x[1], n)), is_steep=True
     ),
     "Sin": _costly("math.sin({0})", lambda do, y, x: [do("Cos", x)], e.sin),
     "Cos": _costly("math.cos({0})", lambda do, y, x: [do("Neg", do("Sin", x))], e.cos),
