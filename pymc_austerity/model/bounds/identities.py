@@ -182,13 +182,14 @@ def _logit_of(v: Variable) -> Variable:
 
 def _moved(v: Variable, function: Callable[[Variable], Variable]) -> Variable:
     """A function of a variable whose entries are those of others, applied to these."""
-    node: Any = v.owner
-    if node is None or not isinstance(node.op, _MOVES):
+    op: Any = getattr(v.owner, "op", None)
+    if not isinstance(op, _MOVES):
         raise NoLogarithmError
-    if isinstance(node.op, Join):
-        axis, parts = join_arguments(node)
+    if isinstance(op, Join):
+        axis, parts = join_arguments(v.owner)
         return pt.join(axis, *map(function, parts))
-    return node.op(function(node.inputs[0]), *node.inputs[1:])
+    operand, *others = v.owner.inputs
+    return v.owner.op(function(operand), *others)
 
 
 # ------------------------------------------------------------------ numbers and tails

@@ -153,7 +153,8 @@ def _moments(
     weights: NDArray, s: NDArray, square: NDArray, order: int
 ) -> dict[MultiIndex, NDArray]:
     """Central moments of S and its square over i! j!, from these less their means."""
-    found, column = {}, weights
+    found: dict[MultiIndex, NDArray] = {}
+    column = weights
     for j in range(order + 1):
         power = column
         for i in range(order + 1 - j):
