@@ -16,13 +16,8 @@ from pymc_austerity._pymc import (
     Dot,
     Elemwise,
     Join,
-    JoinDims,
     MakeVector,
-    Reshape,
     ScalarFromTensor,
-    SpecifyShape,
-    SplitDims,
-    Subtensor,
     TensorFromScalar,
     Variable,
     axes_of,
@@ -53,7 +48,7 @@ from pymc_austerity.model.predictors.linear import (
     Walk,
     rule,
 )
-from pymc_austerity.model.rearranging import MANY, on_axis, run_on_numbers
+from pymc_austerity.model.rearranging import MANY, OF_ONE, on_axis, run_on_numbers
 
 
 def _small(variable: Variable, walk: Walk) -> Affine | NDArray:
@@ -270,12 +265,6 @@ def _matrix(data: Variable, place: tuple, facts: GraphFacts) -> Variable:
 # ------------------------------------------------------------------ entries moved about
 
 
-@rule.register(DimShuffle)
-@rule.register(Reshape)
-@rule.register(SpecifyShape)
-@rule.register(Subtensor)
-@rule.register(JoinDims)
-@rule.register(SplitDims)
 def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     """By running the operation on the numbers of the entries."""
     operand, *others = node.inputs
@@ -301,6 +290,10 @@ def _rearranged(op: Any, node: Any, walk: Walk) -> Linear:
     if (row != on_axis(np.arange(MANY), axis, row.ndim)).any() or (column != first).any():
         raise BeyondError
     return ColumnArray(found.array.ravel()[first], axis)
+
+
+for _op in OF_ONE:
+    rule.register(_op, _rearranged)
 
 
 @rule.register(Alloc)
