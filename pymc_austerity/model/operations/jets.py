@@ -36,8 +36,8 @@ class Interval(NamedTuple):
 
     def each(self, function: Callable[[NDArray], NDArray]) -> "Interval":
         """The ends changed by a function that does not decrease."""
-        ends = [function(end) for end in self.ends]
-        return Interval(ends[0], ends[-1])
+        lower = function(self.lower)
+        return Interval(lower, lower if self.is_point else function(self.upper))
 
 
 def point(values: NDArray) -> Interval:
@@ -68,8 +68,9 @@ def add(a: Interval, b: Interval) -> Interval:
 
 def scale(a: Interval, factor: float) -> Interval:
     """Intervals times a number."""
-    ends = a.each(lambda end: end * factor)
-    return ends if factor >= 0.0 else Interval(*ends[::-1])
+    lower = a.lower * factor
+    upper = lower if a.is_point else a.upper * factor
+    return Interval(lower, upper) if factor >= 0.0 else Interval(upper, lower)
 
 
 def negate(a: Interval) -> Interval:
@@ -79,7 +80,9 @@ def negate(a: Interval) -> Interval:
 
 def multiply(a: Interval, b: Interval) -> Interval:
     """Product of two intervals."""
-    return hull(*(x * y for x in a.ends for y in b.ends))
+    if a.is_point and b.is_point:
+        return point(a.lower * b.lower)
+    return hull(*[x * y for x in a.ends for y in b.ends])
 
 
 MultiIndex: TypeAlias = tuple[int, ...]
