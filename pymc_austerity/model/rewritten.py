@@ -65,7 +65,7 @@ def inlined(outputs: Sequence[Variable]) -> list[Variable]:
     )
 
 
-def merged(graph: Variable) -> Variable:
+def deduplicated(graph: Variable) -> Variable:
     """The graph in plain operations, in which equal nodes are one."""
     return rewrite_graph(*inlined([graph]), include=("merge",))
 

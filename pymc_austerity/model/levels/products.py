@@ -24,7 +24,7 @@ from pymc_austerity._pymc import (
 from pymc_austerity.model.compiling import evaluated
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import behind, has_axes_moved
-from pymc_austerity.model.rewritten import inverse_of_lower, merged
+from pymc_austerity.model.rewritten import deduplicated, inverse_of_lower
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 
@@ -330,7 +330,7 @@ def centered(at: ModelAt, fewest: int = 2) -> Centered | None:
     split, candidates = at.likelihood, candidates_for_centering(at, fewest)
     if not candidates:
         return None
-    rows = merged(split.rows)
+    rows = deduplicated(split.rows)
     products = find_products(rows, candidates, at.variables, Known(split.value_vars, at.point))
     if not products:
         return None

@@ -22,7 +22,7 @@ from pymc_austerity.model.compiling import interpreted
 from pymc_austerity.model.cut import Known
 from pymc_austerity.model.cut.known import jittered
 from pymc_austerity.model.levels.products import change_of_point, find_products, like
-from pymc_austerity.model.rewritten import merged
+from pymc_austerity.model.rewritten import deduplicated
 from pymc_austerity.model.row_likelihood import ModelAt
 from pymc_austerity.model.verify import are_same
 from pymc_austerity.time_limit import end_if_late
@@ -109,7 +109,7 @@ def free_levels(at: ModelAt) -> FreeLevels | None:
     effects = [v for v in at.variables if _is_zero_sum(at.likelihood.model, v)]
     if not effects:
         return None
-    rows = merged(at.likelihood.rows)
+    rows = deduplicated(at.likelihood.rows)
     found = (_Effects(at, variable).freed(rows) for variable in effects)
     return next((free for free in found if free is not None), None)
 

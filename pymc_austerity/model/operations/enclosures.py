@@ -321,7 +321,7 @@ def total(inputs: list[Jet], order: int) -> Jet:
 @of_jets
 def difference(inputs: list[Jet], order: int) -> Jet:
     """The first argument less the second."""
-    return jets.jet_sum(inputs[0], jets.scaled(inputs[1], -1.0))
+    return jets.jet_sum(inputs[0], jets.jet_times(inputs[1], -1.0))
 
 
 @of_jets
@@ -489,7 +489,7 @@ def maximum(inputs: list[Enclosed], order: int) -> Enclosed:
     return reduce(larger, inputs)
 
 
-negate = of_jets(lambda inputs, order: jets.scaled(inputs[0], -1.0))
+negate = of_jets(lambda inputs, order: jets.jet_times(inputs[0], -1.0))
 
 
 def minimum(inputs: list[Enclosed], order: int) -> Enclosed:

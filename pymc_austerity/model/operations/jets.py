@@ -125,7 +125,7 @@ def jet_sum(u: Jet, v: Jet) -> Jet:
     return total
 
 
-def scaled(u: Jet, factor: float) -> Jet:
+def jet_times(u: Jet, factor: float) -> Jet:
     """Jet of a function times a number."""
     return {m: scale(x, factor) for m, x in u.items()}
 

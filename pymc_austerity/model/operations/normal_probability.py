@@ -207,12 +207,12 @@ def log_normal_probability_jet(center: Jet, width: Jet, order: int) -> Jet:
     (-0.9599, -0.4597)
     """
     p = jets.cauchy_product(center, width, order)
-    q = jets.scaled(applied(power(2), width, order), 0.5)
+    q = jets.jet_times(applied(power(2), width, order), 0.5)
     coefficients = taylor_coefficients(values_of(p), values_of(q), order)
     parts = [
         applied(log, width, order),
         jets.compose_two(p, q, coefficients, order),
-        jets.scaled(applied(power(2), center, order), -0.5),
+        jets.jet_times(applied(power(2), center, order), -0.5),
         jets.constant_jet(np.asarray(-0.5 * np.log(2.0 * pi)), len(jets.zero_of(p))),
     ]
     return reduce(jets.jet_sum, parts)

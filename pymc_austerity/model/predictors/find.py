@@ -30,7 +30,7 @@ from pymc_austerity.model.predictors.linear import (
 )
 from pymc_austerity.model.predictors.rewrites import CannotLiftError, checked_by_row, lifted, pushed
 from pymc_austerity.model.predictors.structure import PointMap, Predictor, RowStructure, Term, named
-from pymc_austerity.model.rewritten import merged
+from pymc_austerity.model.rewritten import deduplicated
 from pymc_austerity.model.row_likelihood import ModelAt, RowLikelihood
 
 MOST_PREDICTORS = 64
@@ -97,7 +97,7 @@ def _walked(
     size: int,
 ) -> tuple[Variable, Walk]:
     """The graph with all indices pushed down, and what is linear in it."""
-    rows = merged(clone_replace(split.rows, _constants(split.rows), rebuild_strict=False))
+    rows = deduplicated(clone_replace(split.rows, _constants(split.rows), rebuild_strict=False))
     facts = GraphFacts(values, split.leaves)
     facts.learn(rows)
     rows = checked_by_row(rows, facts)

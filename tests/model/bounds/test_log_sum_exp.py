@@ -32,7 +32,7 @@ def terms(a, b):
     a, b = jets.predictor(a, 0, 2), jets.predictor(b, 1, 2)
     one = jets.constant_jet(np.ones(1), 2)
     parts = [
-        jets.jet_sum(jets.compose(a, scaled_square(values_of(a))), jets.scaled(b, -1.0)),
+        jets.jet_sum(jets.compose(a, scaled_square(values_of(a))), jets.jet_times(b, -1.0)),
         jets.jet_sum(jets.jet_sum(b, b), one),
         jets.cauchy_product(a, b, ORDER),
     ]
@@ -70,7 +70,7 @@ def test_coefficients_at_points_are_those_of_the_plain_formula(name, boxes):
     total = {m: point(c.lower.sum(axis=1, keepdims=True)) for m, c in powers.items()}
     expected = jets.compose(total, enclosures.log(values_of(total), ORDER))
     if name.endswith("softmax"):
-        expected = jets.jet_sum(x, jets.scaled(expected, -1.0))
+        expected = jets.jet_sum(x, jets.jet_times(expected, -1.0))
     if name == "softmax":
         expected = jets.compose(expected, enclosures.exp(values_of(expected), ORDER))
     found = enclosed(name, x)

@@ -18,7 +18,7 @@ def formula(a, b):
     power = jets.compose(a, enclosures.exp(a[0, 0], ORDER))
     return jets.jet_sum(
         jets.cauchy_product(power, b, ORDER),
-        jets.scaled(jets.compose(b, enclosures.sin(b[0, 0], ORDER)), -1.0),
+        jets.jet_times(jets.compose(b, enclosures.sin(b[0, 0], ORDER)), -1.0),
     )
 
 
