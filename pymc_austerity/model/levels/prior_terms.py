@@ -108,22 +108,15 @@ class LevelsAsRows:
         Where the terms of each begin, shape (k G + 1,); the entries and coefficients of all terms;
         and offsets, shape (k G,).
         """
-        counts, entries, coefficients, offsets = [np.zeros(1)], [], [], []
-        for design in self.designs:
-            own, factors = [np.empty((design.n_rows, 0), int)], [np.empty((design.n_rows, 0))]
-            for term in design.terms:
-                own.append(np.broadcast_to(term.entries, term.data.shape))
-                factors.append(term.data)
-            entries.append(np.hstack(own))
-            coefficients.append(np.hstack(factors))
-            counts.append(np.full(design.n_rows, entries[-1].shape[1]))
-            offset = 0.0 if design.offset is None else design.offset
-            offsets.append(np.broadcast_to(offset, design.n_rows))
+        pairs = [design.spelled_out() for design in self.designs]
+        counts = np.concatenate([np.full(len(data), data.shape[1]) for _, data in pairs])
+        own = (0.0 if design.offset is None else design.offset for design in self.designs)
+        offsets = [np.broadcast_to(offset, self.multipliers.shape[1]) for offset in own]
         return (
-            np.cumsum(np.concatenate(counts), dtype=np.int64),
-            np.concatenate([array.ravel() for array in entries]).astype(np.int64),
-            np.concatenate([array.ravel() for array in coefficients]).astype(np.float64),
-            np.concatenate(offsets).astype(np.float64),
+            np.cumsum(np.concatenate([[0], counts]), dtype=np.int64),
+            np.concatenate([entries.ravel() for entries, _ in pairs]),
+            np.concatenate([data.ravel() for _, data in pairs]),
+            np.concatenate(offsets, dtype=np.float64),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -436,7 +429,7 @@ def _levels_as_rows(
         designs,
         function,
         np.ascontiguousarray(multipliers[read]),
-        np.setdiff1d(_all_entries(designs), entries),
+        np.setdiff1d(np.concatenate([d.spelled_out()[0].ravel() for d in designs]), entries),
         kernel_of(structure, 0),
     )
 
@@ -456,16 +449,10 @@ def _multipliers(
     place = np.full(size, -1)
     place[entries.ravel()] = np.arange(entries.size)
     for number, design in enumerate(designs):
-        for term in design.terms:
-            places = np.broadcast_to(place[term.entries], term.data.shape)
-            levels, columns = np.nonzero(places >= 0)
-            own = places[levels, columns]
-            if (own // q != levels).any():
-                raise NotByLevelError("the prior of a level reads another level")
-            np.add.at(found[number], (levels, own % q), term.data[levels, columns])
+        read, data = design.spelled_out()
+        levels, columns = np.nonzero(place[read] >= 0)
+        own = place[read[levels, columns]]
+        if (own // q != levels).any():
+            raise NotByLevelError("the prior of a level reads another level")
+        np.add.at(found[number], (levels, own % q), data[levels, columns])
     return found
-
-
-def _all_entries(designs: Sequence[Design]) -> NDArray[np.int64]:
-    every = [np.ravel(term.entries) for design in designs for term in design.terms]
-    return np.unique(np.concatenate(every)).astype(np.int64)

@@ -263,6 +263,13 @@ class Design:
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((self.n_rows, *theta.shape[1:])) if total is None else total
 
+    def spelled_out(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Entries that rows read and their multipliers, both of shape (m, t)."""
+        entries = [np.broadcast_to(term.entries, term.data.shape) for term in self.terms]
+        nothing = np.empty((self.n_rows, 0))
+        data = np.hstack([nothing, *(term.data for term in self.terms)])
+        return np.hstack([nothing, *entries]).astype(np.int64), data
+
     def columns(self, size: int) -> NDArray[np.float64]:
         """The matrix, transposed, shape (d, m)."""
         columns, rows = np.zeros((size, self.n_rows)), np.arange(self.n_rows)[:, None]
