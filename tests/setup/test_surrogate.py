@@ -13,7 +13,8 @@ from pymc_austerity import (
     SurrogateHamiltonianProposal,
 )
 from pymc_austerity.proposals import hamiltonian
-from pymc_austerity.setup.surrogate import Expansion
+from pymc_austerity.setup import normality
+from pymc_austerity.setup.surrogate import Expansion, SurrogatePosterior
 from tests.running import QUIET
 
 N_ROWS = 3_000
@@ -113,10 +114,47 @@ class TestSurrogate:
         first, second = (s.walk(*where, np.random.default_rng(9)) for s in (surrogate, copy))
         np.testing.assert_array_equal(first[0], second[0])
 
+    def test_dispersed_points_are_not_beyond_a_wall(self, rng):
+        def steep(point):  # standard normal below 1, and a wall above it
+            excess = max(point[0] - 1.0, 0.0)
+            value = -0.5 * point[0] ** 2 - 1e6 * excess**2
+            return value, np.array([-point[0] - 2e6 * excess])
+
+        flat = Expansion(np.zeros(1), np.zeros(1), np.zeros((1, 1)))
+        surrogate = SurrogatePosterior(
+            steep,
+            lambda new, old: steep(new)[0] - steep(old)[0],
+            flat,
+            np.empty(0, dtype=int),
+            np.zeros(1),
+            np.eye(1),
+        )
+        points = np.array([surrogate.dispersed(2.0, rng)[0] for _ in range(200)])
+        assert points.max() < 1.1
+        assert points.min() < -3.0  # where it is normal, nothing is moved
+
     def test_an_expansion_that_bends_upward_is_flattened_there(self):
         expansion = Expansion.concave(np.zeros(2), np.zeros(2), np.diag([-2.0, 3.0]))
         np.testing.assert_allclose(expansion.hessian, np.diag([-2.0, 0.0]), atol=1e-12)
         assert expansion.difference(np.array([1.0, 5.0]), np.zeros(2)) == pytest.approx(-1.0)
+
+
+def test_spread_of_residuals_is_what_the_expansion_leaves_open(of_funnel):
+    target, model = of_funnel.target, funnel("logit")
+    log_density = model.compile_logp()
+    names = [value.name for value in model.value_vars]
+
+    def total(point):
+        parts = np.split(point, [1, 2])
+        shapes = [(), (), (6,)]
+        its = zip(names, parts, shapes, strict=True)
+        return float(log_density({name: part.reshape(shape) for name, part, shape in its}))
+
+    pairs = normality._pairs(target, of_funnel.proposal, np.random.default_rng(17), 8)
+    left = [total(new) - total(old) - target.surrogate.difference(new, old) for new, old in pairs]
+    found = normality.spread_of_residuals(target, of_funnel.proposal)
+    assert found == pytest.approx(np.sqrt(np.mean(np.square(left)) / 2.0), rel=1e-6)
+    assert 0.0 < found < 1.0
 
 
 class TestDraws:
