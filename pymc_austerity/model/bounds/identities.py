@@ -403,7 +403,7 @@ def log_of_difference(node: Any) -> Variable:
     --------
     >>> x, y = pt.dscalars("x", "y")
     >>> logarithm = log_of_difference((pt.erf(x) - pt.erf(y)).owner)
-    >>> round(float(logarithm.eval({x: 1.0, y: 0.0})), 4)
+    >>> round(float(logarithm.eval({x: 1.0, y: 0.0}, mode="FAST_COMPILE")), 4)
     -0.1711
     """
     for read in (_of_functions, _of_scaled_functions):
