@@ -14,8 +14,8 @@ from pymc_austerity.paper.factors import Factors
 from pymc_austerity.parts import part
 from pymc_austerity.rows import LARGEST_BLOCK
 from pymc_austerity.sequential import Estimate, StoppingRule, StudentTTest
-from pymc_austerity.sequential.estimates import ESTIMATE, estimate_uniform, merged, moments_of
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
+from pymc_austerity.sequential.surveys import ESTIMATE, estimate_uniform, merged, moments_of
 
 
 class SweepPlan(NamedTuple):

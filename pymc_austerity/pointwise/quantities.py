@@ -17,10 +17,11 @@ from pymc_austerity.pointwise.request import (
     Generators,
     PointwiseRequest,
     WhichRows,
+    log_likelihood_rows,
     observed_names,
+    predictive_rows,
     refuse_too_many,
 )
-from pymc_austerity.pointwise.rows import log_likelihood_rows, predictive_rows
 
 Store: TypeAlias = str | PathLike[str]
 """Path of a folder."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_austerity.arguments import checked_fraction
 from pymc_austerity.errors import SettingError, SettingTypeError
-from pymc_austerity.proposals.crank_nicolson import CrankNicolsonProposal
+from pymc_austerity.proposals.normal import CrankNicolsonProposal, RandomWalkProposal
 from pymc_austerity.proposals.protocols import (
     GaussianApproximation,
     Layout,
@@ -18,7 +18,6 @@ from pymc_austerity.proposals.protocols import (
     Proposal,
     as_proposal,
 )
-from pymc_austerity.proposals.random_walk import RandomWalkProposal
 
 _OVERHEAD_ROWS = 300.0
 """Rows that could be evaluated in the time that a decision takes apart from its rows."""

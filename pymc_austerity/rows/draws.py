@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_austerity.rows.protocols import LARGEST_BLOCK, Block, RowSource
+from pymc_austerity.rows.passes import LARGEST_BLOCK, Block, RowSource
 from pymc_austerity.strata import Strata
 
 _LONGEST_RUN = 16

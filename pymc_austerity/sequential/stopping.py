@@ -11,7 +11,6 @@ from numba import typeof, types
 
 from pymc_austerity.errors import SettingTypeError
 from pymc_austerity.parts import method, part
-from pymc_austerity.sequential.estimates import ESTIMATE
 from pymc_austerity.sequential.protocols import (
     Decision,
     Estimate,
@@ -21,6 +20,7 @@ from pymc_austerity.sequential.protocols import (
     Survey,
     TestDescription,
 )
+from pymc_austerity.sequential.surveys import ESTIMATE
 
 _DECISION = typeof(Decision(True, 0, 0, 0.0, 0.0, True, None, 0.0))
 """Type of a `Decision` in compiled code."""

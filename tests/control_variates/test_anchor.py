@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_austerity.control_variates import Anchor, NoAnchorError, find_anchor
-from pymc_austerity.control_variates.anchor import inverse_root
-from pymc_austerity.control_variates.mode import NoModeError, approach_mode
+from pymc_austerity.control_variates.anchor import NoModeError, approach_mode, inverse_root
 from pymc_austerity.model import Derivatives
 from pymc_austerity.rows import ArrayRows
 from tests.control_variates.brute_force import gradients, hessians, taylor_differences

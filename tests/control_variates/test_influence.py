@@ -9,7 +9,7 @@ from pymc_austerity.control_variates import (
     influence_scores,
 )
 from pymc_austerity.rows import ArrayRows
-from pymc_austerity.rows.protocols import LARGEST_BLOCK
+from pymc_austerity.rows.passes import LARGEST_BLOCK
 
 SETTINGS = {"epsilon": 0.05, "n_strata": 10, "fewest_per_stratum": 12, "most": 20_000}
 

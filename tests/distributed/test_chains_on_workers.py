@@ -15,7 +15,7 @@ from dask.distributed import Client, KilledWorker, LocalCluster
 from pymc_austerity import AusterityMH, AusterityWarning, GroupedMH
 from pymc_austerity.distributed import passes, sampling
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.pickling import Parcels
+from pymc_austerity.distributed.passes import Parcels
 from pymc_austerity.errors import SettingError, SettingTypeError, StorageError
 from pymc_austerity.rows import SharedRows
 from tests.running import QUIET, assert_same_draws, sample

@@ -15,7 +15,7 @@ from dask.distributed import Client, LocalCluster, get_worker
 from pymc_austerity import AusterityMH, AusterityWarning
 from pymc_austerity.distributed import passes, passes_on
 from pymc_austerity.distributed import sample as sample_on
-from pymc_austerity.distributed.pickling import Parcels
+from pymc_austerity.distributed.passes import Parcels
 from pymc_austerity.errors import DataError, SettingError, SettingTypeError, StorageError
 from pymc_austerity.model import OneAtATime
 from pymc_austerity.setup import source_rows

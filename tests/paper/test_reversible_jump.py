@@ -4,7 +4,7 @@ from scipy import stats
 
 from pymc_austerity.errors import SettingError
 from pymc_austerity.paper import ReversibleJumpProposal
-from pymc_austerity.paper.reversible_jump import Births
+from pymc_austerity.paper.selection import Births
 from pymc_austerity.proposals import Block, Layout, Outcome
 
 N = 3

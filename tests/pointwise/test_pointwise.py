@@ -24,8 +24,7 @@ from pymc_austerity.pointwise import (
     loo_subsample,
     sample_posterior_predictive,
 )
-from pymc_austerity.pointwise.request import PointwiseRequest
-from pymc_austerity.pointwise.rows import predictive_rows
+from pymc_austerity.pointwise.request import PointwiseRequest, predictive_rows
 
 HAS_SUBSAMPLING = find_spec("arviz_stats") is not None and hasattr(
     import_module("arviz_stats"), "loo_subsample"

@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chisquare, kstest
 
 from pymc_austerity.errors import StorageError
-from pymc_austerity.rows import records, store_by_label, stored
+from pymc_austerity.rows import store_by_label, stored
 
 
 @pytest.fixture(autouse=True)
@@ -220,7 +220,7 @@ class TestTypes:
 @pytest.fixture
 def rows(rng, monkeypatch):
     """More of them than are read at once."""
-    monkeypatch.setattr(records, "_SCRATCH", 1_000)
+    monkeypatch.setattr(stored, "_SCRATCH", 1_000)
     number = np.arange(900)
     return put(number % 5, [number, number % 7 == 0, np.outer(number, [1.0, 2.0])], rng)[0]
 

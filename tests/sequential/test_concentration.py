@@ -12,7 +12,7 @@ from pymc_austerity.sequential import (
     UniformSurvey,
     exceeds,
 )
-from pymc_austerity.sequential.concentration import row_standard_deviation
+from pymc_austerity.sequential.rules import row_standard_deviation
 from pymc_austerity.strata import Strata
 
 RULES = [HoeffdingTest, EmpiricalBernsteinTest]
