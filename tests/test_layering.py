@@ -45,8 +45,8 @@ MAY_IMPORT = {
     },
     "distributed": {"errors", "_pymc", "rows", "model", "sources", "step_methods", "diagnostics"},
     "pointwise": {"errors", "arguments", "_pymc", "model", "setup"},
-    "diagnostics": {"errors", "sequential", "design"},
-    "plots": {"errors", "diagnostics"},
+    "diagnostics": {"errors", "arguments", "sequential", "design"},
+    "plots": {"errors", "arguments", "diagnostics"},
 }  # fmt: skip
 
 # The parts that may know PyMC and PyTensor at all, and the names that are public enough for them.

@@ -51,11 +51,6 @@ class Facts:
     convergence: Convergence | None
     unchecked: str
 
-    @property
-    def disagreement(self) -> tuple[str, str] | None:
-        """What is wrong with the chains, and what to do; None if nothing is wrong."""
-        return on_chains(self.info, self.usage, self.convergence)
-
 
 def facts_of(idata: Any, promised: float | None, prob: float, step_method: int | None) -> Facts:
     """Read the known facts about a run."""
@@ -91,9 +86,10 @@ def _said(rules: tuple[Rule, ...], facts: Facts) -> list[str]:
 
 
 def _disagreement(facts: Facts) -> str | None:
-    if facts.disagreement is None:
+    found = on_chains(facts.info, facts.usage, facts.convergence)
+    if found is None:
         return None
-    wrong, remedy = facts.disagreement
+    wrong, remedy = found
     return f"{wrong[0].upper()}{wrong[1:]}: {remedy}."
 
 

@@ -25,8 +25,8 @@ from pymc_austerity._pymc import (
     Variable,
     ancestors,
     clone_replace,
+    computed_from,
     join_nonshared_inputs,
-    toposort,
 )
 from pymc_austerity.errors import NotRowwiseError, SettingError
 from pymc_austerity.model.compiling import compiled
@@ -123,9 +123,9 @@ class _Paths:
         self.placeholders = [leaf.placeholder for leaf in split.leaves]
         self.numbers = pt.tensor("numbers", dtype="int64", shape=tuple(shape))
         self.entries = np.arange(np.prod(shape, dtype=int)).reshape(shape)
-        self._touched = _descendants([variable], split.rows)
-        self._by_row = _descendants(self.placeholders, split.rows)
-        self._by_parameter = _descendants(split.value_vars, split.rows)
+        self._touched = computed_from([split.rows], [variable])
+        self._by_row = computed_from([split.rows], self.placeholders)
+        self._by_parameter = computed_from([split.rows], split.value_vars)
 
     def reads(self) -> list[tuple[Variable, _Conditions]] | None:
         """Entry numbers that rows read, shape (..., rows, ...), and the rows that read them."""
@@ -193,15 +193,6 @@ class _Paths:
         numbers = self._numbers(operand)
         op: Any = node.op
         return None if numbers is None else op.make_node(numbers, *others).outputs[0]
-
-
-def _descendants(roots: Sequence[Variable], output: Variable) -> frozenset[Variable]:
-    """Everything that an output is computed from and that is computed from one of the roots."""
-    found = set(roots)
-    for node in toposort([output]):
-        if any(variable in found for variable in node.inputs):
-            found.update(node.outputs)
-    return frozenset(found)
 
 
 def _listed(

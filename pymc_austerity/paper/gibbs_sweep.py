@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -76,14 +76,6 @@ class Outcomes(NamedTuple):
             np.full(n_updates, np.nan),
             np.full(n_updates, -1),
         )
-
-
-class BinarySweep(Protocol):
-    """Carries out a plan."""
-
-    def __call__(self, state: NDArray, plan: SweepPlan) -> Outcomes:
-        """Update the entries one by one, in place."""
-        ...
 
 
 def statistics_of_sweep(outcomes: Outcomes, sizes: NDArray[np.int64]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from pymc_austerity._pymc import (
     implicit_size_from_params,
     support_point,
 )
-from pymc_austerity.arguments import checked_positive, checked_rate
+from pymc_austerity.arguments import checked_count, checked_positive, checked_rate
 from pymc_austerity.errors import SettingError, SettingTypeError
 from pymc_austerity.proposals.adaptation import ScaleSearch
 from pymc_austerity.proposals.protocols import GaussianApproximation, Layout, Outcome
@@ -84,14 +83,9 @@ class InclusionIndicators(pm.Discrete):
     @classmethod
     def dist(cls, n: int, n_active: Any, **kwargs: Any) -> Any:
         """Create the variable without a model."""
-        if isinstance(n, bool) or not isinstance(n, Integral):
-            raise SettingTypeError(
-                f"n={n!r} is not a number of coefficients: give an integer of at least 1."
-            )
-        if n < 1:
-            raise SettingError(f"n={n} is too small: give an integer of at least 1.")
+        n = checked_count("n", n, what="a number of coefficients")
         try:
-            log_weights = pm.logp(n_active, np.arange(int(n) + 1))
+            log_weights = pm.logp(n_active, np.arange(n + 1))
         except (AttributeError, NotImplementedError, TypeError) as error:
             raise SettingTypeError(
                 f"n_active of type {type(n_active).__name__} is not a distribution of a number: "
@@ -104,7 +98,7 @@ class InclusionIndicators(pm.Discrete):
             )
         parts = [
             pm.Categorical.dist(logit_p=log_weights),
-            pm.Uniform.dist(0.0, 1.0, shape=int(n)),
+            pm.Uniform.dist(0.0, 1.0, shape=n),
             log_weights,
         ]
         return super().dist(parts, **kwargs)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_austerity.arguments import checked_count
 from pymc_austerity.diagnostics import block_usage, statistics_of
 from pymc_austerity.diagnostics.decisions import audit_table, contradicts
 from pymc_austerity.diagnostics.run_info import RunInfo
@@ -215,13 +216,12 @@ def _pair(ax: Any) -> tuple["Axes", "Axes"]:
 def _checked_window(window: Any, n_draws: int) -> int:
     if window is None:
         return max(1, n_draws // 50)
-    if isinstance(window, bool) or not isinstance(window, int | np.integer):
-        raise SettingTypeError(f"window must be an integer, not {type(window).__name__}.")
-    if not 1 <= window <= n_draws:
+    window = checked_count("window", window, what="a number of draws")
+    if window > n_draws:
         raise SettingError(
             f"window must be from 1 to {n_draws}, the draws of a chain, not {window}."
         )
-    return int(window)
+    return window
 
 
 def _moving_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
