@@ -93,21 +93,16 @@ def test_step_methods_of_one_kind_add_up():
 @pytest.mark.parametrize("name", ["promised", "prob"])
 def test_shares_are_checked(name):
     for value in (-0.1, 1.1, float("nan")):
-        with pytest.raises(SettingError, match=f"{name} .*between 0 and 1, not {value}"):
+        with pytest.raises(SettingError, match=f"{name}={value} is not .*between 0 and 1"):
             audit(synthetic(), **{name: value})
     for value in ("much", [1, 2], object()):
-        with pytest.raises(SettingTypeError, match=f"{name} must be a number"):
+        with pytest.raises(SettingTypeError, match=f"^{name}=.*give a number"):
             audit(synthetic(), **{name: value})
 
 
 def test_warns_of_what_can_be_changed():
-    for attrs, advice in (
-        ({"max_error": 0.01}, "choose a smaller max_error"),
-        ({"assumption": "bounded differences"}, "bound of the differences is too small"),
-        ({"sampler": "AusterityGibbs"}, "epsilon, which bounds one look only: choose a smaller"),
-    ):
-        with pytest.warns(AusterityWarning, match=advice):
-            audit(audited(50, 25, attrs=attrs))
+    with pytest.warns(AusterityWarning, match="error of one look: choose a smaller epsilon"):
+        audit(audited(50, 25, attrs={"sampler": "AusterityGibbs"}))
 
 
 @pytest.mark.parametrize("value", [0, 1])

@@ -60,7 +60,7 @@ def test_few_effective_draws(rng):
     [
         (
             {},
-            "by epsilon (which bounds the error of one look): choose a smaller epsilon",
+            "by epsilon, which bounds the error of one look: choose a smaller epsilon",
         ),
         (
             {"max_error": 0.05, "test": "designed"},
