@@ -58,6 +58,7 @@ class TrialDecision(NamedTuple):
     deviations: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class TrialPlan:
     """Choice of a test: before the run for the worst case, then for decisions like the actual ones.
 
@@ -75,20 +76,11 @@ class TrialPlan:
         The user's batch size, which is fixed.
     """
 
-    def __init__(
-        self,
-        max_error: float,
-        n_rows: int,
-        *,
-        strata: Strata | None = None,
-        deviations: NDArray[np.float64] | None = None,
-        batch_size: int | None = None,
-    ) -> None:
-        self.max_error = max_error
-        self.n_rows = n_rows
-        self.strata = strata
-        self.deviations = np.ones(1) if deviations is None else deviations
-        self.batch_size = batch_size
+    max_error: float
+    n_rows: int
+    strata: Strata | None = None
+    deviations: NDArray[np.float64] = field(default_factory=lambda: np.ones(1))
+    batch_size: int | None = None
 
     def worst_case(self) -> TestDesign:
         """The cheapest test whose error is small enough for every decision."""

@@ -206,17 +206,9 @@ class Groups:
     def arrays(self) -> GroupArrays:
         """The same for compiled code."""
         return GroupArrays(
-            self.starts,
-            self.radii,
-            self.largest.ravel(),
-            self.directions.ravel(),
-            self.direction,
-            self.cosines,
-            self.sines,
-            self.n_groups,
-            self.radii.size,
-            self.is_single,
-        )
+            self.starts, self.radii, self.largest.ravel(), self.directions.ravel(), self.direction,
+            self.cosines, self.sines, self.n_groups, self.radii.size, self.is_single,
+        )  # fmt: skip
 
 
 class RowsOfCells(NamedTuple):

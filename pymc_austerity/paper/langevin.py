@@ -21,7 +21,7 @@ from pymc_austerity.proposals.protocols import (
     Layout,
     Outcome,
     checked_covariance,
-    root_of,
+    fitting_root,
 )
 
 StepSizeSchedule = Callable[[int], float]
@@ -49,11 +49,6 @@ class Preconditioner:
     """
 
     root: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, matrix: NDArray[np.float64]) -> "Preconditioner":
-        """Preconditioner from variances, shape (d,), or a covariance, shape (d, d)."""
-        return cls(root_of(matrix))
 
     @cached_property
     def _inverse_root(self) -> NDArray[np.float64]:
@@ -286,14 +281,7 @@ class LangevinProposal:
             return None
         if _is_auto(self.preconditioner):
             return None if approximation is None else Preconditioner(approximation.root)
-        matrix = np.asarray(self.preconditioner)
-        if matrix.shape[0] != n_entries:
-            raise SettingError(
-                f"preconditioner of shape {matrix.shape} does not fit: the variables of this step "
-                f"method have {n_entries} entries in unconstrained space; give one variance or one "
-                "row and column for each."
-            )
-        return Preconditioner.of(matrix)
+        return Preconditioner(fitting_root("preconditioner", self.preconditioner, n_entries))
 
     # ------------------------------------------------------------------ a step
 

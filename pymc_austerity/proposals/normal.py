@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_austerity.arguments import checked_number, checked_positive, checked_rate
+from pymc_austerity.arguments import checked_choice, checked_number, checked_positive, checked_rate
 from pymc_austerity.errors import SettingError
 from pymc_austerity.proposals.adaptation import (
     Path,
@@ -22,43 +22,13 @@ from pymc_austerity.proposals.protocols import (
     Outcome,
     Proposal,
     checked_covariance,
+    fitting_root,
     root_of,
 )
 
-_State = TypeVar("_State")
-
-
-class FixedSize:
-    """Common part of proposals whose moves have a fixed size: there is nothing to learn.
-
-    Attributes
-    ----------
-    b : float
-        Size of the move, in (0, 1].
-    """
-
-    b: float
-
-    def __post_init__(self) -> None:
-        checked_number(
-            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
-        )
-
-    def tune(self, state: _State, outcome: Outcome) -> _State:
-        """Nothing to learn."""
-        return state
-
-    def freeze(self, state: _State) -> _State:
-        """Nothing to freeze."""
-        return state
-
-    def current_scaling(self, state: object) -> float:
-        """Size of the move."""
-        return self.b
-
 
 @dataclass(frozen=True)
-class CrankNicolsonProposal(FixedSize):
+class CrankNicolsonProposal:
     r"""Moves that would always be accepted if the normal approximation were right.
 
     .. math::
@@ -81,6 +51,11 @@ class CrankNicolsonProposal(FixedSize):
 
     b: float = 1.0
 
+    def __post_init__(self) -> None:
+        checked_number(
+            "b", self.b, lambda b: 0.0 < b <= 1.0, "the size of a move", "a number in (0, 1]"
+        )
+
     def init(
         self, layout: Layout, approximation: GaussianApproximation | None = None
     ) -> GaussianApproximation:
@@ -99,10 +74,21 @@ class CrankNicolsonProposal(FixedSize):
         """New point, the log-ratio, and the same state."""
         noise = state.root.dot(rng.standard_normal(point.size))
         kept = math.sqrt(1.0 - self.b * self.b)
-        new = (state.mean + kept * (point - state.mean) + self.b * noise).astype(
-            point.dtype, copy=False
-        )
+        new = state.mean + kept * (point - state.mean) + self.b * noise
+        new = new.astype(point.dtype, copy=False)
         return new, state.log_density(point) - state.log_density(new), state
+
+    def tune(self, state: GaussianApproximation, outcome: Outcome) -> GaussianApproximation:
+        """Nothing to learn."""
+        return state
+
+    def freeze(self, state: GaussianApproximation) -> GaussianApproximation:
+        """Nothing to freeze."""
+        return state
+
+    def current_scaling(self, state: GaussianApproximation) -> float:
+        """Size of the move."""
+        return self.b
 
 
 class Conditional(NamedTuple):
@@ -266,7 +252,11 @@ class RandomWalkProposal:
     target_acceptance: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "covariance", _checked_covariance(self.covariance))
+        if isinstance(self.covariance, str):
+            checked_choice("covariance", self.covariance, ("full", "diagonal"))
+        else:
+            matrix = checked_covariance("covariance", self.covariance, "'full', 'diagonal'")
+            object.__setattr__(self, "covariance", matrix)
         if self.scaling is not None:
             checked_positive("scaling", self.scaling, "a size")
         if self.target_acceptance is not None:
@@ -283,14 +273,7 @@ class RandomWalkProposal:
             if self.covariance == "diagonal" and root.ndim == 2:
                 root = np.linalg.norm(root, axis=1)
         else:
-            covariance = np.asarray(self.covariance)
-            if covariance.shape[0] != n_entries:
-                raise SettingError(
-                    f"covariance of shape {covariance.shape} does not fit: the variables of this "
-                    f"step method have {n_entries} entries in unconstrained space; give one "
-                    "variance or one row and column for each."
-                )
-            root = root_of(covariance)
+            root = fitting_root("covariance", self.covariance, n_entries)
         return RandomWalkState(layout.n_categories, root, ScaleSearch.begin(scaling))
 
     def propose(
@@ -332,20 +315,6 @@ class RandomWalkProposal:
     def current_scaling(self, state: RandomWalkState) -> float:
         """Factor on the standard deviations."""
         return state.search.scale
-
-
-def _checked_covariance(
-    covariance: Literal["full", "diagonal"] | ArrayLike,
-) -> Literal["full", "diagonal"] | NDArray[np.float64]:
-    if isinstance(covariance, str):
-        if covariance == "full":
-            return "full"
-        if covariance == "diagonal":
-            return "diagonal"
-        raise SettingError(
-            f"covariance={covariance!r} is not known: use 'full', 'diagonal' or an array."
-        )
-    return checked_covariance("covariance", covariance, "'full', 'diagonal'")
 
 
 class RealOrDiscreteState(NamedTuple):
@@ -415,11 +384,10 @@ class RealOrDiscreteProposal:
         moves_real = bool(rng.random() < 0.5)
         entries = state.is_real if moves_real else ~state.is_real
         new = point.copy()
-        if moves_real:
-            new[entries], log_ratio, own = self.of_real.propose(state.real, point[entries], rng)
-            return new, log_ratio, state._replace(real=own, moves_real=True)
-        new[entries], log_ratio, own = self.of_discrete.propose(state.discrete, point[entries], rng)
-        return new, log_ratio, state._replace(discrete=own, moves_real=False)
+        name, proposal = ("real", self.of_real) if moves_real else ("discrete", self.of_discrete)
+        own = getattr(state, name)
+        new[entries], log_ratio, own = proposal.propose(own, point[entries], rng)
+        return new, log_ratio, state._replace(moves_real=moves_real, **{name: own})
 
     def tune(self, state: RealOrDiscreteState, outcome: Outcome) -> RealOrDiscreteState:
         """Tune the proposal that made the move."""

@@ -129,6 +129,18 @@ def root_of(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(root, dtype=np.float64)
 
 
+def fitting_root(name: str, covariance: Any, n_entries: int) -> NDArray[np.float64]:
+    """`root_of` a covariance that was checked, of so many entries."""
+    matrix = np.asarray(covariance)
+    if matrix.shape[0] != n_entries:
+        raise SettingError(
+            f"{name} of shape {matrix.shape} does not fit: the variables of this step method have "
+            f"{n_entries} entries in unconstrained space; give one variance or one row and column "
+            "for each."
+        )
+    return root_of(matrix)
+
+
 @dataclass(frozen=True, eq=False)
 class GaussianApproximation:
     """Normal distribution N(mean, root root').
@@ -160,13 +172,9 @@ class GaussianApproximation:
         """Inverse of `root`."""
         return solve_triangular(self.root, np.eye(self.mean.size), lower=True)
 
-    def standardize(self, difference: NDArray) -> NDArray[np.float64]:
-        """A difference of points in units of the standard deviations, decorrelated."""
-        return self.inverse_root.dot(difference)
-
     def log_density(self, point: NDArray) -> float:
         """Log-density up to a constant, nats."""
-        standard = self.standardize(point - self.mean)
+        standard = self.inverse_root.dot(point - self.mean)
         return -0.5 * float(standard.dot(standard))
 
     def log_densities(self, points: NDArray) -> NDArray[np.float64]:

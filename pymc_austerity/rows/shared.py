@@ -9,7 +9,7 @@ import stat
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -153,7 +153,7 @@ class RowFiles:
     process that uses it is gone, also if it crashed.
     """
 
-    _n_rows: int
+    n_rows: int
 
     def _attach(self, tenancy: Tenancy, then: Callable[[], object] = str) -> None:
         """Use the folder of a tenancy; `then` is called when this use ends."""
@@ -162,28 +162,18 @@ class RowFiles:
             then()
             tenancy.leave()
 
-        self._folder = tenancy.folder
+        self.folder = tenancy.folder
         self._finalizer = weakref.finalize(self, leave)
         if multiprocessing.parent_process() is not None:  # workers skip what atexit would do
             multiprocessing.util.Finalize(None, leave, exitpriority=0)
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return self._n_rows
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-        return self._folder
 
     def close(self) -> None:
         """Leave the files; the last one to leave removes them. The rows can't be read after."""
         self._finalizer()
 
     def _refuse_if_gone(self) -> None:
-        if not self._folder.exists():
-            raise StorageError(gone(self._folder))
+        if not self.folder.exists():
+            raise StorageError(gone(self.folder))
 
 
 @contextlib.contextmanager
@@ -261,36 +251,37 @@ class SharedRows(RowFiles):
     def _fill(self, source: RowSource, place: str) -> None:
         """Write all rows of a source, block by block."""
         first = source.window(0, 1)
-        self._n_rows, self._arrays = source.n_rows, list[NDArray]()
+        self.n_rows, self._arrays = source.n_rows, list[NDArray]()
         with errors_in_words(place, source.n_rows * sum(array.nbytes for array in first)):
             Tenancy.evict(place)
             self._attach(Tenancy.of_new_folder(place))
             try:
-                with ExitStack() as opened:
-                    paths = map(self._path, range(len(first)))
-                    files = [opened.enter_context(path.open("wb")) for path in paths]
-                    for file, array in zip(files, first, strict=True):
-                        _write_header(file, array.dtype, (source.n_rows, *array.shape[1:]))
-                    for block in blocks_of(source):
-                        for file, array in zip(files, block, strict=True):
-                            array.tofile(file)
-                self._arrays = _open(self._folder, len(first))
+                self._write(first, blocks_of(source))
             except BaseException:
                 self.close()
                 raise
 
+    def _write(self, first: Block, blocks: Iterable[Block]) -> None:
+        """Store arrays, each in a file of its own, from blocks of their rows, and map them."""
+        number = len(self._arrays)
+        paths = [self._path(number + k) for k in range(len(first))]
+        with ExitStack() as opened:
+            files = [opened.enter_context(path.open("wb")) for path in paths]
+            for file, array in zip(files, first, strict=True):
+                _write_header(file, array.dtype, (self.n_rows, *array.shape[1:]))
+            for block in blocks:
+                for file, array in zip(files, block, strict=True):
+                    array.tofile(file)
+        self._arrays += map(_mapped, paths)
+
     def extend(self, function: Callable[[Block], NDArray]) -> None:
         """Store one more array: what a function makes of each block of rows as they are stored."""
-        path, place = self._path(len(self._arrays)), str(self._folder.parent)
         first = function(self.window(0, 1))
-        with errors_in_words(place, self._n_rows * first.nbytes), path.open("wb") as file:
-            _write_header(file, first.dtype, (self._n_rows, *first.shape[1:]))
-            for block in blocks_of(self):
-                function(block).tofile(file)
-        self._arrays.append(_mapped(path))
+        with errors_in_words(str(self.folder.parent), self.n_rows * first.nbytes):
+            self._write((first,), ((function(block),) for block in blocks_of(self)))
 
     def _path(self, number: int) -> Path:
-        return self._folder / f"{number}.npy"
+        return self.folder / f"{number}.npy"
 
     @property
     def n_arrays(self) -> int:
@@ -318,13 +309,13 @@ class SharedRows(RowFiles):
 
     def __getstate__(self) -> dict[str, Any]:
         self._refuse_if_gone()
-        return {"folder": self._folder, "n_rows": self._n_rows, "n_arrays": len(self._arrays)}
+        return {"folder": self.folder, "n_rows": self.n_rows, "n_arrays": len(self._arrays)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._n_rows = state["n_rows"]
+        self.n_rows = state["n_rows"]
         try:
             self._attach(Tenancy(state["folder"]))
-            self._arrays = _open(state["folder"], state["n_arrays"])
+            self._arrays = [_mapped(self._path(k)) for k in range(state["n_arrays"])]
         except OSError as error:
             raise StorageError(gone(state["folder"])) from error
 
@@ -334,10 +325,6 @@ def _write_header(file: BinaryIO, dtype: np.dtype, shape: tuple[int, ...]) -> No
     descr = np.lib.format.dtype_to_descr(dtype)
     header = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, header)
-
-
-def _open(folder: Path, n_arrays: int) -> list[NDArray]:
-    return [_mapped(folder / f"{number}.npy") for number in range(n_arrays)]
 
 
 def _mapped(path: Path) -> NDArray:

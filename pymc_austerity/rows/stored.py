@@ -214,20 +214,20 @@ class StoredRows(RowFiles):
         records: Sequence[np.dtype],
         fields: Sequence[Field],
     ) -> None:
-        self._n_rows, self._records, self._fields = n_rows, list(records), list(fields)
+        self.n_rows, self._records, self._fields = n_rows, list(records), list(fields)
         self._opened: list[_File] = []
         self._attach(tenancy, partial(_close, self._opened))
         self._open()
 
     def window(self, start: int, stop: int) -> Block:
         """Copies of rows ``start`` to ``stop`` in storage order."""
-        return self.take(np.arange(start, min(stop, self._n_rows)))
+        return self.take(np.arange(start, min(stop, self.n_rows)))
 
     def take(self, indices: NDArray[np.intp]) -> Block:
         """Copies of the rows at the given positions in storage order."""
         rows = np.ascontiguousarray(indices, dtype=np.int64)
-        if rows.size and not 0 <= rows.min() <= rows.max() < self._n_rows:
-            raise IndexError(f"rows {rows.min()} to {rows.max()} are not among {self._n_rows}")
+        if rows.size and not 0 <= rows.min() <= rows.max() < self.n_rows:
+            raise IndexError(f"rows {rows.min()} to {rows.max()} are not among {self.n_rows}")
         reading = self.reading(rows.size)
         counts, files, facts, scratch, out, block = reading
         known = [array.ctypes.data for array in (counts, files, facts, scratch, rows)]
@@ -264,14 +264,14 @@ class StoredRows(RowFiles):
     def refuse_if_failed(self, reading: Reading) -> None:
         """Raise StorageError where rows could not be read."""
         if reading.failed:
-            raise StorageError(gone(self._folder))
+            raise StorageError(gone(self.folder))
 
     def extend(self, function: Callable[[Block], NDArray]) -> None:
         """Store one more array: what a function makes of each block of rows as they are stored."""
         first = function(self.window(0, 1))
         record = np.dtype([("0", first.dtype, first.shape[1:])])
         path = self._path(len(self._records))
-        place, n_bytes = str(self._folder.parent), self._n_rows * record.itemsize
+        place, n_bytes = str(self.folder.parent), self.n_rows * record.itemsize
         with errors_in_words(place, n_bytes), path.open("wb") as file:
             for block in blocks_of(self):
                 function(block).tofile(file)
@@ -282,7 +282,7 @@ class StoredRows(RowFiles):
     def split(self, n_arrays: int) -> "StoredRows":
         """Keep the first `n_arrays` arrays; the others are read as a store of their own."""
         self._fields, others = self._fields[:n_arrays], self._fields[n_arrays:]
-        return StoredRows(Tenancy(self._folder), self._n_rows, self._records, others)
+        return StoredRows(Tenancy(self.folder), self.n_rows, self._records, others)
 
     @property
     def n_arrays(self) -> int:
@@ -292,10 +292,10 @@ class StoredRows(RowFiles):
     @property
     def n_bytes(self) -> int:
         """Size of the files in bytes."""
-        return self._n_rows * sum(record.itemsize for record in self._records)
+        return self.n_rows * sum(record.itemsize for record in self._records)
 
     def _path(self, number: int) -> Path:
-        return self._folder / FILE_NAME.format(number)
+        return self.folder / FILE_NAME.format(number)
 
     def _open(self) -> None:
         """Open the files that are not open yet."""
@@ -305,8 +305,8 @@ class StoredRows(RowFiles):
     def __getstate__(self) -> dict[str, Any]:
         self._refuse_if_gone()
         return {
-            "folder": self._folder,
-            "n_rows": self._n_rows,
+            "folder": self.folder,
+            "n_rows": self.n_rows,
             "records": self._records,
             "fields": self._fields,
         }

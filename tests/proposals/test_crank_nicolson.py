@@ -76,8 +76,8 @@ def test_leaves_the_approximation_as_it_is(b, rng):
     for _ in range(4_000):
         point = MEAN + APPROXIMATION.root @ rng.standard_normal(3)
         new, *_ = moves.propose(state, point, rng)
-        starts.append(APPROXIMATION.standardize(point - MEAN))
-        ends.append(APPROXIMATION.standardize(new - MEAN))
+        starts.append(APPROXIMATION.inverse_root @ (point - MEAN))
+        ends.append(APPROXIMATION.inverse_root @ (new - MEAN))
     starts, ends = np.array(starts), np.array(ends)
     for entry in range(3):
         assert stats.kstest(ends[:, entry], "norm").pvalue > 1e-4
@@ -97,7 +97,7 @@ def test_points_keep_their_type_and_the_ratio_is_of_the_rounded_point(rng):
 
 def test_approximation_standardizes_and_has_a_density(rng):
     points = np.array([from_afar(rng) for _ in range(5)])
-    standard = np.array([APPROXIMATION.standardize(point - MEAN) for point in points])
+    standard = np.array([APPROXIMATION.inverse_root @ (point - MEAN) for point in points])
     np.testing.assert_allclose(standard @ APPROXIMATION.root.T + MEAN, points, rtol=1e-12)
     densities = np.array([APPROXIMATION.log_density(point) for point in points])
     expected = stats.multivariate_normal(MEAN, COVARIANCE).logpdf(points)
