@@ -19,12 +19,7 @@ from pymc_austerity.compiled.addresses import (
 from pymc_austerity.exact import Candidates, GroupArrays, bound_groups, select, weigh
 from pymc_austerity.parts import integers, part, reals
 from pymc_austerity.sequential import Estimate, Evidence, StudentTTest, log_uniform
-from pymc_austerity.sequential.rules import (
-    excess_of,
-    is_clear,
-    level_of_look,
-    normal_boundary,
-)
+from pymc_austerity.sequential.rules import excess_of, is_clear, level_of_look, normal_boundary
 from pymc_austerity.sequential.stopping import exceeds_on_all_rows, read_until_clear
 from pymc_austerity.sequential.surveys import (
     ESTIMATE,

@@ -72,11 +72,7 @@ def _expansion(posterior: CompiledPosterior, proposed: Any, current: Any) -> flo
 
 
 @part_by_type(
-    types.int64,
-    {
-        SequentialDecisions: decide_sequentially,
-        ExactDecisions: decide_exactly,
-    },
+    types.int64, {SequentialDecisions: decide_sequentially, ExactDecisions: decide_exactly}
 )
 def decide_by(its, proposed, current, log_ratio, rng, audits, statistics):  # type: ignore[no-untyped-def]
     """Accept or reject; see `decide_sequentially`."""

@@ -18,12 +18,7 @@ from pymc_austerity.design import (
     stratified_spread,
     worst_case_design,
 )
-from pymc_austerity.sequential import (
-    Decision,
-    SequentialTest,
-    StudentTTest,
-    audited,
-)
+from pymc_austerity.sequential import Decision, SequentialTest, StudentTTest, audited
 from pymc_austerity.strata import Strata
 
 _EVERY = 2

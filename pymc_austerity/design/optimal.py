@@ -11,11 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from pymc_austerity.design.error import (
-    distance_grid,
-    operating_characteristic,
-    worst_error,
-)
+from pymc_austerity.design.error import distance_grid, operating_characteristic, worst_error
 from pymc_austerity.design.looks import Boundary, Looks, constant_looks
 from pymc_austerity.design.wording import percentage
 from pymc_austerity.errors import SettingError

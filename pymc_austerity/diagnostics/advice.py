@@ -10,12 +10,7 @@ import xarray as xr
 
 from pymc_austerity.diagnostics.chains import on_chains
 from pymc_austerity.diagnostics.convergence import Convergence, convergence_of, why_not_checked
-from pymc_austerity.diagnostics.decisions import (
-    audit_table,
-    contradicts,
-    data_usage,
-    needed_audits,
-)
+from pymc_austerity.diagnostics.decisions import audit_table, contradicts, data_usage, needed_audits
 from pymc_austerity.diagnostics.run_info import RunInfo, statistics_of
 
 _MOST_ROWS = 0.5

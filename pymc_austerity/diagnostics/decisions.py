@@ -235,11 +235,7 @@ def exact_interval(n_hits: int, n_trials: int, prob: float) -> tuple[float, floa
 
 
 def audit(
-    idata: Any,
-    *,
-    promised: float | None = None,
-    prob: float = 0.95,
-    step_method: int | None = None,
+    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> pd.DataFrame:
     r"""How often decisions are wrong: by the tests' own estimates, and by checks on all rows.
 

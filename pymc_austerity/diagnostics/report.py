@@ -14,11 +14,7 @@ _WIDTH = 88
 
 
 def report(
-    idata: Any,
-    *,
-    promised: float | None = None,
-    prob: float = 0.95,
-    step_method: int | None = None,
+    idata: Any, *, promised: float | None = None, prob: float = 0.95, step_method: int | None = None
 ) -> str:
     """How exact a run was, how cheap it was, and what to change: one page of text.
 

@@ -119,8 +119,7 @@ def _aligned(group: xr.Dataset) -> xr.Dataset:
     """Statistics with an axis of step methods, and with constants as coordinates of this axis."""
     n_step_methods = int(np.prod(group["n_rows_used"].shape[2:]))
     statistics = xr.Dataset(
-        {name: _with_axis(group[name], n_step_methods) for name in _ours(group)},
-        attrs=group.attrs,
+        {name: _with_axis(group[name], n_step_methods) for name in _ours(group)}, attrs=group.attrs
     )
     constants = {"steps_per_draw": 1, "proposal_rows": 0} | dict(group.attrs)
     found = {

@@ -14,12 +14,7 @@ import cloudpickle
 import numpy as np
 from dask.distributed import Client, Future, get_client, get_worker
 
-from pymc_austerity.errors import (
-    AusterityWarning,
-    SettingError,
-    SettingTypeError,
-    StorageError,
-)
+from pymc_austerity.errors import AusterityWarning, SettingError, SettingTypeError, StorageError
 from pymc_austerity.model import AnyThread, OneAtATime
 from pymc_austerity.rows import SharedRows, Store
 from pymc_austerity.sources import Piece, Source, passes_run_by, read_ahead

@@ -396,9 +396,7 @@ class GridTotals:
 
 
 def group_rows(
-    constants: NDArray[np.float64],
-    grid: Grid,
-    directions: Directions | None = None,
+    constants: NDArray[np.float64], grid: Grid, directions: Directions | None = None
 ) -> tuple[NDArray[np.int32], Groups]:
     r"""The group of each row, for rows that are all there at once, and the groups.
 

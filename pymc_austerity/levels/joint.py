@@ -264,12 +264,7 @@ class PartlyNonCentered:
             self.theta, self._volume = proposed, volume
         return accept
 
-    def walk(
-        self,
-        state: RandomWalkState,
-        n_steps: int,
-        rng: np.random.Generator,
-    ) -> None:
+    def walk(self, state: RandomWalkState, n_steps: int, rng: np.random.Generator) -> None:
         """Moves with proposals of a random walk, in compiled code if possible.
 
         Parameters
@@ -415,10 +410,7 @@ class JointBlock:
         return along, moved - self.directions @ along
 
     def normal(
-        self,
-        posterior: GroupedPosterior,
-        theta: NDArray[np.float64],
-        left: NDArray[np.float64],
+        self, posterior: GroupedPosterior, theta: NDArray[np.float64], left: NDArray[np.float64]
     ) -> LevelNormals:
         """Distribution of the coordinates given what is left of the entries, and other blocks.
 

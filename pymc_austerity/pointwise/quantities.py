@@ -378,12 +378,7 @@ def loo_subsample(
         return xr.DataArray(_at_the_mean(request), coords, request.dims, request.name)
 
     return subsampled(
-        tree,
-        observations,
-        var_name=request.name,
-        method="plpd",
-        log_lik_fn=at_the_mean,
-        **kwargs,
+        tree, observations, var_name=request.name, method="plpd", log_lik_fn=at_the_mean, **kwargs
     )
 
 

@@ -1,10 +1,7 @@
 """Proposals: new points and their log-ratios, whatever the likelihood."""
 
 from pymc_austerity.proposals.adaptation import DualAveraging
-from pymc_austerity.proposals.hamiltonian import (
-    HamiltonianState,
-    SurrogateHamiltonianProposal,
-)
+from pymc_austerity.proposals.hamiltonian import HamiltonianState, SurrogateHamiltonianProposal
 from pymc_austerity.proposals.mixture import ProposalMixture
 from pymc_austerity.proposals.normal import (
     Conditional,

@@ -130,12 +130,7 @@ def _of_surrogate(
 
 @register_jitable
 def log_density(
-    exact: Exact,
-    x: NDArray,
-    anchor: NDArray,
-    gradient: NDArray,
-    hessian: NDArray,
-    scaled: NDArray,
+    exact: Exact, x: NDArray, anchor: NDArray, gradient: NDArray, hessian: NDArray, scaled: NDArray
 ) -> tuple[float, NDArray]:
     """The surrogate in its coordinates: log-density, nats, and gradient, shape (d,).
 

@@ -208,11 +208,7 @@ class StoredRows(RowFiles):
     """
 
     def __init__(
-        self,
-        tenancy: Tenancy,
-        n_rows: int,
-        records: Sequence[np.dtype],
-        fields: Sequence[Field],
+        self, tenancy: Tenancy, n_rows: int, records: Sequence[np.dtype], fields: Sequence[Field]
     ) -> None:
         self.n_rows, self._records, self._fields = n_rows, list(records), list(fields)
         self._opened: list[_File] = []

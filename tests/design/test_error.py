@@ -18,13 +18,7 @@ from pymc_austerity.design import (
 )
 from pymc_austerity.design.error import expected_characteristic
 from pymc_austerity.sequential import StudentTTest, UniformSurvey, exceeds
-from tests.design.simulation import (
-    counts_of,
-    population,
-    quantiles_of,
-    sequential_tests,
-    simulate,
-)
+from tests.design.simulation import counts_of, population, quantiles_of, sequential_tests, simulate
 
 N_ROWS = 2_000
 SETTINGS = [

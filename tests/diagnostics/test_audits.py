@@ -7,11 +7,7 @@ import pytest
 import xarray as xr
 from scipy.stats import binom
 
-from pymc_austerity import (
-    AusterityWarning,
-    SettingError,
-    SettingTypeError,
-)
+from pymc_austerity import AusterityWarning, SettingError, SettingTypeError
 from pymc_austerity.diagnostics import audit
 from pymc_austerity.diagnostics.decisions import exact_interval
 from tests.diagnostics.runs import audited, real, synthetic

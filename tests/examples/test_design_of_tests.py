@@ -8,11 +8,7 @@ from examples import design_of_tests as example
 from examples.average_and_worst_case_designs import decisions, designs, shown
 from examples.shared import mixed_signals, random_orders
 from pymc_austerity.design import Boundary, TestDesign
-from pymc_austerity.sequential import (
-    StudentTTest,
-    UniformSurvey,
-    exceeds,
-)
+from pymc_austerity.sequential import StudentTTest, UniformSurvey, exceeds
 
 
 class Stream:

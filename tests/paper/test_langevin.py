@@ -202,11 +202,7 @@ class TestBadInput:
                 "step_size that is a function",
                 {"target_acceptance": 0.5, "step_size": lambda n: 0.1},
             ),
-            (
-                SettingError,
-                "batch_size=None",
-                {"control_variates": True, "batch_size": None},
-            ),
+            (SettingError, "batch_size=None", {"control_variates": True, "batch_size": None}),
         ],
     )
     def test_gets_one_sentence(self, error, word, settings):

@@ -173,11 +173,7 @@ def test_a_store_has_what_memory_has(model, run, expected, tmp_path, monkeypatch
     pytest.importorskip("zarr")
     monkeypatch.setattr("pymc_austerity.pointwise.request._NUMBERS", 800)  # 100 rows at a time
     found = compute_log_likelihood(
-        run,
-        model=model,
-        store=tmp_path / "run.zarr",
-        extend_inferencedata=False,
-        progressbar=False,
+        run, model=model, store=tmp_path / "run.zarr", extend_inferencedata=False, progressbar=False
     )
     for name in names(model):
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, atol=1e-7)

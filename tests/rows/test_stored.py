@@ -124,10 +124,7 @@ def test_memory_does_not_grow_with_the_rows(rng, monkeypatch):
         block = np.zeros(2_000, dtype=np.int64), (np.zeros((2_000, 5)),)
         tracemalloc.start()
         store_by_label(
-            itertools.repeat(block, n_blocks),
-            n_rows=2_000 * n_blocks,
-            shares=np.ones(1),
-            rng=rng,
+            itertools.repeat(block, n_blocks), n_rows=2_000 * n_blocks, shares=np.ones(1), rng=rng
         )
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

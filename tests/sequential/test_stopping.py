@@ -126,11 +126,7 @@ def test_one_look_errs_as_often_as_epsilon_says(rng):
     n_decided, n_repeats = 0, 4_000
     for _ in range(n_repeats):
         decision, _ = run(
-            differences,
-            0.0,
-            epsilon=epsilon,
-            batch_size=n_rows // 2,
-            order=rng.permutation(n_rows),
+            differences, 0.0, epsilon=epsilon, batch_size=n_rows // 2, order=rng.permutation(n_rows)
         )
         n_decided += not decision.exact
     share, sd = 2 * epsilon, math.sqrt(2 * epsilon * (1 - 2 * epsilon) / n_repeats)
