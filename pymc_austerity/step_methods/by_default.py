@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pymc as pm
@@ -27,6 +27,7 @@ from pymc_austerity.step_methods.expected_time import (
     SETUP_SECONDS,
     Size,
     nuts_seconds,
+    seconds_of_rows,
     seconds_per_effective_draw,
     size_of,
 )
@@ -52,10 +53,11 @@ _MARGIN, _OF_LEVELS = 3.0, 30.0
 where it has no difficulties, and short chains still tune. In hierarchies NUTS has some: of twenty
 of its draws, none to two are effective for the worst entry."""
 _SETUP_SHARE, _FIRST_SHARE = 0.3, 0.6
-"""Time for set-up as a share of a run of NUTS; and the share of it that moves of everything at once
-get where levels could be moved."""
-_ROWS_OF_AN_ENTRY = 10
-"""With fewer rows for each entry, an expansion of the rows is too far from them."""
+"""Time for set-up as a share of a run of NUTS; and the share of it that the first of two step
+methods gets."""
+_ROWS_OF_AN_ENTRY, _ROWS_OF_A_LEVEL = 10, 500
+"""With fewer rows for each entry, an expansion of the rows is too far from them; and levels, where
+they can be moved one by one, are tried first."""
 _CLEARLY_ENOUGH = 0.1
 """Effective draws of a draw with which no other step method of this package is tried."""
 _MOST_ROWS = 0.25
@@ -106,7 +108,7 @@ def _checked(request: Request, model: pm.Model) -> dict[str, Any]:
 
 def _few_rows(size: Size) -> str:
     """Why no set-up is worth its time, as a clause; empty if one may be."""
-    if nuts_seconds(size) < SETUP_SECONDS:
+    if seconds_of_rows(size) < SETUP_SECONDS:
         return f"{size.n_rows:,} rows are too few to gain from reading fewer"
     return ""
 
@@ -156,22 +158,38 @@ def _candidates(
         if has_sparse_design(problem):
             yield WideHMC(variables, problem=problem, model=model, rng=request.rng)
             return
-    step, its = None, {"rng": request.rng, "prepared": prepared, "is_candidate": True}
-    reason: Exception = NotRowwiseError(
-        f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
+
+    def on_few_rows() -> FewRowsStep:
+        its = {"rng": request.rng, "prepared": prepared, "is_candidate": True}
+        return FewRowsStep(variables, request=request, model=model, **its)
+
+    def by_level() -> GroupedStep | None:
+        return grouped_if_possible(request, variables, model, prepared, only_where_best=False)
+
+    per_entry = size.n_rows / size.dimension
+    in_order: list[Callable[[], Any]] = [on_few_rows] if per_entry >= _ROWS_OF_AN_ENTRY else []
+    if prepared.has_groups:
+        in_order.insert(0 if per_entry < _ROWS_OF_A_LEVEL else 1, by_level)
+    yield from _made_in_time(
+        in_order, f"{size.n_rows:,} rows are few for {size.dimension} dimensions"
     )
-    if size.n_rows >= _ROWS_OF_AN_ENTRY * size.dimension:
+
+
+def _made_in_time(makers: Sequence[Callable[[], Any]], why_none: str) -> Iterator[Any]:
+    """What can be set up; all but the last get a share of the time that is left."""
+    n_made = 0
+    reason: Exception = NotRowwiseError(why_none)
+    for number, make in enumerate(makers, start=1):
         try:
-            with share_of_rest(_FIRST_SHARE if prepared.has_groups else 1.0):
-                step = FewRowsStep(variables, request=request, model=model, **its)
+            with share_of_rest(_FIRST_SHARE if number < len(makers) else 1.0):
+                step = make()
         except SetupTooLongError as error:
             reason = error
-    if step is not None:
-        yield step
-    grouped = grouped_if_possible(request, variables, model, prepared, only_where_best=False)
-    if grouped is not None:
-        yield grouped
-    elif step is None:
+            continue
+        if step is not None:
+            n_made += 1
+            yield step
+    if not n_made:
         raise reason
 
 

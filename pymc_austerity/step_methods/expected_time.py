@@ -12,19 +12,23 @@ from scipy import sparse
 from pymc_austerity._pymc import Elemwise, ancestors, computed_from, is_dot
 from pymc_austerity.model import rows_observed
 from pymc_austerity.model.cut import array_of
+from pymc_austerity.model.operations.table import OPERATIONS, scalar_name
 
 _GRADIENTS, _AT_DIMENSION = 7.0, 5
 """Gradients of a transition of NUTS in a well behaved posterior of so many dimensions; they grow
 with the fourth root of the dimension (Beskos et al. 2013)."""
-_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 1.3e-9, 1.5e-9
-"""Seconds: PyMC's work on a step of a trajectory, an operation on an entry with its derivatives,
+_PER_GRADIENT, _PER_OPERATION, _PER_NUMBER = 1.0e-4, 8e-10, 4e-10
+"""Seconds: PyMC's work on a step of a trajectory, an addition for an entry with its derivatives,
 and a product with one of the numbers that belong to the rows."""
+_OF_COSTLY, _OF_SPECIAL = 10, 22
+"""Additions that take as long as an exponential, and as a special function such as log-gamma."""
+_SPECIAL = {"GammaLn", "Psi", "TriGamma", "Erf", "Erfc", "Erfcx", "LogNormalProbability"}
 _OF_SPARSE = 2
 """Numbers of a dense matrix that take as long as one of a sparse one."""
 _TRANSITIONS = 4_000
 """A run of two chains, 1,000 draws each, as many for tuning."""
-SETUP_SECONDS = 12.0
-"""A run of NUTS that takes less is not worth the set-up of another step method."""
+SETUP_SECONDS = 5.0
+"""A run of NUTS in which rows take less is not worth the set-up of another step method."""
 
 
 class Size(NamedTuple):
@@ -35,7 +39,7 @@ class Size(NamedTuple):
     n_rows : int
         Entries of the observed variables.
     n_operations : int
-        Elementwise operations of their log-likelihood.
+        Elementwise operations of their log-likelihood; a costly one counts as several.
     n_numbers : int
         Entries of all arrays on which these depend, such as predictors.
     dimension : int
@@ -78,11 +82,20 @@ def size_of(model: pm.Model, point: Mapping[str, NDArray]) -> Size:
     for variable, term in zip(observed, terms, strict=True):
         varying = computed_from([term], model.value_vars, through_shapes=False)
         nodes = {v.owner for v in varying if v.owner}
-        elementwise = [node.outputs[0] for node in nodes if isinstance(node.op, Elemwise)]
         made = [i for node in nodes if is_dot(node) for i in node.inputs if i.owner]
-        operations += _entries(elementwise, n_rows[variable.name])
+        for node in nodes:
+            if isinstance(node.op, Elemwise):
+                operations += _weight(node) * _entries(node.outputs, n_rows[variable.name])
         numbers += _entries([v for v in made if v not in varying], n_rows[variable.name])
     return Size(sum(n_rows.values()), operations, numbers, dimension)
+
+
+def _weight(node: Any) -> int:
+    """Additions that take as long as this operation."""
+    name = scalar_name(node)
+    if name in _SPECIAL or name not in OPERATIONS:
+        return _OF_SPECIAL
+    return _OF_COSTLY if OPERATIONS[name].is_costly and name != "Pow" else 1
 
 
 def _entries(variables: Iterable[Any], n_rows: int) -> int:
@@ -107,11 +120,9 @@ def seconds_per_effective_draw(size: Size) -> float:
     --------
     >>> from pymc_austerity.step_methods.expected_time import Size
     >>> round(seconds_per_effective_draw(Size(1_000_000, 13_000_000, 20_000_000, 20)), 1)
-    0.5
+    0.2
     """
-    gradients = _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
-    per_gradient = _PER_GRADIENT + _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
-    return gradients * per_gradient
+    return _gradients(size) * (_PER_GRADIENT + _of_rows(size))
 
 
 def nuts_seconds(size: Size) -> float:
@@ -129,3 +140,29 @@ def nuts_seconds(size: Size) -> float:
     3
     """
     return _TRANSITIONS * seconds_per_effective_draw(size)
+
+
+def seconds_of_rows(size: Size) -> float:
+    """Seconds that the rows take in a run of NUTS, which is what other step methods can save.
+
+    Parameters
+    ----------
+    size : Size
+        Size of the model.
+
+    Examples
+    --------
+    >>> from pymc_austerity.step_methods.expected_time import Size
+    >>> round(seconds_of_rows(Size(1_000, 20_000, 3_000, 5)), 1)
+    0.5
+    """
+    return _TRANSITIONS * _gradients(size) * _of_rows(size)
+
+
+def _gradients(size: Size) -> float:
+    return _GRADIENTS * (size.dimension / _AT_DIMENSION) ** 0.25
+
+
+def _of_rows(size: Size) -> float:
+    """Seconds of a gradient that go to the rows."""
+    return _PER_OPERATION * size.n_operations + _PER_NUMBER * size.n_numbers
